@@ -1,5 +1,5 @@
-# Every target does its own set-up: `make demo` and `make test` work on a clean clone.
-# `make` alone prints what there is. ARGS="..." is handed on to serve, demo, bench and tests.
+# Every target installs what it needs: `make demo` and `make test` work on a clean clone. `make` lists the
+# targets. ARGS="..." is passed on to serve, demo, bench and tests.
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -10,59 +10,57 @@ HEAT := .heat/.ready
 ARGS ?=
 NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
-# Both workers are to find the same names, also of tests that are named after sets. Files are taken
-# in their order: those of unit tests, which are short, are last, so that both workers end together.
-# One waits for what becomes of processes that it killed while the other computes.
+# Files run in order: the short unit tests are last, so that both workers end together.
 TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder --durations=25
-# What is locked is all there is, so nothing is resolved; what is imported is compiled then.
+# The lock files are complete, so pip resolves nothing. Python compiles modules when it imports them.
 INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
-# Tests start hundreds of programs: what was compiled once is kept.
+# Tests start hundreds of programs, which reuse the compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
 
-help: ## print this
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
 	    || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' Makefile
 
-setup: $(READY) ## the virtual environment in .venv, with all that is needed; nothing else
+setup: $(READY) ## create the virtual environment in .venv
 
-demo: $(READY) ## see it work: examples, hooks, webhooks, an unanswered hook, a resume
+demo: $(READY) ## run the demo: create, approve, update, stop, resume and delete a service
 	@$(VENV)/bin/headgate demo $(ARGS)
 
-serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headgate-data
+serve: $(READY) ## start a server on http://127.0.0.1:8004 with its data in ./headgate-data
 	@$(VENV)/bin/headgate serve $(ARGS)
 
-# Two at a time: one waits for packages while the other computes.
-test: $(READY) ## everything that must be green: format, lint, types, import rules, tests
+# Two jobs: one downloads packages while the other computes.
+test: $(READY) ## run all checks: format, lint, types, import rules, tests
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target checks
 	@$(MAKE) --no-print-directory tests
-	@echo "make test: format, lint, types, import rules and tests are green"
+	@echo "make test: format, lint, types, import rules and tests pass"
 
 checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
 
-tests: $(READY) $(KEYSTONE) $(NODE) programs ## the tests alone
+tests: $(READY) $(KEYSTONE) $(NODE) programs ## run the tests only
 ifeq ($(ARGS),)
-	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
+	$(PYTHON) -m pytest $(TOGETHER)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif
 
-test-clean-machine: ## make demo and make test on a minimal Debian 12, in a chroot (as root)
+test-clean-machine: ## run make demo and make test on a minimal Debian 12 in a chroot (as root)
 	@.ci/clean-machine $(if $(ARGS),"$(ARGS)")
 
-# Tests start a RabbitMQ and a PgBouncer of their own; one of the examples is run with curl; the
-# dashboard is tested in Chromium, without the parts that only a screen shows. Playwright drives it
-# with a Node.js of its own, which needs libatomic1.
-# RUNLEVEL keeps Debian from starting RabbitMQ and PgBouncer.
+# Tests start private servers of RabbitMQ, PgBouncer and PostgreSQL 15, the oldest supported one, run an example
+# with curl, and test the dashboard in headless Chromium. Playwright includes a Node.js, which needs libatomic1.
+# RUNLEVEL keeps Debian from starting the servers.
 programs: $(READY)
 	@missing=; \
 	$(VENV)/lib/python3*/site-packages/playwright/driver/node --version >/dev/null 2>&1 \
 	    || missing="$$missing libatomic1"; \
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
 	PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
 	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 	    || missing="$$missing chromium-headless-shell"; \
@@ -78,7 +76,7 @@ programs: $(READY)
 	    fi; \
 	fi
 
-# The Keystone that tests ask who somebody is: an environment of its own, as its needs are not ours.
+# The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@echo "make: installing the Keystone of the tests in .keystone"
 	@rm -rf .keystone
@@ -87,8 +85,8 @@ $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@$(PYTHON) -m pip --python .keystone/bin/python check
 	@touch $(KEYSTONE)
 
-# What OpenStack Heat says of templates is recorded; this asks it anew, in an environment of its own.
-heat-answers: $(HEAT) ## ask OpenStack Heat anew what the templates of tests/compat/hot mean
+# Records the responses of OpenStack Heat to the templates of the tests, in a separate environment.
+heat-answers: $(HEAT) ## record OpenStack Heat's responses for tests/compat/hot again
 	$(PYTHON) -m tests.compat.hot.record .heat/bin/python
 
 $(HEAT): requirements/heat.lock | $(READY)
@@ -98,31 +96,35 @@ $(HEAT): requirements/heat.lock | $(READY)
 	@.heat/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/heat.lock
 	@touch $(HEAT)
 
-bench: $(READY) ## measure, and print the figures; of one part with ARGS=language
+bench: $(READY) ## measure, print the figures and write build/bench.json; ARGS=create measures one part
 	@$(PYTHON) -m tests.bench $(ARGS)
 
-fuzz: $(READY) ## throw chance at the template language for FUZZ seconds each, 300 if not said
+# ARGS='--keep "REASON"' keeps the published figures although the hot path has changed.
+figures: $(READY) ## publish build/bench.json: docs/figures.json, the tables of README and docs, the charts
+	@$(PYTHON) -m tests.bench.publish $(ARGS)
+
+fuzz: $(READY) ## run the fuzz tests of the template language for FUZZ seconds each (default: 300)
 	HEADGATE_FUZZ=$(or $(FUZZ),300) $(PYTHON) -m pytest -o timeout=0 tests/property/test_hot_fuzz.py $(ARGS)
 
-# What the dashboard is checked with, and made of; nothing of it is needed to run it.
+# The tools that check the dashboard, and its libraries. The server does not need them.
 $(NODE): hub/dashboard/package-lock.json | $(READY)
-	@echo "make: installing what is locked in hub/dashboard/package-lock.json"
+	@echo "make: installing hub/dashboard/package-lock.json"
 	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $(NODE)
 
-pictures: $(READY) programs ## take the pictures of README and docs anew
+pictures: $(READY) programs ## take the screenshots of README and docs
 	$(PYTHON) -m tests.browser.pictures
 
-vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
+vendor: $(NODE) ## build hub/dashboard/page/vendor from the lock file
 	$(NPM) run -s vendor
 
-routines-version: $(READY) ## before a release: record the version of the functions and views
+routines-version: $(READY) ## record the version of the functions and views, before a release
 	$(PYTHON) -m tools.record_routines
 
-node-life: $(READY) ## write the diagrams of a node's life from the node machine into the docs
+node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life
 
-sbom: $(READY) ## what a release is made of, in build/sbom.cdx.json (CycloneDX)
+sbom: $(READY) ## write the bill of materials to build/sbom.cdx.json (CycloneDX)
 	@$(PYTHON) -m tools.sbom build/sbom.cdx.json
 
 release: $(READY) ## VERSION=1.2.3: check that the work tree is this release, and tag it; see CONTRIBUTING.md
@@ -136,21 +138,21 @@ format: $(READY) $(NODE) ## format the code
 format-check: $(READY)
 	$(VENV)/bin/ruff format --check .
 
-lint: $(READY) $(NODE) ## ruff; biome for the dashboard
+lint: $(READY) $(NODE) ## run ruff, and biome for the dashboard
 	$(VENV)/bin/ruff check .
 	$(NPM) run -s lint
 
-types: $(READY) $(NODE) ## mypy, strict; tsc for the dashboard
+types: $(READY) $(NODE) ## run mypy, and tsc for the dashboard
 	$(VENV)/bin/mypy
 	$(NPM) run -s types
 
-imports: $(READY) ## who may import whom
+imports: $(READY) ## check the import rules
 	$(VENV)/bin/lint-imports
 
-clean: ## remove what was built here: .venv and caches
+clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) .keystone .heat hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
+# Finds a Python that is new enough. On Debian, root installs its venv module if it is missing.
 $(READY): requirements/test.lock pyproject.toml Makefile
 	@set -eu; \
 	new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
@@ -172,11 +174,11 @@ $(READY): requirements/test.lock pyproject.toml Makefile
 	            echo "make: $$python has no venv module; install it (Debian: python3-venv)" >&2; exit 1; \
 	        fi; \
 	    fi; \
-	    echo "make: making $(VENV)"; \
+	    echo "make: creating $(VENV)"; \
 	    rm -rf $(VENV); \
 	    $$python -m venv $(VENV); \
 	fi; \
-	echo "make: installing what is locked in requirements/test.lock"; \
+	echo "make: installing requirements/test.lock"; \
 	$(PYTHON) -m pip $(INSTALL) -r requirements/test.lock; \
 	$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	$(PYTHON) -m pip check; \

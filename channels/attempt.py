@@ -23,10 +23,9 @@ from channels.ignored_answers import (
     standing_refusal,
 )
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
-from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery
-from channels.targets import shown_target
+from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery, shown_target
 from engine.errors import HeadgateError, Unavailable
-from engine.hooks.automation import Automation
+from engine.hooks.answer_rights import Automation
 from engine.loops import Supervisor
 from engine.principal import Principal
 from engine.tracing import Tracer
@@ -81,7 +80,7 @@ def delivery_result(
             assert_never(never_outcome)
 
 
-def unattempted(delivery: PendingDelivery) -> DeliveryResult:
+def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
     """The result of a claimed delivery that was not attempted: its state stays the same."""
     no_outcome = Failed("")
     return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
@@ -109,7 +108,7 @@ def _result(
         state=state,
         code=outcome.code,
         error=kept_text(error),
-        answer=kept_text(outcome.answer),
+        response=kept_text(outcome.response),
         wait=wait,
         left=left,
         gone=gone,
@@ -139,13 +138,15 @@ class Attempts:
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
-        observe: AttemptObserver,
-        tracer: Tracer,
+        observe: AttemptObserver = lambda *_: None,
+        tracer: Tracer | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
+        """entitle: reads the rights of a subscription's owner. answer: answers a hook for a
+        receiver. random: returns 0 <= number < 1. observe: for the metrics."""
         self._guard = (supervisor or Supervisor()).guard("delivery")
         self._observe = observe
-        self._tracer = tracer
+        self._tracer = tracer or Tracer()
         self._channels = channels
         self._policy_of = policy_of
         self._token_for = token_for
@@ -231,9 +232,11 @@ class Attempts:
             target = shown_target(delivery.target)
             refused = await self._answer(hook_id, kept, delivery.automation, target)
         except HeadgateError as error:
-            return Failed(f"the answer could not be stored: {error}", outcome.code, outcome.answer)
+            return Failed(
+                f"the answer could not be stored: {error}", outcome.code, outcome.response
+            )
         note = refused_note(refused) if refused else ""
-        return Delivered(outcome.code, outcome.answer, outcome.decision, note)
+        return Delivered(outcome.code, outcome.response, outcome.decision, note)
 
     def message(self, delivery: PendingDelivery, *, with_token: bool = True) -> EventMessage:
         """The message of an attempt. with_token: a hook notification contains the token and the URL
@@ -244,7 +247,7 @@ class Attempts:
             project=delivery.project,
             stack_header=delivery.stack_header,
             hook=delivery.hook,
-            notified=notified_documents(delivery.notices),
+            notified=notified_documents(delivery.notifications),
             signal_url=f"{self._public_url}/hooks/{answerable}/signal" if answerable else None,
             token=self._token_for(answerable, delivery.key.subscription_id) if answerable else None,
         )

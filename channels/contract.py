@@ -57,11 +57,11 @@ class ReceiverDecision:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The endpoint accepted the event. answer: the start of its response, as text. note: a remark
+    """The endpoint accepted the event. response: the start of its response, as text. note: a remark
     about the response for the delivery history."""
 
     code: int | None
-    answer: str = ""
+    response: str = ""
     decision: ReceiverDecision | None = None
     note: str = ""
 
@@ -76,7 +76,7 @@ class Failed:
 
     reason: str
     code: int | None = None
-    answer: str = ""
+    response: str = ""
     retry_after: float | None = None
     final: bool = False
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from channels.attempt import Attempts, unattempted
+from channels.attempt import Attempts, unattempted_result
 from channels.result_writer import ResultWriter
 from channels.store.claim import Capacity, claim_keys, read_claimed, renew, runs, seconds_to_next
 from channels.store.delivery_results import fail_delivery
@@ -25,9 +25,9 @@ from engine.rate_limiter import RateLimiter
 from engine.store.database import Database
 
 #: Minimum seconds between two polls, unless the queue is woken.
-SHORTEST_PAUSE = 0.02
+MIN_PAUSE = 0.02
 
-#: Seconds after which the rest of a run is released: its hooks and signature times become stale.
+#: Seconds after which the rest of a run is released: its hooks and signature times become outdated.
 RUN_FOR = 1.0
 
 #: Seconds for which the results of a run are collected, to write them together.
@@ -78,7 +78,7 @@ class DeliveryQueue:
             channel: RateLimiter(rate) for channel, rate in settings.rates.items() if rate > 0
         }
         self._stopping = False
-        self._guard = (supervisor or Supervisor()).guard("lane", longest=settings.poll)
+        self._guard = (supervisor or Supervisor()).guard("delivery_queue", max_pause=settings.poll)
         self.wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -142,9 +142,9 @@ class DeliveryQueue:
         """Seconds until the next poll. seconds: until the next delivery is due; rate limiters also
         count, because their subscriptions were left out."""
         now = asyncio.get_running_loop().time()
-        limited = (limiter.until_more(now) for limiter in self._limiters.values())
+        limited = (limiter.seconds_until_available(now) for limiter in self._limiters.values())
         waits = [one for one in (seconds, *limited) if one is not None]
-        return min([max(one, SHORTEST_PAUSE) for one in waits] + [self._settings.poll])
+        return min([max(one, MIN_PAUSE) for one in waits] + [self._settings.poll])
 
     def _capacity(self) -> Capacity:
         settings = self._settings
@@ -152,18 +152,18 @@ class DeliveryQueue:
         busy = Counter(delivery.key.subscription_id for delivery in first)
         now = asyncio.get_running_loop().time()
         for limiter in self._limiters.values():
-            for subscription_id, left in limiter.left(now).items():
+            for subscription_id, left in limiter.remaining(now).items():
                 busy[subscription_id] = max(busy[subscription_id], settings.each - left)
         retrying = sum(1 for delivery in first if delivery.attempts > 1)
         return Capacity(
             # Runs that only wait for their results use no capacity, unless there are many of them.
             free=settings.capacity - max(len(first), len(self._active) - settings.capacity),
-            # Half of the capacity is for first attempts, whatever number of endpoints hang.
+            # Half of the capacity is for first attempts, however many endpoints hang.
             retries=max(settings.capacity // 2 - retrying, 0),
             each=settings.each,
             busy=busy,
             behind=settings.behind,
-            paced=list(self._limiters),
+            rate_limited=list(self._limiters),
         )
 
     async def _process(self, run: _Run) -> None:
@@ -218,7 +218,7 @@ class DeliveryQueue:
         until, proceed = loop.time() + RUN_FOR, True
         for place, delivery in enumerate(run):
             if place and (not proceed or self._stopping or loop.time() > until):
-                yield unattempted(delivery)
+                yield unattempted_result(delivery)
                 proceed = False
                 continue
             result = await self._guard.attempt(

@@ -5,32 +5,91 @@ and runs the dispatcher. After a stop, active attempts have a limited time to en
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import AnswerHook, AttemptObserver, Attempts, TokenFor
-from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed
+from channels.attempt import Attempts
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.delivery_queue import DeliveryQueue, DeliveryQueueSettings
 from channels.envelope import subscription_test_event
-from channels.ignored_answers import Entitle
-from channels.outbox import OutboxPublisher
 from channels.result_writer import ResultWriter
 from channels.retry import RetryPolicy, horizon
-from channels.store import subscriptions
-from channels.store.backlog_limit import disable_over_limit
+from channels.store import secret_rotation
+from channels.store.backlog import disable_over_limit
+from channels.store.publish import Horizon, PublishResult, publish, skip_next
 from channels.store.records import Origin, SubscriptionRecord
 from channels.store.undeliverable import find_undeliverable, mark_undeliverable
 from engine.errors import NotFound
-from engine.loops import Fault, Guard, Supervisor
+from engine.loops import BatchSize, Fault, Guard, Supervisor, wait_at_most
 from engine.store.database import Database
 from engine.store.hook_deadlines import HookKey
-from engine.tracing import Tracer
 
 log: FilteringBoundLogger = structlog.get_logger()
+
+#: Seconds between two publications. Events that are committed meanwhile are published together.
+GATHER = 0.01
+
+
+class OutboxPublisher:
+    """rows: outbox rows published in one transaction at most. poll: seconds.
+
+    An event that follows a quiet time is published at once, the events of a busy system in batches.
+    A commit that cannot be published is skipped: streams contain its events, subscriptions do not.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        horizon: Horizon,
+        rows: int,
+        poll: float,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._database = database
+        self._horizon = horizon
+        self._size = BatchSize(rows)
+        self._poll = poll
+        self._guard = (supervisor or Supervisor()).guard("publish", max_pause=poll)
+        self._subscribed = False  # at the last publication
+        self.wake = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until cancelled, or `stop` and `wake` are set."""
+        await self._guard.run(self._turn, stop)
+
+    async def _turn(self) -> None:
+        self.wake.clear()
+        rows = self._size.now
+        try:
+            done = await self._publish(rows)
+        except Exception as error:
+            if self._size.shrink(error):
+                self._guard.report(error, **await skip_next(self._database))
+            return
+        self._size.grow()
+        if done is not None and done.rows:
+            self._subscribed = done.subscribed
+        if done is None or done.rows < rows:
+            await _gather()
+            await wait_at_most(self.wake, self._poll)
+
+    async def _publish(self, rows: int) -> PublishResult | None:
+        return await publish(
+            self._database,
+            horizon=self._horizon,
+            limit=rows,
+            report=self._guard.report,
+            quick=not self._subscribed,
+        )
+
+
+async def _gather() -> None:
+    await asyncio.sleep(GATHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +129,14 @@ class Dispatcher:
     def __init__(
         self,
         database: Database,
-        channels: Mapping[str, Channel],
+        attempts: Attempts,
         *,
         settings: DispatcherSettings,
-        token_for: TokenFor,
-        entitle: Entitle,
-        public_url: str,
-        answer: AnswerHook,
-        random: Callable[[], float],
-        observe: AttemptObserver = lambda *_: None,
-        tracer: Tracer | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
-        """entitle: reads the rights of a subscription's owner. answer: answers a hook for a
-        receiver. random: returns 0 <= number < 1. observe: for the metrics."""
         self._database = database
         self._settings = settings
-        self._attempts = Attempts(
-            channels,
-            settings.policy,
-            token_for=token_for,
-            entitle=entitle,
-            public_url=public_url,
-            answer=answer,
-            random=random,
-            observe=observe,
-            tracer=tracer or Tracer(),
-            supervisor=supervisor,
-        )
+        self._attempts = attempts
         self._supervisor = supervisor or Supervisor()
         self._disabled = asyncio.Event()
 
@@ -110,14 +149,14 @@ class Dispatcher:
         await self._guard("dispatcher").run(work, stop)
 
     def _guard(self, name: str) -> Guard:
-        return self._supervisor.guard(name, longest=self._settings.poll)
+        return self._supervisor.guard(name, max_pause=self._settings.poll)
 
     async def test_fire(
         self, subscription: SubscriptionRecord, event_id: UUID
     ) -> Delivered | Failed:
         """Send a test event in one attempt. Raises NotFound if the subscription does not exist."""
         async with self._database.connection() as conn:
-            found = await subscriptions.secrets_now(conn, subscription.id)
+            found = await secret_rotation.secrets_now(conn, subscription.id)
         if found is None:
             raise NotFound("the subscription does not exist", code="SubscriptionNotFound")
         secrets, now = found
@@ -170,7 +209,7 @@ class Dispatcher:
                 group.create_task(one)
                 for one in (
                     publisher.run(stop),
-                    self._guard("sweep").run(self._sweep, stop),
+                    self._guard("undeliverable").run(self._mark_undeliverable, stop),
                     self._guard("backlog").run(self._bound_backlogs, stop),
                 )
             ]
@@ -211,7 +250,7 @@ class Dispatcher:
             await disable_over_limit(self._database, self._settings.backlog)
         await asyncio.sleep(self._settings.poll)
 
-    async def _sweep(self) -> None:
+    async def _mark_undeliverable(self) -> None:
         """Find undeliverable hooks, at the start and whenever a subscription is disabled."""
         self._disabled.clear()
         found = await find_undeliverable(self._database)
@@ -219,7 +258,9 @@ class Dispatcher:
         async def mark(hooks: Sequence[HookKey]) -> None:
             await mark_undeliverable(self._database, hooks)
 
-        await self._guard("sweep").split(found, mark, self._leave_undeliverable, _log_fields)
+        await self._guard("undeliverable").split(
+            found, mark, self._leave_undeliverable, _log_fields
+        )
         if not found:
             await self._disabled.wait()
 

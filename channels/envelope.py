@@ -12,8 +12,12 @@ from urllib.parse import quote
 from uuid import UUID
 
 from channels.selection import WAITING, path_of
-from channels.store.records import DeliveryStackHeader, DeliveryState, NoticeRecord
-from channels.targets import shown_target
+from channels.store.records import (
+    DeliveryStackHeader,
+    DeliveryState,
+    NotificationRecord,
+    shown_target,
+)
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
@@ -30,7 +34,7 @@ STATUS_OF = {
 }
 
 
-#: Keys of an event's stored data that are published under `said`, beside the hook.
+#: Keys of an event's stored data that are published under `details`, beside the hook.
 _HOOK_EVENT_KEYS = frozenset({"by", "missing", "deadline", "to", "reminder"})
 
 
@@ -163,38 +167,39 @@ def hook_document(
     """The current hook in the API. notifications: see `notification_documents`; notified: see
     `notified_documents`."""
     return _hook(hook, HookState(hook.state), notifications, notified) | _subject(
-        hook, hook.notice.get("type")
+        hook, hook.notification.get("type")
     )
 
 
-def notification_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
-    """The ``asked`` of a hook: its notifications with the states of their deliveries."""
+def notification_documents(notifications: Sequence[NotificationRecord]) -> list[Json]:
+    """The value of `asked` of a hook: its notifications with the states of their deliveries."""
     return [
         {
-            "subscription": str(notice.subscription_id),
-            "channel": notice.channel,
-            "target": shown_target(notice.target),
-            "state": notice.state,
-            "attempts": notice.attempts,
-            "code": notice.code,
-            "error": notice.error,
-            "next_at": rfc3339(notice.next_at) if notice.next_at else None,
+            "subscription": str(notification.subscription_id),
+            "channel": notification.channel,
+            "target": shown_target(notification.target),
+            "state": notification.state,
+            "attempts": notification.attempts,
+            "code": notification.code,
+            "error": notification.error,
+            "next_at": rfc3339(notification.next_at) if notification.next_at else None,
         }
-        for notice in notices
+        for notification in notifications
     ]
 
 
-def notified_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
-    """The ``told`` of a hook: the subscriptions that received its notification, with the times."""
+def notified_documents(notifications: Sequence[NotificationRecord]) -> list[Json]:
+    """The value of `told` of a hook: the subscriptions that received its notification, with the
+    times."""
     return [
         {
-            "subscription": str(notice.subscription_id),
-            "channel": notice.channel,
-            "target": shown_target(notice.target),
-            "at": rfc3339(notice.settled_at),
+            "subscription": str(notification.subscription_id),
+            "channel": notification.channel,
+            "target": shown_target(notification.target),
+            "at": rfc3339(notification.ended_at),
         }
-        for notice in notices
-        if notice.state == DeliveryState.DELIVERED and notice.settled_at is not None
+        for notification in notifications
+        if notification.state == DeliveryState.DELIVERED and notification.ended_at is not None
     ]
 
 
@@ -230,11 +235,12 @@ def _hook(
         "ask": hook.asks_for,
         "patch": rule.get("patch", []),
         "dry": rule.get("dry", False),
+        "by_operator": rule.get("by_operator", False),
         "requested_by": hook.requested_by,
         "assigned": hook.assigned,
         "reminders": hook.reminders,
         "escalated_at": rfc3339(hook.escalated_at) if hook.escalated_at else None,
-        "answers": hook.notice.get("answers") or {},
+        "answers": hook.notification.get("answers") or {},
         "asked": list(notifications),
         "told": list(notified),
     }
@@ -246,7 +252,7 @@ def _hook(
                 "decision": hook.decision,
                 "reason": hook.reason,
                 "decided_by": hook.decided_by,
-                "door": hook.door,
+                "channel": hook.channel,
                 "decided_at": rfc3339(hook.decided_at) if hook.decided_at else None,
             }
         case _ as never:
@@ -260,7 +266,7 @@ def _subject(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     return {
         "resource": None,
         "change": {
-            name: hook.notice.get(name)
+            name: hook.notification.get(name)
             for name in (
                 "action",
                 "version",
@@ -275,16 +281,16 @@ def _subject(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
 
 
 def _hook_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
-    notice = hook.notice
+    notification = hook.notification
     return {
         "name": hook.resource_name,
         "type": resource_type,
-        "physical_id": notice.get("physical_id"),
-        "operation": notice.get("operation"),
-        "properties": notice.get("properties") or {},
-        "changes": notice.get("changes") or {},
-        "dependents": notice.get("dependents") or [],
-        "seen": notice.get("seen") or {},
+        "physical_id": notification.get("physical_id"),
+        "operation": notification.get("operation"),
+        "properties": notification.get("properties") or {},
+        "changes": notification.get("changes") or {},
+        "dependents": notification.get("dependents") or [],
+        "seen": notification.get("seen") or {},
     }
 
 
@@ -303,7 +309,7 @@ def _of_stack(source: _Source) -> dict[str, Json]:
         },
         "traversal": event.data["traversal"],
         "version": event.data["version"],
-        "stale": event.data.get("stale", []),
+        "out_of_date": event.data.get("out_of_date", []),
         "warnings": event.data.get("warnings", []),
     }
 
@@ -355,7 +361,7 @@ def _of_hook(source: _Source) -> dict[str, Json]:
         "resource": resource if event.resource_name else None,
         "traversal": hook.traversal,
         "node": hook.node,
-        "said": details | {"reason": event.reason},
+        "details": details | {"reason": event.reason},
     }
 
 

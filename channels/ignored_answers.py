@@ -1,7 +1,8 @@
-"""Answers of subscriptions that do not count: why, and how the delivery history says so.
+"""Answers of subscriptions that do not count: the reason, and its note in the delivery history.
 
-The rule is one for all channels. An answer in a response is noted when the result of its delivery
-is written (channels/attempt.py); one by message, which comes at any time, by `IgnoredAnswers`.
+The rule is the same for all channels. An answer in a response is noted with the result of its
+delivery (channels/attempt.py); an answer by message, which can arrive at any time, by
+`IgnoredAnswers`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.store.answer_notes import Notification, notifications, write_notes
-from engine.hooks.automation import Automation, may_ever_answer, refusal
+from engine.hooks.answer_rights import Automation, automation_refusal, may_ever_answer
 from engine.hooks.rule import decode_rule
 from engine.principal import Principal
 from engine.store.database import Database
@@ -24,7 +25,7 @@ KEPT_TEXT = 2000
 
 
 def kept_text(text: str) -> str:
-    """PostgreSQL's texts hold no NUL."""
+    """Shorten a text, and replace NUL, which PostgreSQL cannot store."""
     return text.replace("\x00", "\ufffd")[:KEPT_TEXT]
 
 
@@ -38,16 +39,16 @@ def standing_refusal(
     decoded = decode_rule(rule)
     if may_ever_answer(decoded, automation, requester):
         return None
-    return refusal(decoded, automation, requester, escalated=escalated)
+    return automation_refusal(decoded, automation, requester, escalated=escalated)
 
 
 def ignored_note(reason: str) -> str:
-    """Of an answer that was not looked at: its sender may not answer, or has not shown that."""
+    """The note of an answer whose sender may not answer, or has not proved it."""
     return kept_text(f"the answer was ignored: {reason}")
 
 
 def refused_note(reason: str) -> str:
-    """Of an answer of a subscription that may answer."""
+    """The note of a refused answer, of a subscription that may answer."""
     return kept_text(f"the answer was refused: {reason}")
 
 
@@ -101,7 +102,7 @@ class IgnoredAnswers:
             await write_notes(conn, noted, answer=answer, replace=known is not None)
 
     async def _approving(self, found: list[Notification]) -> dict[tuple[bool, Principal], bool]:
-        """By owner, who is looked up once, whether they may answer hooks now."""
+        """Whether each owner may answer hooks now; each is looked up once."""
         owners = {_owner(one): one.automation for one in found}
         return {owner: (await self._entitle(one)).approves for owner, one in owners.items()}
 

@@ -11,8 +11,8 @@ from engine.store.database import Database
 
 #: Maximum seconds between two tries while the database is not available. A delivery whose result is
 #: not written before its lease expires is delivered again.
-LONGEST_PAUSE = 5.0
-MOST_AT_ONCE = 500
+MAX_PAUSE = 5.0
+MAX_BATCH = 500
 
 
 class ResultWriter:
@@ -23,7 +23,7 @@ class ResultWriter:
         self._disable_after = disable_after
         self._waiting: list[tuple[DeliveryResult, asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
-        self._guard = (supervisor or Supervisor()).guard("settle", longest=LONGEST_PAUSE)
+        self._guard = (supervisor or Supervisor()).guard("delivery_results", max_pause=MAX_PAUSE)
 
     def write(self, result: DeliveryResult) -> asyncio.Future[None]:
         """A future that is done when the result is durable, or cannot be written because another
@@ -42,8 +42,8 @@ class ResultWriter:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
-                batch = self._waiting[:MOST_AT_ONCE]
-                del self._waiting[:MOST_AT_ONCE]
+                batch = self._waiting[:MAX_BATCH]
+                del self._waiting[:MAX_BATCH]
                 await self._write([one for one, _ in batch])
                 for _, written in batch:
                     if not written.done():

@@ -7,23 +7,23 @@ from engine.back_off import BackOff
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """attempts: maximum number. first, longest: pauses in seconds, see `BackOff`.
+    """attempts: maximum number. first, max_pause: pauses in seconds, see `BackOff`.
 
     attempt_timeout: seconds for one attempt.
     """
 
     attempts: int = 12
     first: float = 1.0
-    longest: float = 900.0
+    max_pause: float = 900.0
     attempt_timeout: float = 15.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or not 0 < self.first <= self.longest or self.attempt_timeout <= 0:
+        if self.attempts < 1 or not 0 < self.first <= self.max_pause or self.attempt_timeout <= 0:
             raise ValueError(f"invalid retry policy: {self}")
 
     @property
     def back_off(self) -> BackOff:
-        return BackOff(self.first, self.longest)
+        return BackOff(self.first, self.max_pause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def after_failure(
     if attempts >= policy.attempts:
         return GiveUp(f"{attempts} attempts failed")
     if retry_after is not None:
-        return TryAgain(min(max(retry_after, policy.first), policy.longest))
+        return TryAgain(min(max(retry_after, policy.first), policy.max_pause))
     return TryAgain(policy.back_off.pause(attempts, chance))
 
 

@@ -72,7 +72,7 @@ def path_of(stack_path: str, resource_name: str | None) -> str | None:
     return f"{stack_path}/{resource_name}".lstrip("/") if resource_name else None
 
 
-def wants(selection: Selection, traits: Traits) -> bool:
+def matches(selection: Selection, traits: Traits) -> bool:
     return (
         _matches_stack(selection, traits)
         and _any(selection.events, traits.type)
@@ -108,10 +108,10 @@ def is_for(subscription_id: UUID, project: str, selection: Selection, traits: Tr
         return False
     if traits.about == str(subscription_id) and traits.type != DELIVERED:
         return False
-    return wants(selection, traits)
+    return matches(selection, traits)
 
 
-def about(data: Json) -> str | None:
+def subject_of(data: Json) -> str | None:
     """The subscription that is the subject of an event, from its stored data."""
     subscription = data.get("subscription") if isinstance(data, dict) else None
     return subscription if isinstance(subscription, str) else None

@@ -1,21 +1,50 @@
 """Errors for users: each has a place, a reason, a remedy and a stable code.
 
-The Orchestration API shows the code as ``error.type``. hub/api/problems.py maps the classes to HTTP
-status codes.
+The Orchestration API shows the code as ``error.type``. hub/api/error_middleware.py maps the classes
+to HTTP status codes.
 """
 
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from itertools import accumulate
 
 from engine.words import Json
 
+#: Names of the texts of a request that are not in `files`.
+TEMPLATE, ENVIRONMENT = "template", "environment"
+
 #: Maximum characters of a place and of a reason.
-LONGEST = {"place": 500, "reason": 4_000}
+MAX_LENGTHS = {"place": 500, "reason": 4_000}
+
+
+class Quoting(str):
+    """A message that quotes a value. safe: the same message without it, for a secret value."""
+
+    safe: str
+
+    def __new__(cls, text: str, safe: str) -> "Quoting":
+        message = super().__new__(cls, text)
+        message.safe = safe
+        return message
+
+
+def public(text: str) -> Quoting:
+    """Return a message that quotes no value that may be secret."""
+    return Quoting(text, text)
+
+
+def without_value(text: str, otherwise: str) -> Quoting:
+    """Return a message about a secret value. otherwise: in place of one that may quote it."""
+    return public(text.safe if isinstance(text, Quoting) else otherwise)
+
+
+#: Replace a reason and a remedy that may quote a secret value.
+WITHHELD_REASON = "its value is not valid; the reason is not shown because the value is secret"
+WITHHELD_REMEDY = "Correct the secret value."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +52,38 @@ class Finding:
     """One error in a request or document.
 
     place: a path such as ``resources.web.properties.size``; empty for the whole document.
-    code: the class name in the Orchestration API.
+    code: the class name in the Orchestration API. file: the file of the request that has the error,
+    TEMPLATE or ENVIRONMENT. inner_place: the place in that file, if it is not `place`. line,
+    column: where that is, from 1; 0: unknown. quote: that line and a caret below the column.
+    secret: the line may have a secret value, and is not quoted.
     """
 
     place: str
     reason: str
     remedy: str = ""
     code: str = "StackValidationFailed"
+    file: str = ""
+    inner_place: str | None = None
+    line: int = 0
+    column: int = 0
+    quote: str = field(default="", repr=False)
+    secret: bool = False
 
     def __post_init__(self) -> None:
         """Truncate texts, which may quote the request."""
-        for name, most in LONGEST.items():
-            if len(text := getattr(self, name)) > most:
-                object.__setattr__(self, name, f"{text[:most]}...")
+        for name, limit in MAX_LENGTHS.items():
+            if len(text := getattr(self, name)) > limit:
+                object.__setattr__(self, name, f"{text[:limit]}...")
+
+    def without_values(self) -> "Finding":
+        """Return the finding as it is shown if the value at its place is secret."""
+        reason = without_value(self.reason, WITHHELD_REASON)
+        remedy = without_value(self.remedy, WITHHELD_REMEDY)
+        return replace(self, reason=reason, remedy=remedy, secret=True)
+
+    def in_file(self, file: str) -> "Finding":
+        """Return the finding with the file that its place is in, unless it has one."""
+        return self if self.file else replace(self, file=file)
 
     def __str__(self) -> str:
         text = ": ".join(part for part in (self.place, self.reason) if part)
@@ -94,7 +142,7 @@ class TimedOut(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class HookDecision:
     """The decision of a hook, for the principal who answers too late."""
 
     decision: str | None
@@ -108,25 +156,33 @@ class AnswerRefused(Conflict):
     code is one of HookAlreadyAnswered, HookExpired, HookSuperseded, StackStopped, DigestChanged.
     """
 
-    def __init__(self, code: str, reason: str, *, remedy: str = "", decided: Decided) -> None:
+    def __init__(self, code: str, reason: str, *, remedy: str = "", decided: HookDecision) -> None:
         super().__init__(reason, remedy=remedy, code=code)
         self.decided = decided
 
 
-#: Maximum number of findings in one error.
-MOST_FINDINGS = 100
+#: Maximum number of findings in one error, and of warnings about one request.
+MAX_FINDINGS = 100
+MAX_WARNINGS = 100
 #: Number of known names that are shown if none is similar, and characters of each.
-MOST_SHOWN = 8
-LONGEST_SHOWN = 60
+MAX_SHOWN_NAMES = 8
+MAX_SHOWN_LENGTH = 60
 #: Maximum number of character pairs compared to find a similar name: some milliseconds.
-MOST_COMPARED = 200_000
+MAX_COMPARISONS = 200_000
 
 
 @dataclass(slots=True)
 class Findings:
-    """Collects errors, to report them together."""
+    """Collects errors, to report them together, and warnings. warned: each warning once, by its
+    code, reason and place in its file.
+    """
 
     all: list[Finding] = field(default_factory=list)
+    warned: dict[tuple[str, ...], Finding] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(self.warned.values())
 
     def add(
         self, place: str, reason: str, remedy: str = "", code: str = "StackValidationFailed"
@@ -135,15 +191,33 @@ class Findings:
 
         Parameters without a value may be many, and a validation lists all of them.
         """
-        self.all.append(Finding(place, reason, remedy, code))
-        if len(self.all) >= MOST_FINDINGS and code != "UserParameterMissing":
+        self.add_finding(Finding(place, reason, remedy, code))
+
+    def add_finding(self, finding: Finding) -> None:
+        """As `add`."""
+        self.all.append(finding)
+        if len(self.all) >= MAX_FINDINGS and finding.code != "UserParameterMissing":
             reason = f"There may be more than these {len(self.all)}; the check stopped there."
             raise Invalid([*self.all, Finding("", reason, "Correct these first.")])
 
     def extend(self, others: "Findings") -> None:
-        """Add other findings. Raises Invalid as `add` does."""
+        """Add other findings and warnings. Raises Invalid as `add` does."""
+        self.warn_all(others.warnings)
         for one in others.all:
-            self.add(one.place, one.reason, one.remedy, one.code)
+            self.add_finding(one)
+
+    def warn(self, place: str, reason: str, remedy: str, code: str) -> None:
+        """Add a warning: something that is accepted and has probably not the meant effect."""
+        self.warn_all([Finding(place, reason, remedy, code)])
+
+    def warn_all(self, warnings: Iterable[Finding]) -> None:
+        """Add warnings up to the limit; the last one says that there may be more."""
+        for one in warnings:
+            if len(self.warned) >= MAX_WARNINGS:
+                more = f"There may be more than these {MAX_WARNINGS} warnings."
+                one = Finding("", more, "Correct these first.", "MoreWarnings")
+            place = one.place if one.inner_place is None else one.inner_place
+            self.warned.setdefault((one.file, place, one.code, one.reason), one)
 
     def raise_if_any(self) -> None:
         """Raise Invalid if there are findings."""
@@ -165,10 +239,10 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
     Of very many names, only those of similar length are compared.
     """
-    if sum(map(len, known)) * len(name) > MOST_COMPARED:
+    if sum(map(len, known)) * len(name) > MAX_COMPARISONS:
         known = sorted(known, key=lambda one: abs(len(one) - len(name)))
         sums = accumulate(len(one) * len(name) for one in known)
-        known = known[: bisect_right(list(sums), MOST_COMPARED)]
+        known = known[: bisect_right(list(sums), MAX_COMPARISONS)]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Did you mean "{near[0]}"?' if near else ""
 
@@ -177,6 +251,6 @@ def one_of(name: str, known: Sequence[str], what: str) -> str:
     """Return the nearest known name or, if none is similar, the known ones. what: their kind."""
     if near := nearest(name, known):
         return near
-    shown = ", ".join(one[:LONGEST_SHOWN] for one in known[:MOST_SHOWN])
-    more = f", and {len(known) - MOST_SHOWN} more" if len(known) > MOST_SHOWN else ""
+    shown = ", ".join(one[:MAX_SHOWN_LENGTH] for one in known[:MAX_SHOWN_NAMES])
+    more = f", and {len(known) - MAX_SHOWN_NAMES} more" if len(known) > MAX_SHOWN_NAMES else ""
     return f"{what}: {shown or 'none'}{more}."

@@ -12,18 +12,17 @@ def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
     return tuple(metadata.entry_points(group=group))
 
 
-def make(point: metadata.EntryPoint, what: str) -> object:
+def load_plugin(point: metadata.EntryPoint, what: str) -> object:
     """Instantiate a plug-in without arguments. what: the kind of plug-in. Raises Unavailable."""
     try:
         return point.load()()
     except Exception as error:
-        raise Unavailable(
-            f"the {what} plug-in {point.name} ({point.value}) does not load: {error!r}",
-            remedy="Repair or uninstall it.",
-        ) from error
+        why = str(error) or type(error).__name__
+        reason = f"the {what} plug-in {point.name} ({point.value}) does not load: {why}"
+        raise Unavailable(reason, remedy="Repair or uninstall it.") from error
 
 
-def misfit(point: metadata.EntryPoint, what: str, kind: type) -> Unavailable:
+def wrong_type_error(point: metadata.EntryPoint, what: str, kind: type) -> Unavailable:
     """Return the error for a plug-in that is not an instance of `kind`."""
     reason = f"the {what} plug-in {point.name} ({point.value}) is not of type {kind.__name__}"
     return Unavailable(reason, remedy=f"See {kind.__module__}, or uninstall it.")

@@ -27,7 +27,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
 from engine.errors import Unavailable
-from engine.store.error_blame import Blame, blame
+from engine.store.database_errors import Blame, blame
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 #: Seconds of the pause after the first error of a loop, and of the longest one.
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0
 
 #: Values that name a unit of work in the log; "event" is the name of the log event itself.
 Fields = Mapping[str, Any]
@@ -72,10 +72,10 @@ class Supervisor:
         self._failed = failed
 
     def guard(
-        self, name: str, *, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE
+        self, name: str, *, first: float = FIRST_PAUSE, max_pause: float = MAX_PAUSE
     ) -> "Guard":
-        """name: of the loop; its log events begin with it. first, longest: pauses in seconds."""
-        back_off = BackOff(min(first, longest), longest)
+        """name: of the loop; its log events begin with it. first, max_pause: pauses in seconds."""
+        back_off = BackOff(min(first, max_pause), max_pause)
         return Guard(name, back_off, self._random, self._new_id, self._failed)
 
 
@@ -190,16 +190,16 @@ class Guard:
 
 
 class BatchSize:
-    """How many units a loop that reads in an order takes next.
+    """The number of units that a loop reads next, for a loop that reads them in an order.
 
-    Halved after an error, doubled after a success. At one, the next unit in order is at fault.
+    It is halved after an error and doubled after a success. At one, the next unit is at fault.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = self.now = most
+    def __init__(self, maximum: int) -> None:
+        self._maximum = self.now = maximum
 
     def grow(self) -> None:
-        self.now = min(self._most, 2 * self.now)
+        self.now = min(self._maximum, 2 * self.now)
 
     def shrink(self, error: Exception) -> bool:
         """Return whether the error is the fault of the next unit alone.
@@ -227,7 +227,7 @@ def _first(error: BaseException) -> BaseException:
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether the event was set within the given seconds."""
+    """Wait for an event for at most `seconds`; return whether it was set."""
     try:
         async with asyncio.timeout(seconds):
             return await event.wait()

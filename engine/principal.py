@@ -37,7 +37,7 @@ class Principal:
         return self.key in keys or BY_NAME + self.name in keys
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def rule_names(self) -> tuple[str, ...]:
         """All their names in rules: ``user:NAME`` and ``role:NAME``."""
         return (*(f"user:{one}" for one in self.aliases), *(f"role:{one}" for one in self.roles))
 
@@ -52,4 +52,5 @@ def internal(name: str) -> Principal:
     return Principal(f"headgate:{name}", name)
 
 
-NOBODY = Principal("", "")
+#: For rows that record no principal.
+UNKNOWN_PRINCIPAL = Principal("", "")

@@ -28,7 +28,7 @@ class Span:
 
 
 class Tracer:
-    """Starts spans that are not recorded: their children have the same parent as they."""
+    """Starts spans that are not recorded. Their children have the same parent as these."""
 
     def begin(
         self, name: str, parent: str, *, seconds_ago: float = 0.0, **attributes: str | int

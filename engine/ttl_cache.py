@@ -1,4 +1,4 @@
-"""The one cache whose entries expire. Pure: time is an argument."""
+"""A cache whose entries expire. Pure: time is an argument."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -7,23 +7,23 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-#: At most this many entries are kept; beyond that the entry stored first is dropped.
-MOST = 10_000
+#: Maximum number of entries. Above it, the entry that was stored first is removed.
+MAX_ENTRIES = 10_000
 
 
 class TtlCache(Generic[Key, Value]):
-    """Times in seconds of one clock."""
+    """All times are seconds of one clock."""
 
-    def __init__(self, *, most: int = MOST) -> None:
-        self._most = most
+    def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
         self._entries: OrderedDict[Key, tuple[Value, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many entries are stored, also expired ones that were not read since."""
+        """The number of stored entries, including expired ones that were not read since."""
         return len(self._entries)
 
     def get(self, key: Key, now: float) -> Value | None:
-        """None: there is no entry, or it has expired."""
+        """Return the value; None: there is no entry, or it has expired."""
         found = self._entries.get(key)
         if found is None:
             return None
@@ -36,7 +36,7 @@ class TtlCache(Generic[Key, Value]):
     def keep(self, key: Key, value: Value, expires_at: float) -> None:
         self._entries[key] = value, expires_at
         self._entries.move_to_end(key)
-        if len(self._entries) > self._most:
+        if len(self._entries) > self._max_entries:
             self._entries.popitem(last=False)
 
     def clear(self) -> None:

@@ -53,8 +53,22 @@ class ResourceAction(StrEnum):
     SNAPSHOT = "SNAPSHOT"
 
 
+class ObservedState(StrEnum):
+    """What a provider reports about a physical resource.
+
+    PRESENT: as recorded. MISSING: it does not exist. CHANGED: properties differ. DEGRADED: it
+    exists, but does not work. UNKNOWN: there was no usable answer.
+    """
+
+    PRESENT = "present"
+    MISSING = "missing"
+    CHANGED = "changed"
+    DEGRADED = "degraded"
+    UNKNOWN = "unknown"
+
+
 class Direction(StrEnum):
-    """Whether a node moves its resource toward the new template or deletes what is not needed."""
+    """Whether a node moves its resource toward the new template or deletes a resource."""
 
     FORWARD = "forward"
     CLEANUP = "cleanup"
@@ -83,7 +97,9 @@ class Operation(StrEnum):
 GATES = frozenset({Operation.BEGIN, Operation.FINISH})
 
 #: Operations of in-place actions, which do not read the definition.
-VISITS = frozenset({Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT})
+IN_PLACE_OPERATIONS = frozenset(
+    {Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT}
+)
 
 
 class DeletionPolicy(StrEnum):
@@ -118,7 +134,7 @@ class Phase(StrEnum):
     """The current part of a node."""
 
     PRE = "pre"
-    ACT = "act"
+    EXECUTE = "execute"
     CONFIRM = "confirm"
     POST = "post"
 
@@ -245,17 +261,17 @@ def word_of(decision: Decision, how: How) -> str:
 
 
 #: Decisions that resume the node.
-GOES_ON = frozenset({Decision.CONTINUE, Decision.STEP, Decision.RUN, Decision.PATCH})
+RESUMING_DECISIONS = frozenset({Decision.CONTINUE, Decision.STEP, Decision.RUN, Decision.PATCH})
 
 
-class Pace(StrEnum):
+class StepMode(StrEnum):
     """The step mode of a traversal, if it has one."""
 
     STEP = "step"
     RUN = "run"
 
 
-class Door(StrEnum):
+class AnswerChannel(StrEnum):
     """The answer channel."""
 
     API = "api"

@@ -1,4 +1,4 @@
-"""Words for why a request got no response."""
+"""The reasons for which a request got no response, for messages."""
 
 import ssl
 

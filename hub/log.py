@@ -1,8 +1,8 @@
-"""Logging, set up once: structlog and the standard library's loggers through the same pipe.
+"""Logging: structlog, and the loggers of the standard library through the same processors.
 
-Events are named like what happened (``hook.opened``), values are fields. Whoever handles a request
-or a traversal binds its ids with ``structlog.contextvars.bound_contextvars``. Fields whose names
-say that they are secret are not written.
+Events are named after what happened (``hook.opened``), values are fields. The handler of a
+request or traversal binds its IDs with ``structlog.contextvars.bound_contextvars``. Fields with
+secret names are masked.
 """
 
 import logging
@@ -15,18 +15,18 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from engine.store.connection import FAILURES
+from engine.store.database_errors import FAILURES
 
 Style = Literal["auto", "json", "console"]
 
 MASK = "******"
 
-#: Words that make a field's name secret, whatever else is in it: ``signal_token``, ``X-Auth-Key``.
+#: Names of fields that are secret, such as ``signal_token`` and ``X-Auth-Key``.
 SECRET = re.compile(
     r"(?i)(?:^|[_\W])(?:tokens?|secrets?|password|passwd|passphrase|authorization|cookie"
     r"|credentials?|signature|(?:api|private|signing|auth)[_\W]?key)(?:$|[_\W])"
 )
-#: Secrets inside of text: a URL's password, the token of a signed one, what follows ``Bearer``.
+#: Secrets in text: the password or token in a URL, and credentials after ``Bearer``.
 IN_TEXT = re.compile(
     r"(?P<url>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)"
     r"|(?P<scheme>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+"
@@ -35,13 +35,13 @@ IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 
-#: Levels of libraries whose news are not ours: only what is wrong.
+#: Libraries of which only warnings are logged.
 QUIET = ("aiohttp.access", "asyncio", "aio_pika", "aiormq")
 
-#: Loggers of what keeps connections to the database -> the event that their lines become.
+#: Loggers of database connections, and the event that replaces their messages.
 CONNECTIONS = {
     "asyncpg.pool": "database.reconnecting",
-    # The event loop's, of what a lost connection leaves: "Future exception was never retrieved".
+    # After a lost connection, the event loop logs "Future exception was never retrieved".
     "asyncio": "database.connection_lost",
 }
 
@@ -64,13 +64,18 @@ class ConnectionLines(logging.Filter):
 
 
 def set_up_logging(
-    style: Style, *, level: str = "info", stream: TextIO | None = None, for_good: bool = False
+    style: Style,
+    *,
+    level: str = "info",
+    stream: TextIO | None = None,
+    for_good: bool = False,
+    process: int | None = None,
 ) -> None:
     """Send all logging to a stream (standard error). May be called again; the last call counts.
 
     style: ``json``, a line per event; ``console``, for people; ``auto``: for people on a terminal.
-    level: ``debug`` ... ``error``. for_good: it is not called again, so loggers may remember how;
-    that halves what a line costs.
+    level: ``debug`` ... ``error``. for_good: it is not called again, so loggers can be
+    cached, which halves the cost of a line. process: its number, a field of each line.
     """
     target = stream or sys.stderr
     if style == "auto":
@@ -98,6 +103,7 @@ def set_up_logging(
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
                 redact,
+                *([] if process is None else [_add_field("process", process)]),
                 *_renderers(style, target),
             ],
         )
@@ -112,8 +118,16 @@ def set_up_logging(
     logging.captureWarnings(True)
 
 
+def _add_field(name: str, value: int) -> Processor:
+    def add(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        event.setdefault(name, value)
+        return event
+
+    return add
+
+
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Mask the values of fields with secret names, at any depth, and secrets inside of text."""
+    """Mask the values of fields with secret names, at any depth, and secrets in text."""
     return {name: _masked(str(name), value) for name, value in event.items()}
 
 
@@ -141,7 +155,7 @@ def _renderers(style: Style, target: TextIO) -> list[Processor]:
             structlog.dev.ConsoleRenderer(
                 colors=target.isatty(),
                 sort_keys=False,
-                # Not the one that shows the values of variables: some of them are secret.
+                # The default formatter shows the values of variables, which can be secret.
                 exception_formatter=structlog.dev.plain_traceback,
             )
         ]

@@ -4,6 +4,7 @@ Fixtures import what they start, so that a test of the pure core loads none of i
 """
 
 import gc
+import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.support.memory import prefer_memory
+from tests.support.parameter_ids import parameter_id
+from tests.support.temporary_files import prefer_memory
 
 if TYPE_CHECKING:
     from engine.store.database import Database
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from tests.support.rabbit import Rabbit
 
 prefer_memory()
+
+# A shell ignores SIGINT for background jobs. Programs that tests start and interrupt would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def shorten_tracebacks() -> None:
@@ -33,6 +39,11 @@ def shorten_tracebacks() -> None:
             structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
         ]
     )
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Show arguments in the names of tests, equal in every worker of pytest-xdist."""
+    return parameter_id(val)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,6 +70,15 @@ async def postgres() -> "AsyncIterator[TestServer]":
     from tests.support.postgres import running_server
 
     async with running_server() as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def oldest_postgres() -> "AsyncIterator[TestServer]":
+    """A server of the oldest supported version of PostgreSQL, with a migrated database to copy."""
+    from tests.support.postgres import OLDEST_BINARIES, running_server
+
+    async with running_server(OLDEST_BINARIES) as server:
         yield server
 
 
@@ -91,9 +111,9 @@ async def database_url(postgres: "TestServer") -> AsyncIterator[str]:
 async def database(database_url: str) -> "AsyncIterator[Database]":
     """An open, empty, migrated database."""
     from engine.store.database import open_database
-    from tests.support.keys import A_SEALER
+    from tests.support.keys import KEYRING
 
-    opened = await open_database(database_url, sealer=A_SEALER)
+    opened = await open_database(database_url, keyring=KEYRING)
     try:
         yield opened
     finally:
@@ -110,9 +130,9 @@ def data_directory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def laid_directory(data_directory: Path) -> Path:
+def initialized_directory(data_directory: Path) -> Path:
     """A data directory that contains an initialized cluster."""
-    from tests.support.postgres import lay_cluster
+    from tests.support.postgres import copy_cluster
 
-    lay_cluster(data_directory)
+    copy_cluster(data_directory)
     return data_directory

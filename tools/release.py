@@ -36,35 +36,37 @@ def problems(
     """
     if not VERSION.fullmatch(version):
         return [f'"{version}" is not a version: write MAJOR.MINOR.PATCH, such as 1.4.0']
-    found = []
+    messages = []
     if declared != version:
-        found.append(f"pyproject.toml has version {declared}: set it to {version}")
+        messages.append(f"pyproject.toml has version {declared}: set it to {version}")
     released = [tag[1:] for tag in tags if tag[:1] == "v" and VERSION.fullmatch(tag[1:])]
     newest = max(released, key=_number, default=None)
     if newest is not None and _number(version) <= _number(newest):
-        found.append(f"{newest} is already released: choose a greater version")
-    found += _changelog_problems(version, changelog)
+        messages.append(f"{newest} is already released: choose a greater version")
+    messages += _changelog_problems(version, changelog)
     if not recorded:
-        found.append("the version of the routines is not recorded: run `make routines-version`")
+        messages.append("the version of the routines is not recorded: run `make routines-version`")
     if changed:
-        found.append(f"the work tree has changes: commit them\n{changed.rstrip()}")
-    return found
+        messages.append(f"the work tree has changes: commit them\n{changed.rstrip()}")
+    return messages
 
 
 def _changelog_problems(version: str, changelog: str) -> list[str]:
     sections = list(SECTION.finditer(changelog))
-    names = [one["name"] for one in sections]
+    names = [section["name"] for section in sections]
     if names[:2] != ["Unreleased", version]:
         return [f"CHANGELOG.md must begin with the sections [Unreleased] and [{version}]"]
     unreleased, section = sections[:2]
-    found = []
+    messages = []
     if unreleased["text"].strip():
-        found.append(f"[Unreleased] in CHANGELOG.md has entries: move them to [{version}]")
+        messages.append(f"[Unreleased] in CHANGELOG.md has entries: move them to [{version}]")
     if not DATE.fullmatch(section["date"]):
-        found.append(f"[{version}] in CHANGELOG.md has no date: write ## [{version}] - YYYY-MM-DD")
+        messages.append(
+            f"[{version}] in CHANGELOG.md has no date: write ## [{version}] - YYYY-MM-DD"
+        )
     if not section["text"].strip():
-        found.append(f"[{version}] in CHANGELOG.md has no entries: describe the release")
-    return found
+        messages.append(f"[{version}] in CHANGELOG.md has no entries: describe the release")
+    return messages
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -78,7 +80,7 @@ def _git(*words: str) -> str:
 
 def main(version: str) -> int:
     """Tag the commit; returns the exit code."""
-    found = problems(
+    messages = problems(
         version,
         declared=tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"],
         changelog=(ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
@@ -86,9 +88,9 @@ def main(version: str) -> int:
         recorded=own_version().released,
         changed=_git("status", "--porcelain"),
     )
-    for one in found:
-        print(f"release: {one}", file=sys.stderr)
-    if found:
+    for message in messages:
+        print(f"release: {message}", file=sys.stderr)
+    if messages:
         return 1
     _git("tag", "--annotate", "--message", f"Headgate {version}", f"v{version}")
     print(f"release: tagged v{version}; publish it with: git push origin v{version}")

@@ -1,4 +1,4 @@
-"""Writes what Headgate is made of as a CycloneDX document, from its lock files; see `make sbom`.
+"""Writes the bill of materials as a CycloneDX document, from the lock files; see `make sbom`.
 
 The same lock files give the same document: it has neither a time nor a serial number.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 ROOT = Path(__file__).parents[1]
-#: The lock files of what runs, and when a requirement of each is there.
+#: The lock files of the runtime, and when their requirements are installed.
 LOCKS = {"run.lock": "required", "tracing.lock": "optional"}
 VENDORED = ROOT / "hub" / "dashboard" / "page" / "vendor" / "LICENSES.txt"
 PACKAGE = re.compile(
@@ -29,33 +29,36 @@ Json = Any
 
 def locked(text: str) -> Iterator[dict[str, Any]]:
     """The requirements of a lock file: name, version, marker, hashes, and what requires each."""
-    found: dict[str, Any] | None = None
+    requirement: dict[str, Any] | None = None
     for line in text.splitlines():
         if match := PACKAGE.fullmatch(line):
-            if found:
-                yield found
-            found = {**match.groupdict(), "hashes": [], "via": []}
-        elif found and (match := HASH.match(line)):
-            found["hashes"].append(match[1])
-        elif found and (match := VIA.fullmatch(line)):
-            found["via"].append(HEADGATE if match["name"].startswith("-r") else match["name"])
-    if found:
-        yield found
+            if requirement:
+                yield requirement
+            requirement = {**match.groupdict(), "hashes": [], "via": []}
+        elif requirement and (match := HASH.match(line)):
+            requirement["hashes"].append(match[1])
+        elif requirement and (match := VIA.fullmatch(line)):
+            requirement["via"].append(HEADGATE if match["name"].startswith("-r") else match["name"])
+    if requirement:
+        yield requirement
 
 
-def python_component(one: dict[str, Any], scope: str) -> dict[str, Json]:
-    """hashes: of each file that may be installed, of which pip takes one."""
-    purl = f"pkg:pypi/{one['name'].lower()}@{one['version']}"
-    marker = [{"name": "python:marker", "value": one["marker"]}] if one["marker"] else []
-    files = [{"name": "python:sha256", "value": value} for value in one["hashes"]]
+def python_component(requirement: dict[str, Any], scope: str) -> dict[str, Json]:
+    """hashes: of all files of the version; pip installs one of them."""
+    purl = f"pkg:pypi/{requirement['name'].lower()}@{requirement['version']}"
+    marker = (
+        [{"name": "python:marker", "value": requirement["marker"]}] if requirement["marker"] else []
+    )
+    files = [{"name": "python:sha256", "value": value} for value in requirement["hashes"]]
     return {
-        "type": "library", "bom-ref": purl, "name": one["name"], "version": one["version"],
+        "type": "library", "bom-ref": purl, "name": requirement["name"],
+        "version": requirement["version"],
         "scope": scope, "purl": purl, "properties": [*marker, *files],
     }  # fmt: skip
 
 
 def vendored_components(text: str) -> Iterator[dict[str, Json]]:
-    """What the dashboard carries along."""
+    """The libraries vendored into the dashboard."""
     for line in text.splitlines():
         if match := VENDORED_PACKAGE.fullmatch(line):
             purl = f"pkg:npm/{quote(match['name'], safe='/')}@{match['version']}"
@@ -69,18 +72,18 @@ def vendored_components(text: str) -> Iterator[dict[str, Json]]:
 def document() -> dict[str, Json]:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     components: dict[str, dict[str, Json]] = {}
-    needs: dict[str, set[str]] = {}
+    dependencies: dict[str, set[str]] = {}
     purls: dict[str, str] = {}
     for lock, scope in LOCKS.items():
-        for one in locked((ROOT / "requirements" / lock).read_text()):
-            component = python_component(one, scope)
-            purls[one["name"]] = component["purl"]
+        for requirement in locked((ROOT / "requirements" / lock).read_text()):
+            component = python_component(requirement, scope)
+            purls[requirement["name"]] = component["purl"]
             components.setdefault(component["purl"], component)
-            for name in one["via"]:
-                needs.setdefault(name, set()).add(component["purl"])
+            for name in requirement["via"]:
+                dependencies.setdefault(name, set()).add(component["purl"])
     for component in vendored_components(VENDORED.read_text()):
         components[component["purl"]] = component
-        needs.setdefault(HEADGATE, set()).add(component["purl"])
+        dependencies.setdefault(HEADGATE, set()).add(component["purl"])
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -94,8 +97,8 @@ def document() -> dict[str, Json]:
         },
         "components": [components[purl] for purl in sorted(components)],
         "dependencies": [
-            {"ref": purls.get(name, name), "dependsOn": sorted(needs[name])}
-            for name in sorted(needs)
+            {"ref": purls.get(name, name), "dependsOn": sorted(dependencies[name])}
+            for name in sorted(dependencies)
         ],
     }  # fmt: skip
 

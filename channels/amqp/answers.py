@@ -17,15 +17,15 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from structlog.typing import FilteringBoundLogger
 
 from channels.amqp.broker import LOST, Broker, NotPublished
-from channels.ignored_answers import IgnoredAnswer, IgnoredReason
+from channels.ignored_answers import IgnoredAnswer, IgnoredReason, kept_text
 from engine.errors import Unavailable
 from engine.loops import Fault, Supervisor
 from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Takes an answer: hook id, token, the answer, who sent it as far as the broker knows. Returns
-#: one that does not count, or None. Raises Unavailable when it could not be taken now.
+#: Submits an answer: hook id, token, the answer, the user of the broker. Returns the answer if it
+#: does not count, else None. Raises Unavailable if it cannot be stored now.
 TakeAnswer = Callable[[UUID, str, Mapping[str, Json], str], Awaitable[IgnoredAnswer | None]]
 
 #: Records an answer to a hook that does not count. Raises Unavailable.
@@ -34,14 +34,14 @@ RecordIgnored = Callable[[UUID, IgnoredAnswer], Awaitable[None]]
 #: The header of a refused message that contains the reason.
 REASON = "headgate-reason"
 #: The maximum size of a message in bytes.
-LONGEST = 262_144
+MAX_BODY_BYTES = 262_144
 #: Seconds between attempts to process an answer while the database is unavailable.
 PAUSE = 1.0
 #: In place of a token that an answer repeats outside of `token`.
 HIDDEN = "******"
 
 
-class Refused(Exception):
+class InvalidMessage(Exception):
     """The message is not a valid answer; the text has the reason."""
 
 
@@ -67,77 +67,82 @@ class Answers:
         self._guard = (supervisor or Supervisor()).guard("amqp.answer")
 
     async def consume(self, connection: AbstractConnection) -> None:
-        """Runs until cancelled. The broker redelivers messages that are not acknowledged."""
+        """Process messages until cancelled. The broker redelivers those that are not
+        acknowledged."""
         async with connection.channel() as channel:
             await channel.set_qos(prefetch_count=self._at_once)
             queue = await channel.get_queue(self._broker.settings.answers)
             async with asyncio.TaskGroup() as group, queue.iterator() as messages:
                 async for message in messages:
-                    group.create_task(self._guarded(message))
+                    group.create_task(self._process_guarded(message))
                 raise ConnectionResetError(f"the queue {queue.name} was closed")
 
-    async def _guarded(self, message: AbstractIncomingMessage) -> None:
-        """A message that raises an internal error is set aside with the error's ID."""
+    async def _process_guarded(self, message: AbstractIncomingMessage) -> None:
+        """Process a message. After an internal error, move it to the queue of refused answers."""
         known = {"message": message.message_id, "hook": message.correlation_id}
-        fault = await self._guard.attempt(_unless_lost(message, self._settle(message)), **known)
+        fault = await self._guard.attempt(_unless_lost(message, self._process(message)), **known)
         if isinstance(fault, Fault):
-            aside = _unless_lost(message, self._give_up(message, fault))
-            await self._guard.attempt(aside, **known)
+            move = _unless_lost(message, self._give_up(message, fault))
+            await self._guard.attempt(move, **known)
 
     async def _give_up(self, message: AbstractIncomingMessage, fault: Fault) -> None:
         try:
-            await self._set_aside(message, str(fault))
+            await self._move_to_refused(message, str(fault))
         except Exception:
             await message.reject(requeue=False)
             raise
         self._ignored(IgnoredReason.INTERNAL_ERROR)
         await message.ack()
 
-    async def _settle(self, message: AbstractIncomingMessage) -> None:
-        ignored = await self._taken(message)
+    async def _process(self, message: AbstractIncomingMessage) -> None:
+        ignored = await self._submit(message)
         try:
             await self._reply(message, ignored.reason if ignored is not None else None)
             if ignored is not None:
-                await self._set_aside(message, ignored.reason)
+                await self._move_to_refused(message, ignored.reason)
                 self._ignored(ignored.kind)
         except NotPublished as error:
-            log.warning("amqp.answer.kept", message=message.message_id, reason=str(error))
+            log.warning("amqp.answer.requeued", message=message.message_id, reason=str(error))
             await message.nack(requeue=True)
         else:
             await message.ack()
 
-    async def _taken(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
-        """Records and returns an answer that does not count; None: it was accepted."""
+    async def _submit(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
+        """Submit an answer. Records and returns one that does not count; None: it was accepted."""
         while True:
             try:
                 ignored = await self._judge(message)
                 if ignored is not None:
-                    await self._keep(message, ignored)
+                    await self._record_ignored(message, ignored)
                 return ignored
             except Unavailable as error:
-                log.warning("amqp.answer.waits", hook=message.correlation_id, reason=str(error))
+                log.warning("amqp.answer.deferred", hook=message.correlation_id, reason=str(error))
                 await asyncio.sleep(PAUSE)
 
     async def _judge(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
         try:
             hook_id, token, answer = read(message.correlation_id, message.body)
-        except Refused as error:
-            return IgnoredAnswer(str(error), IgnoredReason.MALFORMED)
-        taking = self._take(hook_id, token, answer, message.user_id or "")
-        ignored = await self._guard.attempt(taking, hook=str(hook_id))
+        except InvalidMessage as error:
+            return IgnoredAnswer(kept_text(str(error)), IgnoredReason.MALFORMED)
+        submission = self._take(hook_id, token, answer, message.user_id or "")
+        ignored = await self._guard.attempt(submission, hook=str(hook_id))
         if isinstance(ignored, Fault):
             # Redelivery would raise the same error again.
             return IgnoredAnswer(str(ignored), IgnoredReason.INTERNAL_ERROR)
         if ignored is None or ignored.subscription_id is None:
             return ignored
-        reason = ignored.reason.replace(token, HIDDEN)
-        return replace(ignored, reason=reason, answer=shown(answer).replace(token, HIDDEN))
+        reason = kept_text(ignored.reason.replace(token, HIDDEN))
+        return replace(
+            ignored, reason=reason, answer=recordable_text(answer).replace(token, HIDDEN)
+        )
 
-    async def _keep(self, message: AbstractIncomingMessage, ignored: IgnoredAnswer) -> None:
-        """An answer that cannot be recorded is set aside all the same."""
+    async def _record_ignored(
+        self, message: AbstractIncomingMessage, ignored: IgnoredAnswer
+    ) -> None:
+        """Record the answer. If that fails, the message is moved to the queue anyway."""
         try:
             hook_id = hook_of(message.correlation_id)
-        except Refused:
+        except InvalidMessage:
             return
         await self._guard.attempt(self._record(hook_id, ignored), hook=str(hook_id))
 
@@ -145,18 +150,18 @@ class Answers:
         """Send the result to the queue in `reply_to`, if any. A missing queue is only logged."""
         if not message.reply_to:
             return
-        said = {"taken": refusal is None, "reason": refusal}
+        document = {"accepted": refusal is None, "reason": refusal}
         reply = Message(
-            orjson.dumps(said),
+            orjson.dumps(document),
             content_type="application/json",
             correlation_id=message.correlation_id,
         )
         try:
             await self._broker.publish("", message.reply_to, reply)
         except NotPublished as error:
-            log.info("amqp.answer.no_reply", queue=message.reply_to, reason=str(error))
+            log.info("amqp.answer.reply_failed", queue=message.reply_to, reason=str(error))
 
-    async def _set_aside(self, message: AbstractIncomingMessage, reason: str) -> None:
+    async def _move_to_refused(self, message: AbstractIncomingMessage, reason: str) -> None:
         log.info("amqp.answer.refused", hook=message.correlation_id, reason=reason)
         kept = Message(
             message.body,
@@ -164,7 +169,7 @@ class Answers:
             delivery_mode=DeliveryMode.PERSISTENT,
             correlation_id=message.correlation_id,
             message_id=message.message_id,
-            headers={REASON: reason[:2000]},
+            headers={REASON: reason},
         )
         await self._broker.publish("", self._broker.settings.refused, kept)
 
@@ -186,31 +191,31 @@ def _is_lost(message: AbstractIncomingMessage) -> bool:
 
 
 def hook_of(correlation_id: str | None) -> UUID:
-    """The hook that a message answers. Raises Refused."""
+    """The hook that a message answers. Raises InvalidMessage."""
     try:
         return UUID(correlation_id or "")
     except ValueError:
-        raise Refused("the correlation id is not the id of a hook") from None
+        raise InvalidMessage("the correlation id is not the id of a hook") from None
 
 
-def shown(answer: Mapping[str, Json]) -> str:
+def recordable_text(answer: Mapping[str, Json]) -> str:
     """The part of an answer that is recorded: decision and reason. The rest may be secret."""
     kept = {name: answer[name] for name in ("decision", "reason") if name in answer}
     return orjson.dumps(kept).decode()
 
 
 def read(correlation_id: str | None, body: bytes) -> tuple[UUID, str, Mapping[str, Json]]:
-    """Hook id, token, and the answer without it. Raises Refused."""
+    """Hook id, token, and the answer without the token. Raises InvalidMessage."""
     hook_id = hook_of(correlation_id)
-    if len(body) > LONGEST:
-        raise Refused(f"it is longer than {LONGEST} bytes")
+    if len(body) > MAX_BODY_BYTES:
+        raise InvalidMessage(f"it is longer than {MAX_BODY_BYTES} bytes")
     try:
-        said = orjson.loads(body)
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refused(f"the body is not JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise Refused("the body is not an object")
-    token = said.pop("token", None)
+        raise InvalidMessage(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise InvalidMessage("the body is not an object")
+    token = document.pop("token", None)
     if not isinstance(token, str) or not token:
-        raise Refused("it has no `token`: that of the hook's notice is to be in it")
-    return hook_id, token, said
+        raise InvalidMessage("it has no `token`; include the token of the hook notification")
+    return hook_id, token, document

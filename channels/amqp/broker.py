@@ -13,12 +13,19 @@ import aio_pika
 import structlog
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
-from aio_pika.exceptions import AMQPError, ChannelNotFoundEntity, DeliveryError, PublishError
+from aio_pika.exceptions import (
+    AMQPError,
+    ChannelNotFoundEntity,
+    ChannelPreconditionFailed,
+    DeliveryError,
+    PublishError,
+)
 from pamqp.common import FieldTable
 from pamqp.exceptions import PAMQPException
 from structlog.typing import FilteringBoundLogger
 from yarl import URL
 
+from channels.amqp.message_properties import replace_property_decoder
 from engine.back_off import BackOff
 from engine.loops import Supervisor, wait_at_most
 
@@ -30,6 +37,12 @@ LOST = (AMQPError, OSError, PAMQPException)
 CLOSING = 2.0
 
 QUORUM: FieldTable = {"x-queue-type": "quorum"}
+#: Of the queue of refused answers: the newest messages and bytes that it keeps.
+REFUSED: FieldTable = {
+    "x-max-length": 10_000, "x-max-length-bytes": 100_000_000, "x-overflow": "drop-head",
+}  # fmt: skip
+
+replace_property_decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,7 @@ class Broker:
     def __init__(self, settings: BrokerSettings, supervisor: Supervisor | None = None) -> None:
         self.settings = settings
         self._guard = (supervisor or Supervisor()).guard(
-            "amqp", first=settings.first_retry, longest=settings.max_retry
+            "amqp", first=settings.first_retry, max_pause=settings.max_retry
         )
         self._failures = 0
         self._link: _Link | None = None
@@ -184,16 +197,28 @@ class Broker:
         """Declare the queues of answers, refused answers and unrouted messages."""
         settings = self.settings
         async with connection.channel() as channel:
-            await channel.declare_queue(settings.answers, durable=True, arguments=QUORUM)
-            await channel.declare_queue(settings.refused, durable=True, arguments=QUORUM)
             unrouted = await channel.declare_exchange(
                 settings.unrouted, ExchangeType.FANOUT, durable=True
             )
+            await _ensure_queue(connection, settings.answers, QUORUM)
+            await _ensure_queue(connection, settings.refused, {**QUORUM, **REFUSED})
             newest: FieldTable = {"x-max-length": settings.kept, "x-overflow": "drop-head"}
-            queue = await channel.declare_queue(
-                settings.unrouted, durable=True, arguments={**QUORUM, **newest}
-            )
+            await _ensure_queue(connection, settings.unrouted, {**QUORUM, **newest})
+            queue = await channel.get_queue(settings.unrouted, ensure=False)
             await queue.bind(unrouted)
+
+
+async def _ensure_queue(connection: AbstractConnection, name: str, arguments: FieldTable) -> None:
+    """Declare a durable queue. One that exists with other arguments is used as it is: the broker
+    does not change them."""
+    try:
+        async with connection.channel() as channel:
+            await channel.declare_queue(name, durable=True, arguments=arguments)
+    except ChannelPreconditionFailed as error:
+        async with connection.channel() as channel:
+            await channel.get_queue(name)
+        remedy = "to change them, stop its users, delete the queue and start again"
+        log.warning("amqp.queue_differs", queue=name, reason=_error_text(error), remedy=remedy)
 
 
 class _Link:
@@ -248,4 +273,4 @@ def _error_text(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = " ".join(str(part) for part in error.args if isinstance(part, str))
-    return text.splitlines()[0][:200] if text and "://" not in text else type(error).__name__
+    return text.splitlines()[0][:200] if text and "://" not in text else "the connection failed"

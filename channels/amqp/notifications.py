@@ -4,14 +4,14 @@ Heat sends them before a change is durable, and loses them if the broker is not 
 sent after the change is durable, and retried like every delivery.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 import orjson
 from aio_pika import DeliveryMode, Message
 
-from channels.amqp.broker import Broker, NotPublished
-from channels.amqp.publisher import check_exchange
+from channels.amqp.broker import NotPublished
+from channels.amqp.publisher import ExchangeChannel
 from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from engine.errors import Invalid
 from engine.words import Json
@@ -29,20 +29,10 @@ ENDS: Mapping[str, tuple[str, str]] = {
 NOT_SENT = "Heat has no notification of this event type: nothing was sent"
 
 
-class HeatChannel:
-    """The target of a subscription is an exchange; Heat's is ``heat``.
-
-    exchanges: globs of allowed names.
-    """
+class HeatChannel(ExchangeChannel):
+    """Publishes Heat's notifications; Heat's exchange is ``heat``."""
 
     name = "heat"
-
-    def __init__(self, broker: Broker, exchanges: Sequence[str]) -> None:
-        self._broker = broker
-        self._exchanges = exchanges
-
-    async def check_target(self, target: str) -> None:
-        check_exchange(target, self._exchanges)
 
     async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         document = notification(event)

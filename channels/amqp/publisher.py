@@ -12,16 +12,14 @@ from channels.envelope import CONTENT_TYPE
 from engine.errors import Finding, Invalid
 
 #: The AMQP limit of names and routing keys in bytes.
-LONGEST = 255
+MAX_NAME_BYTES = 255
 
 
-class AmqpChannel:
-    """The target of a subscription is the name of an exchange.
+class ExchangeChannel:
+    """The base class of channels whose target is the name of an exchange.
 
     exchanges: globs of allowed names, because every subscription publishes there.
     """
-
-    name = "amqp"
 
     def __init__(self, broker: Broker, exchanges: Sequence[str]) -> None:
         self._broker = broker
@@ -29,6 +27,12 @@ class AmqpChannel:
 
     async def check_target(self, target: str) -> None:
         check_exchange(target, self._exchanges)
+
+
+class AmqpChannel(ExchangeChannel):
+    """Publishes the events themselves."""
+
+    name = "amqp"
 
     async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         try:
@@ -45,7 +49,7 @@ class AmqpChannel:
 def check_exchange(target: str, exchanges: Sequence[str]) -> None:
     """Raises Invalid for a name that matches none of these globs."""
     allowed = [one for one in exchanges if fnmatchcase(target, one)]
-    if not allowed or len(target.encode()) > LONGEST:
+    if not allowed or len(target.encode()) > MAX_NAME_BYTES:
         remedy = f"Use one of: {', '.join(exchanges)}."
         reason = f'"{target}" is not an allowed exchange'
         raise Invalid([Finding("target", reason, remedy, "Invalid")])
@@ -62,7 +66,7 @@ def routing_key(event: EventMessage) -> str:
     project = stack.get("project") or data.get("subscription", {}).get("project")
     words = (project or "", stack.get("name") or "")
     key = ".".join((event.type, *(_word(word) for word in words)))
-    return key.encode()[:LONGEST].decode(errors="ignore")
+    return key.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
 
 
 def _word(name: str) -> str:

@@ -7,22 +7,39 @@ may add keys to ``data``, but never remove or change one.
 from collections.abc import Mapping
 
 from channels.envelope import dataschema
-from channels.schemas.words import (
-    COUNT,
-    FLAG,
-    LIST,
-    MAP,
-    TEXT,
-    TEXT_OR_NULL,
-    TIME,
-    UUID,
-    fields,
-    list_of,
-    one_of,
-    or_null,
-)
 from channels.selection import WAITING
 from engine.words import Json, ResourceAction
+
+TEXT: Json = {"type": "string"}
+TEXT_OR_NULL: Json = {"type": ["string", "null"]}
+COUNT: Json = {"type": "integer", "minimum": 0}
+FLAG: Json = {"type": "boolean"}
+MAP: Json = {"type": "object"}
+LIST: Json = {"type": "array"}
+UUID: Json = {"type": "string", "format": "uuid"}
+TIME: Json = {"type": "string", "format": "date-time", "pattern": "Z$"}
+
+
+def one_of(*values: str) -> Json:
+    return {"enum": [str(value) for value in values]}
+
+
+def fields(required: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
+    """An object with these keys; later versions may add keys."""
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+    }
+
+
+def list_of(schema: Json) -> Json:
+    return {"type": "array", "items": schema}
+
+
+def or_null(schema: Json) -> Json:
+    return {"anyOf": [schema, {"type": "null"}]}
+
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -73,6 +90,7 @@ _HOOK: Mapping[str, Json] = {
     "ask": {"type": ["object", "null"]},
     "patch": LIST,
     "dry": FLAG,
+    "by_operator": FLAG,
     "requested_by": TEXT,
     "assigned": TEXT_OR_NULL,
     "reminders": COUNT,
@@ -85,7 +103,7 @@ _DECIDED: Mapping[str, Json] = {
     "decision": TEXT_OR_NULL,
     "reason": TEXT_OR_NULL,
     "decided_by": TEXT_OR_NULL,
-    "door": TEXT_OR_NULL,
+    "channel": TEXT_OR_NULL,
     "decided_at": or_null(TIME),
 }
 _STATE = one_of("waiting", "answered", "expired", "superseded")
@@ -139,7 +157,7 @@ def _of_stack(action: str, moment: str) -> Json:
         }),
         "traversal": COUNT,
         "version": COUNT,
-        "stale": list_of(TEXT),
+        "out_of_date": list_of(TEXT),
         "warnings": list_of(TEXT),
     }  # fmt: skip
 
@@ -175,7 +193,7 @@ def _of_hook(state: str | None) -> Json:
         "hook": hook,
         "stack": fields(STACK),
         "resource": or_null(fields({"name": TEXT, "type": TEXT_OR_NULL})),
-        "said": fields({"reason": TEXT}),
+        "details": fields({"reason": TEXT}),
         **_NODE,
     }
 

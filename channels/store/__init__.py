@@ -1,1 +1,1 @@
-"""Every statement of the channels, a file per moment."""
+"""All SQL statements of the channels."""

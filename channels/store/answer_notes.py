@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.store.subscriptions import answerer
-from engine.hooks.automation import Automation
+from engine.hooks.answer_rights import Automation
 from engine.principal import Principal
 from engine.store.connection import Connection
 
@@ -19,7 +19,8 @@ select d.id as delivery_id, s.id, s.name, s.origin, s.owner, s.owner_id, s.owner
   join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
   join subscription s on s.id = d.subscription_id
  where d.hook_id = $1
-   and case when $2::uuid is null then s.channel = $3 and d.ignored is null else s.id = $2 end
+   and case when $2::uuid is null then s.channel = $3 and d.ignored_reason is null
+            else s.id = $2 end
 """
 # Locks in the same order as the result writer: subscriptions first, by ID.
 NOTE = """
@@ -27,9 +28,9 @@ with locked as materialized (
     select id from subscription where id = any ($1::uuid[]) order by id for no key update
 )
 update delivery d
-   set ignored = n.note, ignored_answer = nullif($4, '')
+   set ignored_reason = n.note, ignored_answer = nullif($4, '')
   from locked l, unnest($2::uuid[], $3::text[]) n (id, note)
- where d.id = n.id and d.subscription_id = l.id and (d.ignored is null or $5)
+ where d.id = n.id and d.subscription_id = l.id and (d.ignored_reason is null or $5)
 """
 
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from channels.store.hook_notifications import notices_of
-from channels.store.records import DeliveryStackHeader, Key, NoticeRecord, PendingDelivery
-from channels.store.subscriptions import ROTATION, answerer, decrypted_secrets
-from engine.hooks.deadline import Delivered, apply_reports
+from channels.store.hook_notifications import sent_notifications_of
+from channels.store.records import DeliveryStackHeader, Key, NotificationRecord, PendingDelivery
+from channels.store.secret_rotation import signing_secrets
+from channels.store.subscriptions import answerer
+from engine.hooks.deadline import NotificationDelivered, apply_reports
 from engine.store.connection import Connection
-from engine.store.encryption import Sealed
+from engine.store.encryption import DecryptionFailed
 from engine.store.hook_deadlines import clock_of
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState
@@ -30,8 +31,7 @@ READ_CLAIMED = """
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
        s.channel, s.target, s.ordered, s.name, s.origin, s.owner as s_owner, s.owner_id,
        s.owner_roles, s.project as s_project,
-       case when s.rotated_at > now() - $3::interval then s.secrets
-            else jsonb_build_array(s.secrets -> 0) end as secrets,
+       s.secrets, s.rotated_at,
        k.name as stack_name, k.owner, coalesce(r.tags, k.tags) as tags,
        k.created_at as stack_created_at, k.path as stack_path, k.root_id, r.name as root_name,
        now() as now,
@@ -45,12 +45,12 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        h.deadline as h_deadline, h.notified_at as h_notified_at,
        h.undeliverable_at as h_undeliverable_at,
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
-       h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
-       h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
+       h.reason as h_reason, h.decided_by as h_decided_by, h.channel as h_channel,
+       h.decided_at as h_decided_at, h.notification as h_notification, h.rule as h_rule,
        h.requested_by as h_requested_by, h.requested_by_id as h_requested_by_id,
        h.assigned as h_assigned,
        h.escalated_at as h_escalated_at, h.reminders as h_reminders,
-       h.approved_by as h_approved_by
+       h.approved_by as h_approved_by, h.operator_approval as h_operator_approval
   from unnest($1::uuid[], $2::integer[]) key (id, claim)
  cross join lateral (
        select * from delivery c where c.id = key.id and c.claim = key.claim offset 0) c
@@ -106,7 +106,7 @@ class Capacity:
 
     free: attempts in all; retries: of these, at most so many that are not first attempts. each:
     concurrent attempts for each subscription; busy: active ones by subscription. behind: ordered
-    deliveries that are claimed with the first one, except over the channels in `paced`.
+    deliveries that are claimed with the first one, except over the channels in `rate_limited`.
     """
 
     free: int
@@ -114,7 +114,7 @@ class Capacity:
     each: int
     busy: Mapping[UUID, int]
     behind: int = 0
-    paced: Sequence[str] = ()
+    rate_limited: Sequence[str] = ()
 
     @property
     def full(self) -> list[UUID]:
@@ -127,17 +127,17 @@ async def claim_keys(
     """Claim due deliveries for `lease` seconds. By stack, in order within a stack."""
     rows = await conn.fetch(
         CLAIM, urgent, list(capacity.busy), list(capacity.busy.values()), capacity.each,
-        capacity.free, capacity.retries, lease, capacity.behind, list(capacity.paced),
+        capacity.free, capacity.retries, lease, capacity.behind, list(capacity.rate_limited),
     )  # fmt: skip
     return [Key(*row) for row in rows]
 
 
 async def read_claimed(conn: Connection, keys: Sequence[Key]) -> list[PendingDelivery]:
     """The claimed deliveries in the order of their keys, with the data for an attempt."""
-    rows = await conn.fetch(READ_CLAIMED, *_columns(keys), ROTATION)
+    rows = await conn.fetch(READ_CLAIMED, *_columns(keys))
     hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
-    notices = await notices_of(conn, hooks) if hooks else {}
-    return [_pending_delivery(row, notices) for row in rows]
+    notifications = await sent_notifications_of(conn, hooks) if hooks else {}
+    return [_pending_delivery(row, notifications) for row in rows]
 
 
 async def claim(
@@ -176,7 +176,9 @@ async def seconds_to_next(conn: Connection, *, urgent: bool, capacity: Capacity)
     return seconds
 
 
-def _pending_delivery(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> PendingDelivery:
+def _pending_delivery(
+    row: Any, notifications: Mapping[UUID, list[NotificationRecord]]
+) -> PendingDelivery:
     secrets, undecryptable = _secrets(row)
     return PendingDelivery(
         key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"], row["id"]),
@@ -197,7 +199,7 @@ def _pending_delivery(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> P
             **{name: row[name] for name in _EVENT},
         ),
         hook=_notified_hook(row) if row["h_id"] is not None else None,
-        notices=tuple(notices.get(row["h_id"], ())),
+        notifications=tuple(notifications.get(row["h_id"], ())),
         now=row["now"],
         automation=answerer(dict(row) | {"id": row["subscription_id"], "owner": row["s_owner"]}),
     )
@@ -207,15 +209,17 @@ def _notified_hook(row: Any) -> HookRecord:
     """The hook with the deadline that applies if this attempt delivers its notification."""
     hook = hook_of(row)
     waiting = hook.state == HookState.WAITING
-    clock = apply_reports(clock_of(row, "h_"), [Delivered()], row["now"], waiting=waiting)
+    clock = apply_reports(
+        clock_of(row, "h_"), [NotificationDelivered()], row["now"], waiting=waiting
+    )
     return replace(hook, deadline=clock.deadline)
 
 
 def _secrets(row: Any) -> tuple[tuple[str, ...], str]:
     """The signing secrets, or why they cannot be decrypted."""
     try:
-        return decrypted_secrets(row["secrets"], row["s_project"], row["subscription_id"]), ""
-    except Sealed as error:
+        return signing_secrets(row, row["s_project"], row["subscription_id"]), ""
+    except DecryptionFailed as error:
         return (), str(error)
 
 
@@ -231,9 +235,9 @@ def stack_header_of(row: Any) -> DeliveryStackHeader | None:
 _HOOK = (
     "id", "project", "root_stack_id", "root_stack_name", "traversal", "node", "resource_name",
     "path", "point", "mode", "state", "opened_at",
-    "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "door", "decided_at",
-    "notice", "rule", "requested_by", "requested_by_id", "assigned", "escalated_at",
-    "reminders", "approved_by",
+    "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "channel", "decided_at",
+    "notification", "rule", "requested_by", "requested_by_id", "assigned", "escalated_at",
+    "reminders", "approved_by", "operator_approval",
 )  # fmt: skip
 
 

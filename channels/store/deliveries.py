@@ -4,15 +4,16 @@ from datetime import datetime
 from uuid import UUID
 
 from channels.store import publish, subscriptions
+from channels.store.delivery_results import NOTIFY_QUEUES, RELEASE
 from channels.store.records import DeliveryRecord, SubscriptionRecord
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
-from engine.store.retention import hold_off
+from engine.store.retention import block_purging
 
 LIST = """
 select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,
-       nullif(concat_ws('; ', error, ignored), '') as error,
-       coalesce(ignored_answer, answer) as answer, created_at, settled_at
+       nullif(concat_ws('; ', error, ignored_reason), '') as error,
+       coalesce(ignored_answer, response) as response, created_at, ended_at
   from delivery
  where subscription_id = $1 and ($2::text is null or state = $2)
    and ($3::uuid is null
@@ -20,17 +21,15 @@ select id, subscription_id, stack_id, sequence, event_id, type, state, attempts,
  order by created_at desc, id desc limit $4
 """
 LOCK_SUBSCRIPTION = "select ordered from subscription where id = $1 for no key update"
-REVIVE = """
+REDELIVER = """
 update delivery
    set state = 'pending', next_at = case when not $2 then clock_timestamp() end, attempts = 0,
-       claim = claim + 1, settled_at = null
+       claim = claim + 1, ended_at = null
  where subscription_id = $1 and state <> 'pending'
    and case when $3::uuid is null then state = 'dead' else id = $3 end
 returning subscription_id, stack_id
 """
-RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 PENDING = "select 1 from delivery where subscription_id = $1 and id = $2"
-NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
 
 async def list_page(
@@ -52,7 +51,7 @@ async def redeliver_one(conn: Connection, subscription_id: UUID, delivery_id: UU
     False: the subscription has no such delivery.
     """
     async with conn.transaction():
-        if await _revive(conn, subscription_id, delivery_id):
+        if await _redeliver(conn, subscription_id, delivery_id):
             return True
         return await conn.fetchval(PENDING, subscription_id, delivery_id) is not None
 
@@ -60,7 +59,11 @@ async def redeliver_one(conn: Connection, subscription_id: UUID, delivery_id: UU
 async def redeliver_dead(conn: Connection, subscription_id: UUID) -> int:
     """Send all dead deliveries again; return their number."""
     async with conn.transaction():
-        return await _revive(conn, subscription_id, None)
+        return await _redeliver(conn, subscription_id, None)
+
+
+#: The maximum number of events that one call delivers.
+MAX_REDELIVERED = 10_000
 
 
 async def redeliver_since(
@@ -70,37 +73,38 @@ async def redeliver_since(
     since: datetime,
     *,
     horizon: publish.Horizon,
-    limit: int = 10_000,
 ) -> int:
     """Deliver the selected events since a time that were not delivered; return their number.
 
     Includes events from before the subscription was created and while it was disabled. At most
-    `limit`, the oldest first; another call continues.
+    `MAX_REDELIVERED`, the oldest first; another call continues.
     """
     async with conn.transaction():
-        await hold_off(conn)
+        await block_purging(conn)
         subscription = await subscriptions.get(conn, project, subscription_id)
         if subscription is None:
             return 0
-        return await publish.insert_missed(conn, subscription, since, horizon=horizon, limit=limit)
+        return await publish.insert_missed(
+            conn, subscription, since, horizon=horizon, limit=MAX_REDELIVERED
+        )
 
 
 async def record_redelivered(
-    conn: Connection, one: SubscriptionRecord, count: int, by: str
+    conn: Connection, subscription: SubscriptionRecord, count: int, by: str
 ) -> None:
     """Record a resend in its transaction. count: of deliveries; 0: no event."""
     if count:
         reason = f"{count} {'delivery' if count == 1 else 'deliveries'} will be sent again"
-        event = SubscriptionEvent(Kind.REDELIVERED, one, reason, by)
+        event = SubscriptionEvent(Kind.REDELIVERED, subscription, reason, by)
         await record_subscription_events(conn, [event])
 
 
-async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:
-    await hold_off(conn)
+async def _redeliver(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:
+    await block_purging(conn)
     ordered = await conn.fetchval(LOCK_SUBSCRIPTION, subscription_id)
     if ordered is None:
         return 0
-    rows = await conn.fetch(REVIVE, subscription_id, ordered, delivery_id)
+    rows = await conn.fetch(REDELIVER, subscription_id, ordered, delivery_id)
     if rows:
         await conn.execute(
             RELEASE, [row["subscription_id"] for row in rows], [row["stack_id"] for row in rows]

@@ -9,11 +9,16 @@ from typing import Any
 from channels.store import subscriptions
 from channels.store.records import DeliveryResult, DeliveryState, Key, SubscriptionState
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
-from channels.store.undeliverable import report_given_up, without_notice
-from engine.hooks.deadline import Delivered, GivenUp, NoticeReport, Pending
+from channels.store.undeliverable import report_given_up, without_notification
+from engine.hooks.deadline import (
+    NotificationDelivered,
+    NotificationPending,
+    NotificationReport,
+    NotificationUndeliverable,
+)
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.hook_deadlines import HookKey, report_notifications
 from engine.store.stack_locks import lock_stacks
 
 LOCK_SUBSCRIPTIONS = """
@@ -26,20 +31,20 @@ update delivery d
    set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
        code = case when s.unattempted then d.code else s.code end,
        error = case when s.unattempted then d.error else nullif(s.error, '') end,
-       answer = case when s.unattempted then d.answer else nullif(s.answer, '') end,
+       response = case when s.unattempted then d.response else nullif(s.response, '') end,
        attempts = d.attempts - s.unattempted::integer,
        next_at = case when s.state = 'pending' and not s.unattempted
                       then clock_timestamp() + make_interval(secs => s.wait) end,
-       settled_at = case when s.state <> 'pending' then clock_timestamp() end
+       ended_at = case when s.state <> 'pending' then clock_timestamp() end
   from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
               $5::text[], $6::text[], $7::float8[], $8::boolean[])
-       s (id, claim, state, code, error, answer, wait, unattempted)
+       s (id, claim, state, code, error, response, wait, unattempted)
  where d.id = s.id and d.claim = s.claim and d.state = 'pending'
 returning d.id
 """
 RESET_FAILURES = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
-COUNT_FAILURES = """
-with given_up as (
+COUNT_FAILURES = f"""
+with dead as (
     select u.subscription_id, count(*)::integer as times, bool_or(u.gone) as gone
       from unnest($1::uuid[], $2::boolean[]) u (subscription_id, gone) group by 1
 )
@@ -50,12 +55,10 @@ update subscription s
                      when s.failures + n.times >= $3
                      then (s.failures + n.times) || ' consecutive deliveries failed'
                      else s.reason end
-  from given_up n
+  from dead n
  where s.id = n.subscription_id and s.state = 'enabled'
-returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
-"""
+returning {subscriptions.COLUMNS}
+"""  # noqa: S608 - of constants
 RECORD = """
 select record_events(array_agg(
            row (d.stack_id, 'headgate.delivery.' || d.state, null, null, null, null, null,
@@ -75,11 +78,12 @@ select record_events(array_agg(
 # Does not read the delivery, whose data may raise the error.
 FAIL = """
 update delivery
-   set state = 'dead', claim = claim + 1, code = null, error = $3, answer = null, next_at = null,
-       settled_at = clock_timestamp()
+   set state = 'dead', claim = claim + 1, code = null, error = $3, response = null, next_at = null,
+       ended_at = clock_timestamp()
  where id = $1 and claim = $2 and state = 'pending'
 returning hook_id
 """
+#: Makes the next delivery of each order due; also for redelivery and for the publisher.
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
@@ -107,7 +111,7 @@ async def write_results(
             return 0
         delivered = [one for one in done if one.state is DeliveryState.DELIVERED]
         dead = [one for one in done if one.state is DeliveryState.DEAD]
-        await _report_notices(conn, done)
+        await _report_notifications(conn, done)
         if recorded := [one for one in done if _causes_event(one)]:
             await conn.execute(RECORD, *_arrays(recorded, _RECORDED))
         if delivered:
@@ -146,9 +150,9 @@ def _causes_event(one: DeliveryResult) -> bool:
     return one.state is DeliveryState.DELIVERED and one.hook_id is not None
 
 
-async def _report_notices(conn: Connection, done: Sequence[DeliveryResult]) -> None:
+async def _report_notifications(conn: Connection, done: Sequence[DeliveryResult]) -> None:
     """Report the results of hook notifications to the engine."""
-    reports: dict[HookKey, list[NoticeReport]] = {}
+    reports: dict[HookKey, list[NotificationReport]] = {}
     given_up: list[HookKey] = []
     for one in done:
         if one.hook_id is None or one.unattempted:
@@ -156,14 +160,14 @@ async def _report_notices(conn: Connection, done: Sequence[DeliveryResult]) -> N
         key = (one.key.stack_id, one.hook_id)
         match one.state:
             case DeliveryState.DELIVERED:
-                reports.setdefault(key, []).append(Delivered())
+                reports.setdefault(key, []).append(NotificationDelivered())
             case DeliveryState.PENDING:
-                reports.setdefault(key, []).append(Pending(one.wait + one.left))
+                reports.setdefault(key, []).append(NotificationPending(one.wait + one.left))
             case DeliveryState.DEAD:
                 given_up.append(key)
-    for key in await without_notice(conn, given_up):
-        reports.setdefault(key, []).append(GivenUp())
-    await report_notices(conn, reports)
+    for key in await without_notification(conn, given_up):
+        reports.setdefault(key, []).append(NotificationUndeliverable())
+    await report_notifications(conn, reports)
 
 
 async def _count_failures(
@@ -182,7 +186,7 @@ _Columns = tuple[Callable[[DeliveryResult], Any], ...]
 _PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
 _WRITTEN: _Columns = (
     lambda o: o.key.id, lambda o: o.key.claim, lambda o: o.state, lambda o: o.code,
-    lambda o: o.error, lambda o: o.answer, lambda o: o.wait, lambda o: o.unattempted,
+    lambda o: o.error, lambda o: o.response, lambda o: o.wait, lambda o: o.unattempted,
 )  # fmt: skip
 _RECORDED: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,

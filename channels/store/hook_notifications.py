@@ -7,18 +7,20 @@ from uuid import UUID
 
 from channels.selection import WAITING, Traits, is_for
 from channels.store import subscriptions
-from channels.store.records import NoticeRecord, SubscriptionRecord, SubscriptionState
+from channels.store.records import NotificationRecord, SubscriptionRecord, SubscriptionState
 from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.gathered_reads import GatheredReads
 from engine.store.records import HookRecord
 from engine.words import HookState
 
 READ_NOTICES = """
 select d.hook_id, d.subscription_id, s.channel, s.target, d.attempts, d.code, d.next_at,
-       d.settled_at,
+       d.ended_at,
        case when d.state = 'pending' and s.state = 'disabled' then 'disabled' else d.state end
            as state,
        case when d.state = 'pending' and s.state = 'disabled' then s.reason
-            else nullif(concat_ws('; ', d.error, d.ignored), '') end
+            else nullif(concat_ws('; ', d.error, d.ignored_reason), '') end
            as error
   from unnest($1::uuid[], $2::uuid[]) h (stack_id, id)
   join delivery d on d.stack_id = h.stack_id and d.hook_id = h.id
@@ -31,25 +33,44 @@ select s.id, coalesce(r.tags, s.tags) as tags, s.path as stack_path, s.root_id, 
 """
 
 
-async def notices_of(
-    conn: Connection, hooks: Sequence[tuple[UUID, UUID]]
-) -> dict[UUID, list[NoticeRecord]]:
-    """By hook id. hooks: (stack id, hook id)."""
-    found: dict[UUID, list[NoticeRecord]] = defaultdict(list)
+#: (stack ID, hook ID)
+HookPath = tuple[UUID, UUID]
+
+
+async def sent_notifications_of(
+    conn: Connection, hooks: Sequence[HookPath]
+) -> dict[UUID, list[NotificationRecord]]:
+    """By hook ID."""
+    found: dict[UUID, list[NotificationRecord]] = defaultdict(list)
     stacks, ids = [stack for stack, _ in hooks], [hook for _, hook in hooks]
     rows: list[Any] = await conn.fetch(READ_NOTICES, stacks, ids)
     for row in rows:
-        found[row["hook_id"]].append(NoticeRecord(**row))
+        found[row["hook_id"]].append(NotificationRecord(**row))
     return dict(found)
+
+
+def gathered_notifications(
+    database: Database,
+) -> GatheredReads[HookPath, list[NotificationRecord]]:
+    """The notifications sent for hooks, without those of disabled subscriptions."""
+
+    async def read(hooks: Sequence[HookPath]) -> dict[HookPath, list[NotificationRecord]]:
+        async with database.connection() as conn:
+            found = await sent_notifications_of(conn, hooks)
+        return {path: found[path[1]] for path in hooks if path[1] in found}
+
+    return GatheredReads(read)
 
 
 async def notifications_of(
     conn: Connection, hooks: Sequence[HookRecord]
-) -> dict[UUID, list[NoticeRecord]]:
-    """By hook id, as `notices_of`. For waiting hooks, with the disabled subscriptions that select
-    the notification."""
-    found = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+) -> dict[UUID, list[NotificationRecord]]:
+    """By hook ID, as `sent_notifications_of`. For waiting hooks, with the disabled subscriptions
+    that select the notification."""
+    found = await sent_notifications_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
     waiting = [hook for hook in hooks if hook.state == HookState.WAITING]
+    if not waiting:
+        return found
     projects = sorted({hook.project for hook in waiting})
     disabled = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
     if not disabled:
@@ -57,14 +78,14 @@ async def notifications_of(
     rows = await conn.fetch(READ_PLACES, sorted({hook.stack_id for hook in waiting}))
     places = {row["id"]: row for row in rows}
     for hook in waiting:
-        notices = found.setdefault(hook.id, [])
-        known = {one.subscription_id for one in notices}
+        notifications = found.setdefault(hook.id, [])
+        known = {one.subscription_id for one in notifications}
         traits = _traits(hook, places[hook.stack_id])
-        notices += [
+        notifications += [
             _not_notified(hook.id, one)
             for one in disabled
             if one.id not in known
-            and one.named_until is None
+            and one.removed_at_sequence is None
             and is_for(one.id, one.project, one.selection, traits)
         ]
     return found
@@ -80,14 +101,14 @@ def _traits(hook: HookRecord, place: Any) -> Traits:
         root_name=place["root_name"],
         stack_path=place["stack_path"],
         resource_name=hook.resource_name or None,
-        resource_type=hook.notice.get("type"),
+        resource_type=hook.notification.get("type"),
         point=hook.point,
         tags=place["tags"],
     )
 
 
-def _not_notified(hook_id: UUID, one: SubscriptionRecord) -> NoticeRecord:
-    return NoticeRecord(
+def _not_notified(hook_id: UUID, one: SubscriptionRecord) -> NotificationRecord:
+    return NotificationRecord(
         hook_id, one.id, one.channel, one.target, "disabled", attempts=0, code=None,
-        error=one.reason, next_at=None, settled_at=None,
+        error=one.reason, next_at=None, ended_at=None,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Publishes the outbox: one transaction assigns stream positions and creates deliveries.
+"""Publishes the outbox: one transaction assigns stream positions and creates deliveries. Without
+subscriptions that is one statement (routines/3_publish_outbox.sql).
 
 One publisher at a time works in a database. A second one returns at once, because the first one
 reads its rows or is notified of them. Only committed rows get positions, so a reader that has read
@@ -11,56 +12,51 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
+from channels.selection import EVERY_PROJECT, WAITING, Traits, is_for, subject_of
 from channels.store import subscriptions
-from channels.store.records import SubscriptionRecord, SubscriptionState
+from channels.store.delivery_results import NOTIFY_QUEUES, RELEASE
+from channels.store.records import OutboxRows, SubscriptionRecord, SubscriptionState
 from channels.store.sinks import SinkChanges, apply_sinks
-from engine.hooks.deadline import Pending
+from engine.hooks.deadline import NotificationPending
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.fault_points import reach
+from engine.store.hook_deadlines import HookKey, report_notifications
 from engine.store.stack_locks import lock_stacks
 from engine.words import Mode
 
-LOCK = "select position from publishing for update skip locked"
-GIVE_POSITIONS = """
-with unpublished as materialized (
-    select id, row_number() over (order by id) as nth
-      from outbox where position is null order by id limit $2
-), counted as (
-    update publishing set position = $1 + (select count(*) from unpublished)
-     where exists (select 1 from unpublished)
-)
-update outbox o set position = $1 + w.nth
-  from unpublished w
- where o.id = w.id
-returning o.stack_id, o.project, o.first, o.last
+PUBLISH = """
+select p_locked as locked, p_subscribed as subscribed, p_stacks as stacks, p_projects as projects,
+       p_first as first, p_last as last
+  from publish_outbox($1, $2)
 """
-READ_EVENTS = """
-select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, w.project,
+#: The events of outbox rows `o`, with their stacks and hooks.
+_EVENT_COLUMNS = """
+e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, o.project,
        s.name as stack_name, s.path as stack_path, s.root_id, r.name as root_name,
        coalesce(r.tags, s.tags) as tags, h.id as hook_id
-  from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
-  join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
-  left join stack s on s.id = w.stack_id
-  left join stack r on r.id = s.root_id
-  left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
 """
-READ_SINCE = """
-select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, o.project,
-       s.name as stack_name, s.path as stack_path, s.root_id, r.name as root_name,
-       coalesce(r.tags, s.tags) as tags, h.id as hook_id
-  from outbox o
+_EVENT_JOINS = """
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
   left join stack s on s.id = o.stack_id
   left join stack r on r.id = s.root_id
   left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+"""
+READ_EVENTS = f"""
+select {_EVENT_COLUMNS}
+  from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) o (stack_id, project, first, last)
+{_EVENT_JOINS}
+"""  # noqa: S608 - constants of this module
+READ_SINCE = f"""
+select {_EVENT_COLUMNS}
+  from outbox o
+{_EVENT_JOINS}
   left join delivery d on d.stack_id = e.stack_id and d.sequence = e.sequence
    and d.subscription_id = $3
  where (o.project = $1 or $1 = $5) and o.position is not null and o.created_at >= $2
    and e.time >= $2 and (d.state is null or d.state = 'dead')
  order by o.position, e.sequence limit $4
-"""
+"""  # noqa: S608 - constants of this module
 INSERT = """
 insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, hook_id,
                       urgent, state, next_at)
@@ -71,7 +67,7 @@ select n.stack_id, n.sequence, n.subscription_id, n.project, n.event_id, n.type,
        n (stack_id, sequence, subscription_id, project, event_id, type, hook_id, urgent, ordered)
 on conflict (stack_id, sequence, subscription_id) do update
    set state = 'pending', next_at = excluded.next_at, attempts = 0, claim = delivery.claim + 1,
-       settled_at = null
+       ended_at = null
  where delivery.state = 'dead'
 """
 MARK_URGENT = """
@@ -80,9 +76,6 @@ update delivery d set urgent = true
  where d.stack_id = n.stack_id and d.subscription_id = n.subscription_id
    and d.state = 'pending' and not d.urgent
 """
-RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
-NOTIFY_STREAMS = "select pg_notify('headgate_published', '')"
-NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
 #: By channel: seconds until a delivery whose attempts all fail is dead.
 Horizon = Callable[[str], float]
@@ -91,11 +84,13 @@ Report = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """rows: outbox rows that one transaction published; if `limit`, there may be more."""
+class PublishResult:
+    """rows: outbox rows that one transaction published; if `limit`, there may be more. subscribed:
+    enabled subscriptions or event sinks can match events of their projects."""
 
     rows: int
     deliveries: int
+    subscribed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,51 +120,80 @@ def _raise(error: Exception, **_: Any) -> None:
 
 
 async def publish(
-    database: Database, *, horizon: Horizon, limit: int, report: Report = _raise
-) -> Published | None:
+    database: Database,
+    *,
+    horizon: Horizon,
+    limit: int,
+    report: Report = _raise,
+    quick: bool = True,
+) -> PublishResult | None:
     """Publish at most `limit` rows of the outbox. None: another publisher is active.
 
     Hook notifications are reported as pending, for as long as their deliveries may be retried.
+    quick: try first whether no subscription needs the rows, which takes one statement.
     """
+    if quick:
+        done = await _publish_quickly(database, limit)
+        if done is None or not done.subscribed:
+            return done
     async with database.transaction("publish") as conn:
-        top: int | None = await conn.fetchval(LOCK)
-        if top is None:
+        (published,) = await conn.fetch(PUBLISH, limit, False)
+        if not published["locked"]:
             return None
-        rows = await conn.fetch(GIVE_POSITIONS, top, limit)
+        rows = _rows(published)
         if not rows:
-            return Published(0, 0)
+            return PublishResult(0, 0, subscribed=True)
         sinks = await apply_sinks(conn, rows)
-        matches = await _matches(conn, rows, sinks, report)
+        enabled = await subscriptions.in_state(
+            conn, sorted({*rows.projects}), SubscriptionState.ENABLED
+        )
+        matches = await _matches(conn, rows, enabled, sinks, report)
         count = await insert_matches(conn, matches, horizon)
-        await conn.execute(NOTIFY_STREAMS)
-        return Published(len(rows), count)
+        return PublishResult(len(rows), count, subscribed=bool(enabled))
 
 
-async def pass_over(database: Database) -> dict[str, str]:
+async def _publish_quickly(database: Database, limit: int) -> PublishResult | None:
+    """Publish without deliveries. Nothing is published if the result is `subscribed`."""
+    reach("publish.before")
+    async with database.connection() as conn:
+        (published,) = await conn.fetch(PUBLISH, limit, True)
+    reach("publish.after")
+    if not published["locked"]:
+        return None
+    subscribed = published["subscribed"]
+    return PublishResult(0 if subscribed else len(_rows(published)), 0, subscribed)
+
+
+def _rows(published: Any) -> OutboxRows:
+    return OutboxRows(*(published[name] or () for name in ("stacks", "projects", "first", "last")))
+
+
+async def skip_next(database: Database) -> dict[str, str]:
     """Skip the next outbox row, which could not be published; return its description for the log.
 
     It gets a position, so streams and histories contain its events; subscriptions do not get them.
     """
     async with database.transaction("publish") as conn:
-        top: int | None = await conn.fetchval(LOCK)
-        rows = await conn.fetch(GIVE_POSITIONS, top, 1) if top is not None else []
-        await conn.execute(NOTIFY_STREAMS)
-    events = [f"{row['first']} to {row['last']}" for row in rows]
-    return {"stack_id": ", ".join(str(row["stack_id"]) for row in rows),
-            "events_not_delivered": ", ".join(events)}  # fmt: skip
+        (published,) = await conn.fetch(PUBLISH, 1, False)
+    rows = _rows(published)
+    events = [f"{first} to {last}" for first, last in zip(rows.first, rows.last, strict=True)]
+    return {"stack_id": ", ".join(map(str, rows.stacks)), "events_not_delivered": ", ".join(events)}
 
 
 async def _matches(
-    conn: Connection, rows: Sequence[Any], sinks: SinkChanges, report: Report
+    conn: Connection,
+    rows: OutboxRows,
+    enabled: Sequence[SubscriptionRecord],
+    sinks: SinkChanges,
+    report: Report,
 ) -> list[_Match]:
-    projects = sorted({row["project"] for row in rows})
-    enabled = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
     subscribed = {one.project for one in enabled}
-    selected = [row for row in rows if row["project"] in subscribed or EVERY_PROJECT in subscribed]
+    selected = rows if EVERY_PROJECT in subscribed else rows.of_projects(subscribed)
     if not selected:
         return []
-    columns = ("stack_id", "project", "first", "last")
-    read = await conn.fetch(READ_EVENTS, *([row[name] for row in selected] for name in columns))
+    read = await conn.fetch(
+        READ_EVENTS, selected.stacks, selected.projects, selected.first, selected.last
+    )
     return _select(_events(read, report), enabled, sinks, report)
 
 
@@ -191,15 +215,15 @@ def _select(
 ) -> list[_Match]:
     """A subscription at which an error is raised gets none of these events; others are
     unaffected."""
-    matches, broken = [], set()
+    matches, failed = [], set()
     for event in events:
         for subscription in enabled:
-            if subscription.id in broken:
+            if subscription.id in failed:
                 continue
             try:
-                selected = _selects(subscription, event, sinks)
+                selected = _is_selected(subscription, event, sinks)
             except Exception as error:
-                broken.add(subscription.id)
+                failed.add(subscription.id)
                 report(error, subscription=str(subscription.id), event_id=str(event.id))
                 continue
             if selected:
@@ -207,7 +231,7 @@ def _select(
     return matches
 
 
-def _selects(subscription: SubscriptionRecord, event: _Event, sinks: SinkChanges) -> bool:
+def _is_selected(subscription: SubscriptionRecord, event: _Event, sinks: SinkChanges) -> bool:
     selection, traits = subscription.selection, event.traits
     return is_for(subscription.id, subscription.project, selection, traits) and sinks.includes(
         subscription, traits, event.sequence
@@ -225,7 +249,8 @@ async def insert_matches(conn: Connection, matches: Sequence[_Match], horizon: H
         conn, sorted({one.subscription.id for one in matches})
     )
     inserted = [one for one in matches if one.subscription.id in locked]
-    await conn.execute(INSERT, *zip(*map(_columns, inserted), strict=True)) if inserted else None
+    if inserted:
+        await conn.execute(INSERT, *zip(*map(_columns, inserted), strict=True))
     await _release(conn, [one for one in inserted if one.subscription.ordered])
     horizons: dict[HookKey, float] = {}
     for one in inserted:
@@ -233,8 +258,8 @@ async def insert_matches(conn: Connection, matches: Sequence[_Match], horizon: H
             key = (one.event.stack_id, one.event.hook_id)
             horizons[key] = max(horizons.get(key, 0.0), horizon(one.subscription.channel))
     if horizons:
-        pending = {key: [Pending(seconds)] for key, seconds in horizons.items()}
-        await report_notices(conn, pending)
+        pending = {key: [NotificationPending(seconds)] for key, seconds in horizons.items()}
+        await report_notifications(conn, pending)
     if inserted:
         await conn.execute(NOTIFY_QUEUES)
     return len(inserted)
@@ -287,7 +312,7 @@ def _event(row: Any) -> _Event:
         resource_name=row["resource_name"],
         resource_type=row["resource_type"],
         point=data.get("point"),
-        about=about(data),
+        about=subject_of(data),
         tags=row["tags"] or (),
     )
     urgent = row["type"] == WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))

@@ -1,13 +1,14 @@
-"""Records of subscriptions, deliveries and published events. Times are aware and in UTC."""
+"""Records of subscriptions, deliveries and published events. Times have a time zone, UTC."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
 from channels.selection import Selection
-from engine.hooks.automation import Automation
-from engine.principal import NOBODY, Principal
+from engine.hooks.answer_rights import Automation
+from engine.principal import UNKNOWN_PRINCIPAL, Principal
 from engine.store.records import EventRecord, HookRecord
 
 
@@ -48,7 +49,7 @@ class NewSubscription:
     origin: Origin = Origin.API
     keeps_secret: bool = False
     name: str = ""
-    owner: Principal = NOBODY
+    owner: Principal = UNKNOWN_PRINCIPAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class SubscriptionRecord:
     state: str
     reason: str
     origin: str
-    named_until: int | None
+    removed_at_sequence: int | None
     failures: int
     created_at: datetime
     name: str
@@ -110,13 +111,13 @@ class DeliveryRecord:
     next_at: datetime | None
     code: int | None
     error: str | None
-    answer: str | None
+    response: str | None
     created_at: datetime
-    settled_at: datetime | None
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeRecord:
+class NotificationRecord:
     """One delivery of a hook notification, with the subscription and the state of the delivery."""
 
     hook_id: UUID
@@ -128,7 +129,7 @@ class NoticeRecord:
     code: int | None
     error: str | None
     next_at: datetime | None
-    settled_at: datetime | None
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class PendingDelivery:
     secrets: tuple[str, ...]
     event: EventRecord
     hook: HookRecord | None
-    notices: tuple[NoticeRecord, ...]
+    notifications: tuple[NotificationRecord, ...]
     now: datetime
     automation: Automation
     undecryptable: str = ""
@@ -207,7 +208,7 @@ class DeliveryResult:
     state: DeliveryState
     code: int | None
     error: str
-    answer: str
+    response: str
     wait: float = 0.0
     left: float = 0.0
     gone: bool = False
@@ -238,3 +239,29 @@ class StreamEvent:
 
     published: PublishedEvent
     cursor: Cursor
+
+
+def shown_target(target: str) -> str:
+    """A target without path, query and credentials, which may contain secrets."""
+    scheme, separator, rest = target.partition("://")
+    if not separator:
+        return target
+    return f"{scheme}://{rest.partition('/')[0].partition('?')[0].rpartition('@')[2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRows:
+    """Published rows of the outbox, by column."""
+
+    stacks: Sequence[UUID]
+    projects: Sequence[str]
+    first: Sequence[int]
+    last: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.stacks)
+
+    def of_projects(self, projects: Collection[str]) -> "OutboxRows":
+        columns = (self.stacks, self.projects, self.first, self.last)
+        rows = [row for row in zip(*columns, strict=True) if row[1] in projects]
+        return OutboxRows(*zip(*rows, strict=True)) if rows else OutboxRows((), (), (), ())

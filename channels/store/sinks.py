@@ -18,7 +18,7 @@ import orjson
 
 from channels.selection import Traits
 from channels.store import subscriptions
-from channels.store.records import SubscriptionRecord
+from channels.store.records import OutboxRows, SubscriptionRecord
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
 from engine.store.stack_locks import lock_stacks
@@ -34,12 +34,10 @@ select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sink
   join template t on t.stack_id = e.stack_id and t.version = (e.data ->> 'version')::integer
  order by e.stack_id, e.sequence
 """
-OF_STACKS = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
+OF_STACKS = f"""
+select {subscriptions.COLUMNS}
   from subscription where stack_id = any ($1::uuid[]) order by id
-"""
+"""  # noqa: S608 - of constants
 #: A sink keeps its first owner when a later version declares it: if you keep or restore an
 #: environment, you do not become the owner of the sinks that others declared.
 ENABLE = """
@@ -54,11 +52,12 @@ select n.id, n.project, n.channel, n.target, n.events, '{}', n.resources, n.type
        events text[], resources text[], types text[], points text[], ordered boolean,
        secret jsonb, owner text, owner_id text, owner_roles text[])
 on conflict (id) do update
-   set state = 'enabled', reason = '', failures = 0, named_until = null
+   set state = 'enabled', reason = '', failures = 0, removed_at_sequence = null
 """
 DROP = """
 update subscription s
-   set named_until = n.sequence, reason = 'the environment of its stack no longer declares it'
+   set removed_at_sequence = n.sequence,
+       reason = 'the environment of its stack no longer declares it'
   from unnest($1::uuid[], $2::bigint[]) n (id, sequence)
  where s.id = n.id
 """
@@ -87,19 +86,18 @@ class SinkChanges:
         if changes is not None and traits.root_id is not None:
             return any(one.id in names for _, names in changes)
         if changes is None and traits.root_id is not None:
-            return one.named_until is None
+            return one.removed_at_sequence is None
         if changes is None:
-            return one.named_until is None or sequence < one.named_until
+            return one.removed_at_sequence is None or sequence < one.removed_at_sequence
         return one.id in [names for number, names in changes if number <= sequence][-1]
 
 
-async def apply_sinks(conn: Connection, rows: Sequence[Any]) -> SinkChanges:
-    """Update the sinks for the changes that started. rows: of the outbox, in publication.
+async def apply_sinks(conn: Connection, rows: OutboxRows) -> SinkChanges:
+    """Update the sinks for the changes that started. rows: in publication.
 
     Locks all stacks of the rows if sinks change.
     """
-    columns = ("stack_id", "project", "first", "last")
-    started = await conn.fetch(READ_STARTED, *([row[name] for row in rows] for name in columns))
+    started = await conn.fetch(READ_STARTED, rows.stacks, rows.projects, rows.first, rows.last)
     if not started:
         return SinkChanges()
     stored = await _of_stacks(conn, [row["stack_id"] for row in started])
@@ -114,7 +112,7 @@ async def apply_sinks(conn: Connection, rows: Sequence[Any]) -> SinkChanges:
         }
         names = {one["id"] for one in _sinks(row)}
         changes.setdefault(stack_id, [(0, before)]).append((row["sequence"], names))
-    await lock_stacks(conn, {row["stack_id"] for row in rows})
+    await lock_stacks(conn, {*rows.stacks})
     await _update(conn, stored, declared, changes)
     return SinkChanges(changes)
 
@@ -158,7 +156,7 @@ def _dropped(
 
 
 def _is_declared(one: SubscriptionRecord) -> bool:
-    return one.named_until is None
+    return one.removed_at_sequence is None
 
 
 async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[SubscriptionRecord]:
@@ -167,7 +165,7 @@ async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[Subscript
 
 def _sinks(row: Any) -> list[dict[str, Json]]:
     """The sinks of a started change, as arguments of ENABLE. Equal declarations have equal IDs,
-    whatever their notation."""
+    in any notation."""
     declared = [
         {
             "channel": sink["type"],

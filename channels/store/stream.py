@@ -1,6 +1,9 @@
-"""Reads the events of a project in the order of their publication, after a position."""
+"""Reads published events: of a project in the order of their publication, and of one traversal of a
+stack or stack tree."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +12,14 @@ from channels.store.records import Cursor, PublishedEvent, StreamEvent
 from engine.store.connection import Connection
 from engine.store.records import EventRecord
 
-TOP = "select position from publishing"
-FLOOR = "select position, sequence from stream_floor where project = $1"
+TOP = "select position from outbox_cursor"
+FLOOR = "select position, sequence from purged_position where project = $1"
 READ_AFTER = """
 select o.position, o.project, e.*
   from outbox o
-  join event_details e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
+ cross join lateral (select * from event_details
+                      where stack_id = o.stack_id and sequence between o.first and o.last
+                      offset 0) e
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
    and ($5::uuid[] is null or o.stack_id = any ($5) or e.root_id = any ($5))
  order by o.position, e.sequence limit $4
@@ -78,3 +83,99 @@ def published_event(row: Any) -> PublishedEvent:
         event=EventRecord(**{name: row[name] for name in _EVENT}),
         hook=hook_of(row) if row["h_id"] is not None else None,
     )
+
+
+#: A traversal extends from its `started` event to the one of the next traversal. If its own is
+#: purged, it begins with the oldest event, or is empty if a later traversal began before the oldest
+#: one.
+BOUNDS = """
+with started as materialized (
+    select (data ->> 'traversal')::integer as number, sequence
+      from event where stack_id = $1 and type like 'headgate.stack.%.started'
+)
+select coalesce((select min(sequence) from started where number = t.number),
+                case when coalesce(n.started, s.traversal + 1) = t.number + 1 then 0
+                     else coalesce(n.sequence, 9223372036854775807) end) as first,
+       n.sequence as next, t.started_at,
+       (select min(started_at) from traversal
+         where stack_id = t.stack_id and number > t.number) as ended_at
+  from traversal t join stack s on s.id = t.stack_id
+  left join lateral (select number as started, sequence from started where number > t.number
+                      order by sequence limit 1) n on true
+ where t.stack_id = $1 and t.number = $2
+"""
+READ = """
+select e.sequence as place, e.stack_project as project, e.* from event_details e
+ where e.stack_id = $1 and e.sequence >= $2 and ($3::bigint is null or e.sequence < $3)
+   and e.sequence > $4
+ order by e.sequence limit $5
+"""
+#: With the events of nested stacks, including deleted ones, in the time of the traversal. Stacks
+#: are merged by time; the events of one stack stay in order of their sequence numbers, because a
+#: transaction that waited for a lock has an earlier time.
+READ_NESTED = """
+with recursive tree (id, depth) as (
+    select $1::uuid, 0
+    union all
+    select c.id, t.depth + 1 from tree t
+     cross join lateral (select id from stack where parent_id = t.id offset 0) c
+), numbered as (
+    select e.stack_id, e.sequence, t.depth,
+           max(e.time) over (partition by e.stack_id order by e.sequence) as moment
+      from tree t
+     cross join lateral (select * from event where stack_id = t.id offset 0) e
+     where case when t.depth = 0
+                then e.sequence >= $2 and ($3::bigint is null or e.sequence < $3)
+                else ($6::timestamptz is null or e.time >= $6)
+                     and ($7::timestamptz is null or e.time < $7) end
+), page as materialized (
+    select p.* from (
+        select stack_id, sequence,
+               row_number() over (order by moment, depth, stack_id, sequence) as place
+          from numbered) p
+     where p.place > $4 order by p.place limit $5
+)
+select p.place, e.stack_project as project, e.*
+  from page p
+ cross join lateral (select * from event_details
+                      where stack_id = p.stack_id and sequence = p.sequence offset 0) e
+ order by p.place
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The events of a traversal: sequence numbers from `first` to before `next` (None: it is the
+    last traversal); for nested stacks, the times from `started_at` to before `ended_at`."""
+
+    first: int = 0
+    next: int | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """place: the sequence number for one stack; with nested stacks, the position in the result
+    from 1."""
+
+    place: int
+    published: PublishedEvent
+
+
+async def bounds_of(conn: Connection, stack_id: UUID, traversal: int) -> Bounds | None:
+    """None: the traversal does not exist or was purged."""
+    row = await conn.fetchrow(BOUNDS, stack_id, traversal)
+    return Bounds(**row) if row else None
+
+
+async def history(
+    conn: Connection, stack_id: UUID, within: Bounds, *, nested: bool, after: int, limit: int
+) -> list[HistoryEvent]:
+    """At most `limit` events after a place. nested: with the events of nested stacks."""
+    arguments = (stack_id, within.first, within.next, after, limit)
+    if nested:
+        rows = await conn.fetch(READ_NESTED, *arguments, within.started_at, within.ended_at)
+    else:
+        rows = await conn.fetch(READ, *arguments)
+    return [HistoryEvent(row["place"], published_event(row)) for row in rows]

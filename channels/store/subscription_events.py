@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from channels.store.records import SubscriptionRecord, SubscriptionState
-from channels.targets import shown_target
+from channels.store.records import SubscriptionRecord, SubscriptionState, shown_target
 from engine.store.connection import Connection
 from engine.words import Json
 
@@ -16,14 +15,14 @@ from engine.words import Json
 RECORD = """
 with draft as (
     select d.*, row_number() over (partition by d.id order by d.ordinality) as nth,
-           count(*) over (partition by d.id) as many
+           count(*) over (partition by d.id) as count
       from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[])
            with ordinality d (id, type, reason, data, ordinality)
 ), numbered as (
-    update subscription s set sequence = s.sequence + d.many
-      from (select distinct id, many from draft) d
+    update subscription s set sequence = s.sequence + d.count
+      from (select distinct id, count from draft) d
      where s.id = d.id
-    returning s.id, s.project, s.sequence - d.many as base, s.sequence as last
+    returning s.id, s.project, s.sequence - d.count as base, s.sequence as last
 ), queued as (
     insert into outbox (stack_id, project, first, last)
     select id, project, base + 1, last from numbered

@@ -1,10 +1,10 @@
 """Creates, reads, changes and deletes subscriptions; each change records an event.
 
-Called by the API, the outbox publisher and the start of the program.
+Called by the API, the outbox publisher and, for the subscriptions in the settings file, the start
+of the program.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -16,64 +16,52 @@ from channels.store.records import (
     SubscriptionRecord,
     SubscriptionState,
 )
-from channels.store.subscription_events import (
-    Kind,
-    SubscriptionEvent,
-    events_of_change,
-    record_subscription_events,
-)
-from engine.hooks.automation import Automation
+from channels.store.subscription_events import events_of_change, record_subscription_events
+from engine.hooks.answer_rights import Automation
 from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.encryption import Hidden, Scope, reveal
+from engine.store.encryption import Scope, Secret, decrypt, encrypted_members
 from engine.words import Json
 
-#: How long the previous secret also signs after a rotation.
-ROTATION = timedelta(days=1)
-
-INSERT = """
+#: The columns of a `SubscriptionRecord`.
+COLUMNS = """id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
+       state, reason, origin, stack_id, nested, removed_at_sequence, failures, created_at, name,
+       owner"""
+INSERT = f"""
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
                           owner_id, owner_roles)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
         $12, $13, $14, $15, $16, $17, $18, $19)
-returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
-"""
-READ = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
+returning {COLUMNS}
+"""  # noqa: S608 - of constants
+READ = f"""
+select {COLUMNS}
   from subscription where project = $1 and id = $2
-"""
-LIST = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
+"""  # noqa: S608 - of constants
+LIST = f"""
+select {COLUMNS}
   from subscription
  where project = $1
    and ($2::uuid is null
         or (created_at, id) > (select created_at, id from subscription where id = $2))
    and (stack_id is null
         or exists (select 1 from stack k
-                    where k.id = stack_id and k.deleted_at is null and named_until is null)
+                    where k.id = stack_id and k.deleted_at is null and removed_at_sequence is null)
         or exists (select 1 from delivery d
                     where d.subscription_id = subscription.id and d.state = 'pending'))
  order by created_at, id limit $3
-"""
-IN_STATE = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
+"""  # noqa: S608 - of constants
+IN_STATE = f"""
+select {COLUMNS}
   from subscription where state = $3 and (project = any ($1::text[]) or project = $2)
  order by id
-"""
+"""  # noqa: S608 - of constants
 LOCK_ENABLED = """
 select id from subscription where id = any ($1::uuid[]) and state = 'enabled' order by id
    for no key update
 """
-CHANGE = """
+CHANGE = f"""
 update subscription
    set target = coalesce($3, target), events = coalesce($4, events),
        stacks = coalesce($5, stacks), resources = coalesce($6, resources),
@@ -86,32 +74,17 @@ update subscription
        owner = coalesce($13, owner), owner_id = coalesce($14, owner_id),
        owner_roles = coalesce($15, owner_roles)
  where project = $1 and id = $2
-returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
-"""
+returning {COLUMNS}
+"""  # noqa: S608 - of constants
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
  where subscription_id = $1 and state = 'pending' and next_at is null
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
-ROTATE = """
-update subscription
-   set secrets = jsonb_build_array($3::jsonb, secrets -> 0), rotated_at = clock_timestamp()
- where project = $1 and id = $2
-"""
-SECRETS = """
-select case when rotated_at > now() - $2::interval then secrets
-            else jsonb_build_array(secrets -> 0) end as secrets,
-       now() as now, project
-  from subscription where id = $1
-"""
-LOCK_ONE = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at,
-       name, owner
+LOCK_ONE = f"""
+select {COLUMNS}
   from subscription where project = $1 and id = $2 for update
-"""
+"""  # noqa: S608 - of constants
 AUTOMATION = "select id, name, origin, owner, owner_id, owner_roles from subscription where id = $1"
 FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[])"
 FORGET = "delete from subscription where id = any ($1::uuid[])"
@@ -165,7 +138,7 @@ async def update(
 ) -> SubscriptionRecord | None:
     """None: the project has no such subscription."""
     async with conn.transaction():
-        before = await _locked(conn, project, subscription_id)
+        before = await lock(conn, project, subscription_id)
         if before is None:
             return None
         row = await conn.fetchrow(
@@ -181,42 +154,14 @@ async def update(
         return now
 
 
-async def rotate(
-    conn: Connection, project: str, subscription_id: UUID, secret: str, by: str
-) -> bool:
-    """Replace the signing secret; the previous one also signs for ROTATION. False: the project has
-    no such subscription."""
-    async with conn.transaction():
-        one = await _locked(conn, project, subscription_id)
-        if one is None:
-            return False
-        await conn.execute(
-            ROTATE, project, subscription_id, encrypted_secret(secret, project, subscription_id)
-        )
-        reason = "It has a new signing secret; the previous one also signs for a day"
-        await record_subscription_events(conn, [SubscriptionEvent(Kind.ROTATED, one, reason, by)])
-        return True
-
-
-async def secrets_now(
-    conn: Connection, subscription_id: UUID
-) -> tuple[tuple[str, ...], datetime] | None:
-    """The current signing secrets, newest first, and the database's time. None: there is no such
-    subscription. Raises Sealed if a secret cannot be decrypted.
-    """
-    row = await conn.fetchrow(SECRETS, subscription_id, ROTATION)
-    if row is None:
-        return None
-    return decrypted_secrets(row["secrets"], row["project"], subscription_id), row["now"]
-
-
 def decrypted_secrets(stored: Json, project: str, subscription_id: UUID) -> tuple[str, ...]:
-    """Raises Sealed if a secret cannot be decrypted."""
-    return tuple(reveal(stored, _secrets_of(project, subscription_id)))
+    """Raises DecryptionFailed if a secret cannot be decrypted."""
+    scope = _secrets_of(project, subscription_id)
+    return tuple(decrypt(one, scope) for one in encrypted_members(stored))
 
 
-def encrypted_secret(secret: str, project: str, subscription_id: UUID) -> Hidden:
-    return Hidden(secret, _secrets_of(project, subscription_id))
+def encrypted_secret(secret: str, project: str, subscription_id: UUID) -> Secret:
+    return Secret(secret, _secrets_of(project, subscription_id))
 
 
 def _secrets_of(project: str, subscription_id: UUID) -> Scope:
@@ -226,11 +171,11 @@ def _secrets_of(project: str, subscription_id: UUID) -> Scope:
 async def delete(conn: Connection, project: str, subscription_id: UUID, by: str) -> bool:
     """With its deliveries. False: the project has no such subscription."""
     async with conn.transaction():
-        one = await _locked(conn, project, subscription_id)
+        one = await lock(conn, project, subscription_id)
         if one is None:
             return False
         await record_subscription_events(conn, events_of_change(one, None, by))
-        await forget(conn, [subscription_id])
+        await delete_with_deliveries(conn, [subscription_id])
         return True
 
 
@@ -253,14 +198,13 @@ def answerer(row: Any) -> Automation:
     return Automation(row["id"], name, row["origin"] == Origin.CONFIGURATION, owner)
 
 
-async def _locked(
-    conn: Connection, project: str, subscription_id: UUID
-) -> SubscriptionRecord | None:
+async def lock(conn: Connection, project: str, subscription_id: UUID) -> SubscriptionRecord | None:
+    """None: the project has no such subscription."""
     row = await conn.fetchrow(LOCK_ONE, project, subscription_id)
     return record_of(row) if row else None
 
 
-async def forget(conn: Connection, ids: Sequence[UUID]) -> None:
+async def delete_with_deliveries(conn: Connection, ids: Sequence[UUID]) -> None:
     """Delete locked subscriptions with their deliveries."""
     await conn.execute(FORGET_DELIVERIES, ids)
     await conn.execute(FORGET, ids)
@@ -284,3 +228,49 @@ def record_of(row: Any) -> SubscriptionRecord:
     fields = dict(row)
     names = ("events", "stacks", "resources", "types", "points", "tags", "stack_id", "nested")
     return SubscriptionRecord(selection=Selection(*(fields.pop(n) for n in names)), **fields)
+
+
+LOCK_CONFIGURED = f"""
+select {COLUMNS}
+  from subscription where origin = 'configuration' order by id for update
+"""  # noqa: S608 - of constants
+CONFIGURE = """
+insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
+                          ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
+                          owner_id, owner_roles)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
+        $12, $13, $14, $15, $16, $17, $18, $19)
+on conflict (id) do update
+   set project = excluded.project, channel = excluded.channel, target = excluded.target,
+       events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
+       types = excluded.types, points = excluded.points, tags = excluded.tags,
+       ordered = excluded.ordered, nested = excluded.nested, name = excluded.name,
+       owner = '', owner_id = '', owner_roles = '{}', origin = 'configuration',
+       secrets = case when $20 or excluded.secrets -> 0 = subscription.secrets -> 0
+                      then subscription.secrets else excluded.secrets end,
+       state = 'enabled', reason = '', failures = 0
+"""
+
+
+async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
+    """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
+    `keeps_secret`."""
+    async with conn.transaction():
+        before = await _configured(conn)
+        removed = sorted(before.keys() - {new.id for new in wanted})
+        events = [
+            one for name in removed for one in events_of_change(before[name], None, "configuration")
+        ]
+        await record_subscription_events(conn, events)
+        await delete_with_deliveries(conn, removed)
+        await conn.executemany(CONFIGURE, [(*columns_of(new), new.keeps_secret) for new in wanted])
+        after = await _configured(conn)
+        changes = (
+            events_of_change(before.get(name), one, "configuration") for name, one in after.items()
+        )
+        await record_subscription_events(conn, [one for events in changes for one in events])
+        await conn.execute(WAKE)
+
+
+async def _configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
+    return {row["id"]: record_of(row) for row in await conn.fetch(LOCK_CONFIGURED)}

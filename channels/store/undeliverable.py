@@ -3,10 +3,10 @@ are reported to the engine."""
 
 from collections.abc import Sequence
 
-from engine.hooks.deadline import GivenUp
+from engine.hooks.deadline import NotificationUndeliverable
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.hook_deadlines import HookKey, report_notifications
 from engine.store.stack_locks import lock_stacks
 
 # Pending notifications to disabled subscriptions do not count; they are sent once these are
@@ -38,7 +38,7 @@ select distinct d.stack_id, d.hook_id
 AT_ONCE = 500
 
 
-async def without_notice(conn: Connection, hooks: Sequence[HookKey]) -> list[HookKey]:
+async def without_notification(conn: Connection, hooks: Sequence[HookKey]) -> list[HookKey]:
     """The hooks among these without a deliverable notification."""
     if not hooks:
         return []
@@ -53,8 +53,10 @@ async def report_given_up(
 
     record: see `report_notices`.
     """
-    reports = {key: [GivenUp()] for key in await without_notice(conn, hooks)}
-    await report_notices(conn, reports, record=record)
+    reports = {
+        key: [NotificationUndeliverable()] for key in await without_notification(conn, hooks)
+    }
+    await report_notifications(conn, reports, record=record)
 
 
 async def find_undeliverable(database: Database) -> list[HookKey]:

@@ -28,17 +28,17 @@ from channels.contract import (
 )
 from channels.envelope import CONTENT_TYPE
 from channels.webhook import sign
-from channels.webhook.guard import (
+from engine.errors import Finding, Invalid
+from engine.outgoing_address_check import (
     GuardedResolver,
     Lookup,
     Network,
-    Refused,
-    finding,
+    RefusedTarget,
     guarded_connector,
     is_address,
     parse_target,
+    target_finding,
 )
-from engine.errors import Finding, Invalid
 
 #: Bytes of a response in the delivery history.
 KEPT_ANSWER = 500
@@ -64,7 +64,7 @@ class WebhookSettings:
     allow: tuple[Network, ...] = ()
     connect_timeout: float = 5.0
     timeout: float = 15.0
-    max_answer: int = 65_536
+    max_response: int = 65_536
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     proxy: str = field(default="", repr=False)
     key: Ed25519PrivateKey | None = field(default=None, repr=False)
@@ -148,11 +148,11 @@ class WebhookChannel:
         try:
             async with asyncio.timeout(self._settings.connect_timeout):
                 await self._resolvers[False].resolve(host, url.port or 0)
-        except Refused as error:
-            raise Invalid([finding(f"may not be reached: {error}", "")]) from error
+        except RefusedTarget as error:
+            raise Invalid([target_finding(f"may not be reached: {error}", "")]) from error
         except (OSError, TimeoutError, UnicodeError) as error:
             remedy = "Check the spelling, and whether DNS has the name."
-            raise Invalid([finding(f"{host} does not resolve", remedy)]) from error
+            raise Invalid([target_finding(f"{host} does not resolve", remedy)]) from error
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Make one attempt. Raises CancelledError only."""
@@ -174,14 +174,14 @@ class WebhookChannel:
                 headers={"content-type": CONTENT_TYPE, **headers, **_trace(message)},
                 allow_redirects=False,
             ) as response:
-                read = await read_whole(response.content, self._settings.max_answer)
+                read = await read_whole(response.content, self._settings.max_response)
                 if read is None:
                     response.close()
                 return _outcome(message, response.status, response.headers, read)
         except TimeoutError:
-            return Failed(f"no whole answer within {self._settings.timeout:g} s")
+            return Failed(f"no complete response within {self._settings.timeout:g} s")
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            return Failed(why_not(error))
+            return Failed(failure_reason(error))
 
     async def _system_lookup(self, host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()
@@ -231,7 +231,7 @@ def _outcome(
         decision, note = _decision(body) if message.waiting else (None, "")
         return Delivered(code, kept, decision, note)
     if 300 <= code < 400:
-        return Failed("it redirects, which is not followed", code, kept)
+        return Failed("it redirects; redirects are not followed", code, kept)
     after = _retry_after(headers.get("retry-after", ""), message.sent_at)
     return Failed(f"it answered {code}", code, kept, after, final=code == GONE)
 
@@ -272,21 +272,25 @@ def _cause(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else "it cannot be reached"
 
 
-def why_not(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """The reason of a failure, without the target's path, which may contain a secret, and without
     the resolved addresses, which may belong to an internal network."""
     match error:
-        case aiohttp.ClientConnectorError(os_error=Refused() as refused):
+        case aiohttp.ClientConnectorError(os_error=RefusedTarget() as refused):
             return f"may not be reached: {refused}"
         case aiohttp.ClientConnectorCertificateError(
             certificate_error=ssl.SSLCertVerificationError(verify_message=why)
         ):
             return f"no secure connection to {error.host}: {why.rstrip('.')}"
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return f"no secure connection to {error.host}: {type(error).__name__}"
+            return f"no secure connection to {error.host}: the TLS handshake failed"
         case aiohttp.ClientConnectorError():
             return f"no connection to {error.host}:{error.port}: {_cause(error.os_error)}"
         case aiohttp.ServerDisconnectedError() | ConnectionError():
             return "the connection was closed before the response was complete"
+        case aiohttp.ClientPayloadError():
+            return "the response is incomplete"
+        case aiohttp.ClientResponseError():
+            return "the response is not valid HTTP"
         case _:
-            return f"no whole answer: {type(error).__name__}"
+            return "the request failed"

@@ -11,13 +11,14 @@ from datetime import datetime
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PREFIX, PUBLIC_PREFIX = "whsec_", "whpk_"
-SHORTEST, LONGEST = 24, 64
+#: Bytes of a secret, as Standard Webhooks prescribes.
+MIN_SECRET, MAX_SECRET = 24, 64
 
 
 def secret_of(random: bytes) -> str:
     """The text of a secret from 24 to 64 random bytes."""
-    if not SHORTEST <= len(random) <= LONGEST:
-        raise ValueError(f"a secret has {SHORTEST} to {LONGEST} bytes")
+    if not MIN_SECRET <= len(random) <= MAX_SECRET:
+        raise ValueError(f"a secret has {MIN_SECRET} to {MAX_SECRET} bytes")
     return PREFIX + base64.b64encode(random).decode()
 
 
@@ -26,7 +27,7 @@ def is_secret(text: str) -> bool:
     if not text.startswith(PREFIX):
         return False
     try:
-        return SHORTEST <= len(base64.b64decode(text[len(PREFIX) :], validate=True)) <= LONGEST
+        return MIN_SECRET <= len(base64.b64decode(text[len(PREFIX) :], validate=True)) <= MAX_SECRET
     except ValueError:
         return False
 

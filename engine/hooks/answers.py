@@ -1,65 +1,62 @@
-"""Judges answers to hooks: rights, decisions and data. The caller locks the hook's stack."""
+"""Judges answers to hooks: decisions and data. The caller locks the hook's stack.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+engine/hooks/answer_rights.py decides who may answer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from engine.errors import AnswerRefused, Conflict, Decided, Finding, Forbidden, Invalid
+from engine.errors import AnswerRefused, Conflict, Finding, HookDecision, Invalid
 from engine.hooks.answer_data import DataCheck
-from engine.hooks.automation import Automation, refusal
+from engine.hooks.answer_rights import Automation, StoredHook, check_right
 from engine.hooks.deadline import HookClock, extend, has_expired, latest_deadline
-from engine.hooks.member_choice import BadChoice, chosen
-from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, answerers, may_answer, own_names
+from engine.hooks.member_choice import InvalidChoice, chosen_members
+from engine.hooks.rule import ANY_PROPERTY, Limits, Rule
 from engine.principal import Principal
-from engine.words import GOES_ON, Decision, HookState, How, Json, OnTimeout, word_of
+from engine.words import (
+    RESUMING_DECISIONS,
+    AnswerChannel,
+    Decision,
+    HookState,
+    How,
+    Json,
+    OnTimeout,
+    word_of,
+)
 
 #: Points at which an answer may change a resource's properties.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A hook as stored. approved_by: keys of the principals who have approved so far. seen: the
-    preview of an operation that asks for a confirmation.
-    """
+class Answer:
+    """An answer to a hook.
 
-    state: HookState
-    resource_name: str
-    point: str
-    digest: str
-    clock: HookClock
-    decision: str | None
-    decided_by: str | None
-    decided_at: datetime | None
-    rule: Rule
-    requested_by: Principal
-    assigned: str | None = None
-    escalated: bool = False
-    approved_by: Sequence[str] = ()
-    data: Json = None
-    properties: Json = None
-    seen: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """An answer. by: the recorded principal. automation: the subscription that answered with the
-    hook's token; None: a principal answered by right of a role.
-
-    properties: of a patch. extend: of progress, the time from now. how: of a step.
-    check: result of validating the data, before the hook was locked.
+    by: the principal, for the audit log. channel: the answer channel. automation: the subscription
+    that authorizes an answer with the hook's token; None if the role of `by` authorizes it.
+    properties: for a patch. extend: for progress, by how much to extend the deadline. how: for a
+    step. address: of the client. credential: the cloud credential for the rest of the change.
     """
 
     decision: Decision
     by: Principal
-    automation: Automation | None = None
+    channel: AnswerChannel
+    reason: str = ""
     digest: str = ""
     data: Json = None
     properties: Mapping[str, Json] | None = None
     extend: timedelta | None = None
+    automation: Automation | None = None
+    address: str = ""
+    credential: str = field(default="", repr=False)
     how: How = How.OVER
-    check: DataCheck | None = None
+
+    @property
+    def word(self) -> str:
+        """The decision as the audit log records it."""
+        return word_of(self.decision, self.how)
 
     @property
     def person(self) -> Principal:
@@ -67,122 +64,107 @@ class Given:
         return self.by if self.automation is None else self.automation.person
 
 
-class Same:
-    """The same answer was given before: it is accepted, and nothing changes."""
+class RepeatedAnswer:
+    """The same answer was recorded before: it is accepted, and nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class FinalAnswer:
     """It decides the hook."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class Approval:
     """It is an approval; `missing` more principals must approve."""
 
     missing: int
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class DeadlineExtension:
     """Progress was reported. clock: with the new deadline."""
 
     clock: HookClock
 
 
-Judgement = Accepted | Counted | Extended | Same
+Judgement = FinalAnswer | Approval | DeadlineExtension | RepeatedAnswer
 
 
-def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement | AnswerRefused:
+def judge(
+    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: Limits
+) -> Judgement | AnswerRefused:
     """Return the effect of an answer; AnswerRefused (returned, not raised) if it is too late.
+
+    check: the result of validating the data, before the hook was locked.
 
     Raises Forbidden (MayNotAnswer) without the right to answer, Invalid for a wrong answer,
     Conflict (HookChanged) if `ask` has changed since the data was validated.
     """
-    check_right(hook, given)
+    check_right(hook, answer.by, answer.automation)
     match hook.state:
         case HookState.WAITING:
-            return _judge_waiting(hook, given, now, limits)
-        case HookState.ANSWERED if _is_same(hook, given):
-            return Same()
+            return _judge_waiting(hook, answer, check, now, limits)
+        case HookState.ANSWERED if _is_same(hook, answer):
+            return RepeatedAnswer()
         case HookState.ANSWERED | HookState.EXPIRED | HookState.SUPERSEDED:
             return _refused(hook, *_REFUSALS[hook.state](hook))
         case _ as never:
             assert_never(never)
 
 
-def may_hand_over(hook: Asked, given: Given, now: datetime) -> AnswerRefused | None:
+def may_hand_over(hook: StoredHook, answer: Answer, now: datetime) -> AnswerRefused | None:
     """Return why a waiting hook cannot be handed over, or None. It needs the right to answer, but
     no data.
 
     Raises Forbidden (MayNotAnswer).
     """
-    check_right(hook, given)
+    check_right(hook, answer.by, answer.automation)
     if hook.state is not HookState.WAITING:
         return _refused(hook, *_REFUSALS[hook.state](hook))
     return _refused(hook, *_expired(hook)) if has_expired(hook.clock, now) else None
 
 
-def check_right(hook: Asked, given: Given) -> None:
-    """Check the right to answer. Raises Forbidden (MayNotAnswer)."""
-    requester = hook.requested_by
-    if given.automation is not None:
-        why = refusal(hook.rule, given.automation, requester, escalated=hook.escalated)
-    else:
-        # A hand-over does not change the requester.
-        handed_over = hook.assigned in given.by.written
-        rule = replace(hook.rule, answer_by=()) if handed_over else hook.rule
-        why = may_answer(rule, given.by, requester, escalated=hook.escalated)
-    if why is not None:
-        of = hook.resource_name or "the stack"
-        remedy = "Ask a principal who may, or have the hook handed over."
-        wanted = answerers(hook.rule, escalated=hook.escalated)
-        if names := own_names(given.by, (*wanted, hook.assigned or "")):
-            remedy += f' "user:{given.by.name}" is another principal: rules name you {names}.'
-        raise Forbidden(
-            f"hook {hook.point} of {of} is not yours to answer: {why}",
-            remedy=remedy,
-            code="MayNotAnswer",
-        )
-
-
-def _is_same(hook: Asked, given: Given) -> bool:
-    if given.decision is Decision.PATCH and (given.properties or {}) != hook.properties:
+def _is_same(hook: StoredHook, answer: Answer) -> bool:
+    if answer.decision is Decision.PATCH and (answer.properties or {}) != hook.patched:
         return False
-    return hook.decision == word_of(given.decision, given.how)
+    return hook.decision == answer.word
 
 
 def _judge_waiting(
-    hook: Asked, given: Given, now: datetime, limits: Limits
+    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: Limits
 ) -> Judgement | AnswerRefused:
     if has_expired(hook.clock, now):
         return _refused(hook, *_expired(hook))
-    if given.digest and given.digest != hook.digest:
-        why = "the hook has changed since you saw it: the digest differs"
+    if answer.digest and answer.digest != hook.digest:
+        why = "the hook has changed since you read it: the digest differs"
         return _refused(hook, "DigestChanged", why, "Read the hook again, then answer it.")
-    _check_allowed(hook, given)
-    if given.decision is Decision.PROGRESS:
-        return _extended(hook, given, now, limits)
-    if given.decision in GOES_ON:
-        _check_data(hook.rule, given.check)
-        _check_choice(hook, given.data)
-        if given.person.is_in(hook.approved_by):
-            return Same()
+    _check_allowed(hook, answer)
+    if answer.decision is Decision.PROGRESS:
+        return _extended(hook, answer, now, limits)
+    if answer.decision in RESUMING_DECISIONS:
+        _check_data(hook.rule, check)
+        _check_choice(hook, answer.data)
+        if answer.person.is_in(hook.approved_by):
+            return RepeatedAnswer()
         missing = hook.rule.approvals - len(hook.approved_by) - 1
         if missing > 0:
-            return Counted(missing)
-    return Accepted(given.decision)
+            return Approval(missing)
+    return FinalAnswer(answer.decision)
 
 
-def _check_allowed(hook: Asked, given: Given) -> None:
-    allowed = decisions(hook.rule, hook.point)
-    if given.decision not in allowed:
+def _check_allowed(hook: StoredHook, answer: Answer) -> None:
+    allowed = allowed_decisions(hook.rule, hook.point, hook.operator_approval)
+    if answer.decision not in allowed:
+        if answer.decision in allowed_decisions(hook.rule, hook.point, None):
+            why = f"is not allowed after an operator rule has approved at {hook.operator_approval}"
+            remedy = "Change the template; or ask the operator to set `patch = true` in that rule."
+            raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
         words = ", ".join(allowed)
-        raise _wrong("decision", f'"{given.decision}" is not allowed here', f"Allowed: {words}.")
-    properties = given.properties
-    if (properties is not None) != (given.decision is Decision.PATCH) or properties == {}:
+        raise _wrong("decision", f'"{answer.decision}" is not allowed here', f"Allowed: {words}.")
+    properties = answer.properties
+    if (properties is not None) != (answer.decision is Decision.PATCH) or properties == {}:
         remedy = "Send `properties` with the decision patch, and with no other."
         raise _wrong("properties", "are not valid with this decision", remedy)
     if properties and ANY_PROPERTY not in hook.rule.patch:
@@ -192,9 +174,11 @@ def _check_allowed(hook: Asked, given: Given) -> None:
                 raise _wrong(f"properties.{name}", "may not be changed by an answer", remedy)
 
 
-def decisions(rule: Rule, point: str) -> list[Decision]:
-    """Return the decisions that an answer to a waiting hook may have."""
-    return [one for one in rule.allows() if one is not Decision.PATCH or point in PATCHABLE]
+def allowed_decisions(rule: Rule, point: str, operator_approval: str | None) -> list[Decision]:
+    """Return the decisions that an answer to a waiting hook may have. operator_approval: see
+    `StoredHook`."""
+    patchable = point in PATCHABLE and operator_approval is None
+    return [one for one in rule.allows() if one is not Decision.PATCH or patchable]
 
 
 def _check_data(rule: Rule, check: DataCheck | None) -> None:
@@ -212,29 +196,29 @@ def _check_data(rule: Rule, check: DataCheck | None) -> None:
         raise Invalid(check.findings)
 
 
-def _check_choice(hook: Asked, data: Json) -> None:
+def _check_choice(hook: StoredHook, data: Json) -> None:
     """Check that chosen members are among the candidates. Raises Invalid."""
-    names = chosen(hook.point, hook.seen, data)
-    if isinstance(names, BadChoice):
+    names = chosen_members(hook.point, hook.seen, data)
+    if isinstance(names, InvalidChoice):
         raise _wrong(names.place, names.reason, names.remedy)
 
 
-def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:
+def _extended(hook: StoredHook, answer: Answer, now: datetime, limits: Limits) -> DeadlineExtension:
     at_most = hook.rule.at_most or limits.max_timeout
-    longer = given.extend or hook.rule.timeout or limits.default_timeout
+    longer = answer.extend or hook.rule.timeout or limits.default_timeout
     clock = extend(hook.clock, longer, at_most, now)
     if clock is None:
         latest = latest_deadline(hook.clock, at_most)
-        reason = f"the hook may wait until {latest:%Y-%m-%d %H:%M:%S} UTC, and not longer"
-        raise _wrong("extend", reason, "Answer the hook before that.")
-    return Extended(clock)
+        reason = f"the latest possible deadline of the hook is {latest:%Y-%m-%d %H:%M:%S} UTC"
+        raise _wrong("extend", reason, "Answer the hook before that time.")
+    return DeadlineExtension(clock)
 
 
 def _wrong(place: str, reason: str, remedy: str) -> Invalid:
     return Invalid([Finding(place, reason, remedy, "AnswerInvalid")])
 
 
-def _answered(hook: Asked) -> tuple[str, str, str]:
+def _answered(hook: StoredHook) -> tuple[str, str, str]:
     why = f"it was already answered: {hook.decision} by {hook.decided_by}"
     return (
         "HookAlreadyAnswered",
@@ -243,7 +227,7 @@ def _answered(hook: Asked) -> tuple[str, str, str]:
     )
 
 
-def _expired(hook: Asked) -> tuple[str, str, str]:
+def _expired(hook: StoredHook) -> tuple[str, str, str]:
     why = "its deadline passed without an answer"
     # The rule decides at the deadline, even if its decision is not written yet.
     decision = hook.decision or hook.rule.on_timeout
@@ -252,20 +236,20 @@ def _expired(hook: Asked) -> tuple[str, str, str]:
     return "HookExpired", why, f"Its rule then decided: {decision}."
 
 
-def _superseded(hook: Asked) -> tuple[str, str, str]:
+def _superseded(hook: StoredHook) -> tuple[str, str, str]:
     why = "a newer change of the stack superseded it"
     return "HookSuperseded", why, "Answer the hooks of the newer change, if it has any."
 
 
-_REFUSALS: dict[HookState, Callable[[Asked], tuple[str, str, str]]] = {
+_REFUSALS: dict[HookState, Callable[[StoredHook], tuple[str, str, str]]] = {
     HookState.ANSWERED: _answered,
     HookState.EXPIRED: _expired,
     HookState.SUPERSEDED: _superseded,
 }
 
 
-def _refused(hook: Asked, code: str, why: str, remedy: str) -> AnswerRefused:
+def _refused(hook: StoredHook, code: str, why: str, remedy: str) -> AnswerRefused:
     of = hook.resource_name or "the stack"
-    reason = f"hook {hook.point} of {of} can't be answered: {why}"
-    decided = Decided(hook.decision, hook.decided_by, hook.decided_at)
+    reason = f"hook {hook.point} of {of} cannot be answered: {why}"
+    decided = HookDecision(hook.decision, hook.decided_by, hook.decided_at)
     return AnswerRefused(code, reason, remedy=remedy, decided=decided)

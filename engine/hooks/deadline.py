@@ -1,14 +1,16 @@
 """The deadline of a hook: when its clock starts, when the deadline moves and expires. Pure.
 
-A hook opens with a deadline after its `timeout`. The clock restarts once, when the first notice of
-the hook is delivered or an approver reports progress. Until then the deadline is provisional: it is
-postponed while a notice may still be delivered, and counts from the time at which the last notice
-became undeliverable. After that start, only progress moves the deadline. A deadline that has passed
-never moves: the hook expires, even if its expiry is written later.
+A hook opens with a deadline after its `timeout`. The clock restarts once, when the first
+notification of the hook is delivered or an approver reports progress. Until then the deadline is
+provisional: it is postponed while a notification may still be delivered, and counts from the time
+at which the last notification became undeliverable. After that start, only progress moves the
+deadline. A deadline that has passed never moves: the hook expires, even if its expiry is written
+later.
 
-This module decides every change of a deadline; `engine.store.hook_deadlines` writes it. Two
-statements repeat these functions for many rows: `advance` inserts the result of `open_clock`, and
-`engine.store.clock_correction` writes that of `set_back`.
+`engine/store/routines/4_apply_transitions.sql` inserts a hook with its opening time, and with its
+first deadline: the opening time plus `timeout`. This module decides every later change of a
+deadline; `engine.store.hook_deadlines` writes it. One statement repeats a function for many rows:
+`engine.store.clock_correction` writes the result of `set_back`.
 """
 
 from collections.abc import Sequence
@@ -20,8 +22,9 @@ from datetime import datetime, timedelta
 class HookClock:
     """The times of a hook.
 
-    notified_at: when the clock restarted; None: no notice was delivered, no progress reported.
-    undeliverable_at: when notices became undeliverable for the first time; None: they are not.
+    notified_at: when the clock restarted; None: no notification was delivered, and no progress
+    reported. undeliverable_at: when the notifications became undeliverable for the first time;
+    None: they are not.
     """
 
     opened_at: datetime
@@ -32,29 +35,24 @@ class HookClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A notice of the hook was delivered."""
+class NotificationDelivered:
+    """A notification of the hook was delivered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A notice may still be delivered. seconds: at most, until it becomes undeliverable."""
+class NotificationPending:
+    """A notification may still be delivered. seconds: at most, until it becomes undeliverable."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
-    """No notice of the hook can be delivered any more."""
+class NotificationUndeliverable:
+    """No further notification of the hook can be delivered."""
 
 
-#: What a channel reports of a hook's notices.
-NoticeReport = Delivered | Pending | GivenUp
-
-
-def open_clock(now: datetime, timeout: timedelta) -> HookClock:
-    """Return the clock of a hook that opens."""
-    return HookClock(now, timeout, now + timeout)
+#: What a channel reports of a hook's notifications.
+NotificationReport = NotificationDelivered | NotificationPending | NotificationUndeliverable
 
 
 def has_expired(clock: HookClock, now: datetime) -> bool:
@@ -63,23 +61,23 @@ def has_expired(clock: HookClock, now: datetime) -> bool:
 
 
 def apply_reports(
-    clock: HookClock, reports: Sequence[NoticeReport], now: datetime, *, waiting: bool
+    clock: HookClock, reports: Sequence[NotificationReport], now: datetime, *, waiting: bool
 ) -> HookClock:
     """The clock after reports of channels that arrive together, in any order.
 
-    One delivery takes precedence over all other reports, and a pending notice over undeliverable
-    ones. waiting: whether the hook is undecided; else its deadline stays.
+    One delivery takes precedence over all other reports, and a pending notification over
+    undeliverable ones. waiting: whether the hook is undecided; else its deadline stays.
     """
     if clock.notified_at is not None or not reports:
         return clock
     moves = waiting and not has_expired(clock, now)
-    if any(isinstance(one, Delivered) for one in reports):
+    if any(isinstance(one, NotificationDelivered) for one in reports):
         return replace(
             clock, notified_at=now, deadline=now + clock.timeout if moves else clock.deadline
         )
     if not moves:
         return clock
-    if left := [one.seconds for one in reports if isinstance(one, Pending)]:
+    if left := [one.seconds for one in reports if isinstance(one, NotificationPending)]:
         put_off = now + clock.timeout + timedelta(seconds=max(left))
         return replace(clock, deadline=max(clock.deadline, put_off))
     return replace(

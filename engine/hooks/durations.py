@@ -1,4 +1,4 @@
-"""Parses durations: ``90s``, ``30m``, ``2h`` or ``1d``."""
+"""Parses and formats durations: ``90s``, ``30m``, ``2h`` or ``1d``."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from engine.words import Json
 
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_LONGEST_SPAN = timedelta(days=36_500)
+_MAX_SPAN = timedelta(days=36_500)
 
 
 def parse_duration(text: Json) -> timedelta | None:
@@ -21,4 +21,13 @@ def parse_duration(text: Json) -> timedelta | None:
 def parse_span(text: Json) -> timedelta | None:
     """Return a duration that can be added to the current time: None also above 36,500 days."""
     found = parse_duration(text)
-    return found if found and found <= _LONGEST_SPAN else None
+    return found if found and found <= _MAX_SPAN else None
+
+
+def format_duration(span: timedelta) -> str:
+    """In the largest unit that is exact: ``2h``, ``90m`` or ``45s``."""
+    seconds = span.total_seconds()
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"

@@ -22,6 +22,8 @@ NOTHING = "0" * 64
 FORM = 2
 #: The fields that a form added.
 ADDED: Mapping[int, Sequence[str]] = {2: ("principal", "token_id", "form")}
+#: The answer channel's key in the hashed JSON: its earlier name, on which the hashes depend.
+CHANNEL_KEY = "door"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Entry:
     hook_id: UUID | None
     kind: str
     by: str
-    door: str
+    channel: str
     at: datetime
     address: str = ""
     reason: str = ""
@@ -61,7 +63,7 @@ def columns_of(entry: Entry) -> dict[str, Json]:
     return {name: getattr(entry, name) for name in _FIELDS}
 
 
-def chained(entries: Iterable[Entry], last: Mapping[UUID, tuple[int, str]]) -> list[Entry]:
+def chain_entries(entries: Iterable[Entry], last: Mapping[UUID, tuple[int, str]]) -> list[Entry]:
     """Return entries with numbers and hashes. last: (number, hash) of each stack's newest entry."""
     ends = dict(last)
     made: list[Entry] = []
@@ -77,14 +79,15 @@ def chained(entries: Iterable[Entry], last: Mapping[UUID, tuple[int, str]]) -> l
 def hash_of(entry: Entry, before: str) -> str:
     """Return SHA-256 of the previous hash, a newline, and the entry as JSON with sorted keys."""
     document = columns_of(entry)
-    for name in ("hash", *_beyond(entry.form)):
+    for name in ("hash", *_uncovered_fields(entry.form)):
         del document[name]
+    document[CHANNEL_KEY] = document.pop("channel")
     document["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
     text = orjson.dumps(document, default=str, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(before.encode() + b"\n" + text).hexdigest()
 
 
-def first_wrong(entries: Sequence[Entry]) -> str | None:
+def first_error(entries: Sequence[Entry]) -> str | None:
     """Return the first error in the complete log of one stack, or None."""
     before = NOTHING
     for place, entry in enumerate(entries, start=1):
@@ -98,8 +101,8 @@ def first_wrong(entries: Sequence[Entry]) -> str | None:
     return None
 
 
-def _beyond(form: int) -> list[str]:
-    """Return the fields that an entry's hash does not cover."""
+def _uncovered_fields(form: int) -> list[str]:
+    """Return the fields that a hash of this form does not cover."""
     return [name for added, names in ADDED.items() if added > form for name in names]
 
 
@@ -107,7 +110,7 @@ def _not_covered(entry: Entry) -> str | None:
     """Return why the hash does not cover the whole entry, or None."""
     if not 1 <= entry.form <= FORM:
         return f"is of form {entry.form}, which this version does not know"
-    for name in _beyond(entry.form):
+    for name in _uncovered_fields(entry.form):
         if name != "form" and getattr(entry, name):
             return f"has a {name}, which its hash does not cover"
     return None

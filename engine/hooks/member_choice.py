@@ -28,7 +28,7 @@ MAY_CHOOSE = "may_choose"
 
 
 @dataclass(frozen=True, slots=True)
-class BadChoice:
+class InvalidChoice:
     """An invalid choice. place: in the answer, such as ``data.victims``."""
 
     place: str
@@ -36,7 +36,9 @@ class BadChoice:
     remedy: str
 
 
-def chosen(point: str, seen: Mapping[str, Json], data: Json) -> Sequence[str] | BadChoice | None:
+def chosen_members(
+    point: str, seen: Mapping[str, Json], data: Json
+) -> Sequence[str] | InvalidChoice | None:
     """Return the members that an answer chooses; None if it accepts the proposed ones."""
     choice = CHOICES.get(point)
     if choice is None or not isinstance(data, Mapping) or choice.key not in data:
@@ -44,17 +46,17 @@ def chosen(point: str, seen: Mapping[str, Json], data: Json) -> Sequence[str] | 
     place = f"data.{choice.key}"
     names, named, known = data[choice.key], seen[choice.key], seen[MAY_CHOOSE]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return BadChoice(place, "is not a list of names", f"Name some of: {_shown(known)}.")
+        return InvalidChoice(place, "is not a list of names", f"Name some of: {_shown(known)}.")
     for name in names:
         if name not in known:
             reason = f'"{name}" cannot be chosen'
-            return BadChoice(place, reason, f"Name some of: {_shown(known)}.")
+            return InvalidChoice(place, reason, f"Name some of: {_shown(known)}.")
     if len(set(names)) < len(names):
-        return BadChoice(place, "contains a name twice", "Name each once.")
-    least = min(1, len(named)) if choice.fewer else len(named)
-    if not least <= len(names) <= len(named):
-        wanted = f"{least} to {len(named)}" if choice.fewer else f"{len(named)}"
-        return BadChoice(place, f"names {len(names)}", f"Name {wanted}.")
+        return InvalidChoice(place, "contains a name twice", "Name each once.")
+    min_count = min(1, len(named)) if choice.fewer else len(named)
+    if not min_count <= len(names) <= len(named):
+        wanted = f"{min_count} to {len(named)}" if choice.fewer else f"{len(named)}"
+        return InvalidChoice(place, f"names {len(names)}", f"Name {wanted}.")
     return names
 
 

@@ -6,17 +6,16 @@ stored as JSON with nodes, resources and hooks.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
-from engine.principal import Principal
-from engine.words import CONFIRM, REPEATED, Decision, Json, Mode, OnTimeout, Pace, Point
+from engine.words import CONFIRM, REPEATED, Decision, Json, Mode, OnTimeout, Point, StepMode
 
 #: In `patch`: an answer may change any property.
 ANY_PROPERTY = "*"
-#: In `answer_by`: any holder of the token in the hook's notice.
+#: In `answer_by`: any holder of the token in the hook's notification.
 TOKEN = "token"  # noqa: S105 - a keyword, not a secret
 #: In `answer_by`: ``subscription:NAME``, a subscription in the server's settings.
 SUBSCRIPTION = "subscription"
@@ -38,7 +37,9 @@ class Rule:
     timeout: None: the default in the settings. short: Heat's short form, which opens a hook before
     an update even if nothing changes. approvals: the number of different principals that must
     approve. answer_by: ``role:operator``, ``user:dba``, ``subscription:policy``, ``token``; empty:
-    all who have the right to answer. exclude: ``requester``, or "".
+    all who have the right to answer. exclude: ``requester``, or "". excluded: with ``requester``,
+    the keys of the principals who requested the template versions that the change applies, if it
+    has no version of its own.
     ask: a JSON schema, as text, for an answer's data; "": none.
     patch: names of properties that an answer may change. at_most: the longest wait with all
     extensions; None: the maximum in the settings. by_operator: only the operator can remove it.
@@ -61,9 +62,10 @@ class Rule:
     by_operator: bool = False
     dry: bool = False
     stepped: bool = False
+    excluded: tuple[str, ...] = ()
 
     @property
-    def holds(self) -> bool:
+    def blocks(self) -> bool:
         """Whether it blocks a node that reaches its point."""
         return self.mode is not Mode.NOTIFY and not self.dry
 
@@ -94,9 +96,9 @@ def step_rule(point: str) -> Rule:
     return Rule(point, stepped=True)
 
 
-def at_pace(rules: tuple[Rule, ...], pace: Pace | None) -> tuple[Rule, ...]:
+def rules_in_force(rules: tuple[Rule, ...], step_mode: StepMode | None) -> tuple[Rule, ...]:
     """Return the rules that apply in a traversal with this step mode."""
-    if pace is not Pace.RUN:
+    if step_mode is not StepMode.RUN:
         return rules
     return tuple(rule for rule in rules if not rule.passable or rule.mode is Mode.NOTIFY)
 
@@ -148,7 +150,7 @@ def _duration(seconds: Json) -> timedelta:
 
 
 _TIMES = ("timeout", "remind", "at_most")
-_LISTS = ("answer_by", "patch")
+_LISTS = ("answer_by", "patch", "excluded")
 _ENCODE: Mapping[str, Any] = {
     **dict.fromkeys(_TIMES, _seconds),
     **dict.fromkeys(_LISTS, list),
@@ -173,30 +175,3 @@ def in_order(points: Iterable[str]) -> list[str]:
 def is_confirm(point: str) -> bool:
     """Return whether the point is inside an operation."""
     return point.startswith(CONFIRM) or point in REPEATED
-
-
-def answerers(rule: Rule, *, escalated: bool) -> tuple[str, ...]:
-    """Return who may answer, as in `answer_by`; empty: all who have the right. escalated: whether
-    the rule's escalation has happened.
-    """
-    late = rule.escalate.to if escalated and rule.escalate is not None else ()
-    return (*rule.answer_by, *late) if rule.answer_by else ()
-
-
-def own_names(who: Principal, wanted: Collection[str]) -> str:
-    """Return the unambiguous names of a principal, if `wanted` has only their display name; else
-    "". wanted: as in `answer_by`.
-    """
-    if f"user:{who.name}" not in wanted or set(who.written) & set(wanted):
-        return ""
-    return " or ".join(f"user:{one}" for one in who.aliases)
-
-
-def may_answer(rule: Rule, who: Principal, requester: Principal, *, escalated: bool) -> str | None:
-    """Return why a principal may not answer, or None. requester: of the change."""
-    if rule.exclude == REQUESTER and who.is_in({requester.key}):
-        return f"{who} requested this change, and another principal must answer"
-    wanted = answerers(rule, escalated=escalated)
-    if wanted and not set(who.written) & set(wanted):
-        return f"only {', '.join(wanted)} may answer it"
-    return None

@@ -1,90 +1,123 @@
 """Selects the hook rule for a resource and point.
 
 At most one rule applies. Precedence: the operator's rules, live breakpoints, the request, the
-environment, the template; within one source the later rule wins.
+environment, the template; within one source the later rule wins. An operator rule that only
+notifies replaces no operator rule that blocks, and a dry-run rule replaces no rule that blocks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
-from engine.errors import Findings, nearest
-from engine.hooks.rule import Rule, in_order
+from engine.errors import Finding, Findings, nearest
+from engine.hooks.rule import Rule, decode_rule, in_order
 from engine.hooks.rule_reader import Declaration
-from engine.hot.syntax.globs import is_glob, matches_glob
+from engine.hot.syntax.globs import NamePatterns, is_glob, matches_glob
+from engine.hot.syntax.keyed_names import base_name
+from engine.words import Json
 
 #: Resource names, each with the tree of its nested stack; None: that is not known yet.
 Tree = Mapping[str, "Tree | None"]
 LEAF: Tree = {}
+#: Maximum number of warnings about patterns without a match: the nearest name of each is searched.
+MAX_WARNINGS = 20
+#: Code of these warnings.
+UNMATCHED = "UnmatchedPattern"
 
 
 def check_patterns(
     declarations: Iterable[Declaration], known: Tree, findings: Findings
-) -> list[str]:
+) -> list[Finding]:
     """Add findings for full rules that match no resource; return warnings for short ones.
 
     A rule with several points is several declarations in one place, and is reported once.
     """
-    warnings: list[str] = []
+    warnings: dict[Finding, None] = {}
+    reached: dict[str, bool] = {}
     rules = {(one.place, one.pattern): one for one in declarations}
     for declaration in rules.values():
         pattern = declaration.pattern
-        if not pattern or pattern in known or reaches(pattern, known):
+        if pattern not in reached:
+            reached[pattern] = not pattern or pattern in known or reaches(pattern, known)
+        if reached[pattern]:
             continue
         reason = f'the breakpoint pattern "{pattern}" matches no resource'
-        remedy = nearest_place(pattern, known)
-        if declaration.rule.short:
-            warnings.append(f"{declaration.place}: {reason}. {remedy}")
-        else:
+        if not declaration.rule.short:
+            remedy = nearest_place(pattern, known)
             findings.add(declaration.place, reason, remedy, "InvalidBreakPointHook")
-    return list(dict.fromkeys(warnings))
+        elif len(warnings) < MAX_WARNINGS:
+            remedy = nearest_place(pattern, known)
+            warnings[Finding(declaration.place, reason, remedy, UNMATCHED)] = None
+        else:
+            more = "Other breakpoint patterns match no resource either."
+            warnings[Finding("", more, "", UNMATCHED)] = None
+    return list(warnings)
 
 
 def reaches(pattern: str, known: Tree) -> bool:
     """Return whether a path pattern matches a resource, or may match one that is not known yet."""
-    head, inside, rest = pattern.partition("/")
+    head, slash, rest = pattern.partition("/")
     found = [known[head]] if head in known else []
+    if not found and (base := base_name(head)) is not None and base in known:
+        # The keys of a template whose stack does not exist are known later.
+        keyed = any(name.startswith(f'{base}["') for name in known)
+        found = [] if keyed else [known[base]]
     if is_glob(head):
         found += [below for name, below in known.items() if matches_glob(name, head)]
-    return any(not inside or below is None or reaches(rest, below) for below in found)
+    return any(not slash or below is None or reaches(rest, below) for below in found)
 
 
 def nearest_place(pattern: str, known: Tree) -> str:
     """Return a remedy for a path pattern without a match: the nearest path, or the known ones."""
-    places = sorted(_beside(pattern, known))
+    places = sorted(_paths_at_mismatch(pattern, known))
     return nearest(pattern, places) or f"Resources are: {', '.join(places[:8]) or 'none'}."
 
 
-def _beside(pattern: str, known: Tree) -> Iterator[str]:
+def _paths_at_mismatch(pattern: str, known: Tree) -> Iterator[str]:
     """Yield the paths at the level at which the pattern ceases to match."""
     head, _, rest = pattern.partition("/")
     found = [name for name in known if matches_glob(name, head) and known[name]] if rest else []
     for name in found:
-        yield from (f"{name}/{below}" for below in _beside(rest, known[name] or LEAF))
+        yield from (f"{name}/{below}" for below in _paths_at_mismatch(rest, known[name] or LEAF))
     if not found:
         yield from known
 
 
-def inside(pattern: str, resource: str) -> str | None:
+def pattern_inside(pattern: str, resource: str) -> str | None:
     """Return the part of a path pattern for the nested stack of a resource; None: no match."""
     head, slash, rest = pattern.partition("/")
     return rest if slash and rest and matches_glob(resource, head) else None
 
 
-def led(pattern: str, path: Iterable[str]) -> str | None:
+def pattern_at(pattern: str, path: Iterable[str]) -> str | None:
     """Return the part of a path pattern for the nested stack at a path; None: no match."""
     rest: str | None = pattern
     for name in path:
-        rest = inside(rest, name) if rest is not None else None
+        rest = pattern_inside(rest, name) if rest is not None else None
     return rest
 
 
-def led_to(declarations: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
+def declarations_of_parent(
+    rows: Iterable[Mapping[str, Json]], resource: str
+) -> list[tuple[Declaration, bool]]:
+    """Return the rules that a stack passes on to the nested stack of a resource, each with True if
+    it applies to the current change only. rows: {pattern, rule, requested}."""
+    return [
+        (
+            Declaration(pattern, decode_rule(one["rule"]), f"a breakpoint at {one['pattern']}"),
+            one["requested"],
+        )
+        for one in rows
+        if (pattern := pattern_inside(one["pattern"], resource)) is not None
+    ]
+
+
+def declarations_at(declarations: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
     """Return the declarations that apply in the nested stack at a path."""
     return [
         replace(one, pattern=pattern)
         for one in declarations
-        if (pattern := led(one.pattern, path)) is not None
+        if (pattern := pattern_at(one.pattern, path)) is not None
     ]
 
 
@@ -98,19 +131,25 @@ class Breakpoints:
     def __init__(
         self,
         *sources: Sequence[Declaration],
-        cleared: Sequence[str] = (),
+        cleared_breakpoints: Sequence[str] = (),
         operator: Sequence[Declaration] = (),
         type_of: Callable[[str], str | None] = _unknown_type,
+        excluded: Sequence[str] = (),
     ) -> None:
-        """sources: in descending precedence. cleared: ``resource``, ``resource:point`` or ``*``.
+        """sources: in descending precedence. cleared_breakpoints: ``resource``,
+        ``resource:point`` or ``*``.
 
         operator: precede all sources and cannot be cleared. type_of: a resource's type.
+        excluded: for the rules that exclude the requester (`Rule.excluded`).
         """
         self._type_of = type_of
+        self._excluded = tuple(excluded)
         self._sources = [_Source(source) for source in sources if source]
         self._operator = _Source([one for one in operator if one.pattern])
         self._of_stack = _Source([one for one in operator if not one.pattern])
-        self._cleared = [_clear_pattern(text) for text in cleared]
+        by_point = _by_point(cleared_breakpoints)
+        self._cleared = {on: names for on, names in by_point.items() if not is_glob(on)}
+        self._cleared_globs = {on: names for on, names in by_point.items() if is_glob(on)}
 
     def of(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
         """Return the rules of a resource, one per point, in the order of the points.
@@ -134,9 +173,13 @@ class Breakpoints:
         for point in [point for point in chosen if self._is_cleared(name, point)]:
             del chosen[point]
         for declaration in operator.of(name):
-            if self._is_type(declaration, name):
-                chosen[declaration.rule.point] = declaration.rule
-        return tuple(chosen[point] for point in in_order(chosen))
+            rule = declaration.rule
+            if self._is_type(declaration, name) and _replaces(rule, chosen.get(rule.point)):
+                chosen[rule.point] = rule
+        return tuple(self._excluding(chosen[point]) for point in in_order(chosen))
+
+    def _excluding(self, rule: Rule) -> Rule:
+        return replace(rule, excluded=self._excluded) if rule.exclude else rule
 
     def _is_type(self, declaration: Declaration, name: str) -> bool:
         if not declaration.types:
@@ -147,9 +190,20 @@ class Breakpoints:
         )
 
     def _is_cleared(self, name: str, point: str) -> bool:
-        return any(
-            matches_glob(name, pattern) and matches_glob(point, on) for pattern, on in self._cleared
+        here = self._cleared.get(point)
+        return (here is not None and here.matches(name)) or any(
+            matches_glob(point, on) and names.matches(name)
+            for on, names in self._cleared_globs.items()
         )
+
+
+def _replaces(rule: Rule, present: Rule | None) -> bool:
+    """Return whether an operator rule applies instead of the present rule of its point: it never
+    removes a block that it does not set itself, except that `notify` replaces rules of a project.
+    """
+    if rule.blocks or present is None or not present.blocks:
+        return True
+    return not (rule.dry or present.by_operator)
 
 
 class _Source:
@@ -166,6 +220,8 @@ class _Source:
     def of(self, name: str) -> list[Declaration]:
         """Return those that match a name, in the order of the source."""
         found = list(self._by_name.get(name, ()))
+        if (base := base_name(name)) is not None:
+            found += self._by_name.get(base, ())
         if name:
             for glob, entries in self._by_glob.items():
                 if matches_glob(name, glob):
@@ -173,15 +229,22 @@ class _Source:
         return [one for _, one in sorted(found, key=itemgetter(0))]
 
 
-def cleared_inside(cleared: Iterable[str], resource: str) -> list[str]:
+def cleared_inside(cleared_breakpoints: Iterable[str], resource: str) -> list[str]:
     """Return the patterns of cleared breakpoints that apply in a resource's nested stack.
 
     ``*`` alone clears all, on every level; as the last part of a path it clears that level.
     """
-    below = {text: text if text == "*" else inside(text, resource) for text in cleared}
+    below = {
+        text: text if text == "*" else pattern_inside(text, resource)
+        for text in cleared_breakpoints
+    }
     return ["*:*" if found == "*" != text else found for text, found in below.items() if found]
 
 
-def _clear_pattern(text: str) -> tuple[str, str]:
-    name, colon, point = text.rpartition(":")
-    return (name, point) if colon else (text, "*")
+def _by_point(cleared_breakpoints: Iterable[str]) -> dict[str, NamePatterns]:
+    """The names and patterns of cleared breakpoints, by the pattern of their points."""
+    names: dict[str, list[str]] = {}
+    for text in cleared_breakpoints:
+        name, colon, point = text.rpartition(":")
+        names.setdefault(point if colon else "*", []).append(name if colon else text)
+    return {point: NamePatterns(found) for point, found in names.items()}

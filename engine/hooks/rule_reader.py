@@ -11,19 +11,11 @@ import orjson
 
 from engine.errors import Findings, nearest, quote_value
 from engine.hooks.durations import parse_duration
-from engine.hooks.rule import (
-    ANY_PROPERTY,
-    REQUESTER,
-    SUBSCRIPTION,
-    TOKEN,
-    Escalation,
-    Limits,
-    Rule,
-)
+from engine.hooks.rule import ANY_PROPERTY, REQUESTER, SUBSCRIPTION, TOKEN, Escalation, Limits, Rule
 from engine.hooks.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
-from engine.hot.syntax.globs import glob_problem, is_glob
+from engine.hot.syntax.globs import check_globs
 from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
 
 #: Keys of a rule besides ``at``, its resources.
@@ -40,11 +32,9 @@ OF_ANSWERS = (
 ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
 #: Maximum number of approvals of a hook.
-MOST_APPROVALS = 100
-#: Maximum number of resource patterns in one document.
-MOST_PATTERNS = 200
+MAX_APPROVALS = 100
 #: Maximum characters of a schema in `ask`.
-LONGEST_SCHEMA = 16_384
+MAX_SCHEMA_LENGTH = 16_384
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
 #: Who may answer: a person or all with a role.
 WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
@@ -87,24 +77,18 @@ class Reader:
     def declarations(self, declared: Iterable[HookDeclaration]) -> list[Declaration]:
         """Return a declaration for each rule and point, without those whose `when` is false."""
         declared = list(declared)
-        self._check_patterns(declared)
+        patterns = [(hook.place, hook.pattern) for hook in declared]
+        check_globs(patterns, "resources", "hooks", self.findings)
         return [
             Declaration(hook.pattern, rule, hook.place)
             for hook in declared
             for rule in (self._short(hook) if hook.short else self._full(hook))
         ]
 
-    def _check_patterns(self, declared: Sequence[HookDeclaration]) -> None:
-        """Limit number and length of patterns: each is matched against each resource name."""
-        places = {hook.pattern: hook.place for hook in declared if is_glob(hook.pattern)}
-        for pattern, place in places.items():
-            if reason := glob_problem(pattern):
-                self.findings.add(place, f"the breakpoint pattern {reason}", "Write a shorter one.")
-        if len(places) > MOST_PATTERNS:
-            reason = (
-                f"There are {len(places)} patterns of resources; the maximum is {MOST_PATTERNS}."
-            )
-            self.findings.add("hooks", reason, "Use fewer patterns, or the resources' names.")
+    def check_cleared(self, cleared_breakpoints: Sequence[str], place: str = "hooks.clear") -> None:
+        """Check the patterns of breakpoints to skip."""
+        texts = [(f"{place}[{number}]", text) for number, text in enumerate(cleared_breakpoints)]
+        check_globs(texts, "resources", place, self.findings)
 
     def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
         """Read rules of a request: maps with ``at``, or texts ``resource:point``."""
@@ -177,40 +161,42 @@ class Reader:
 
     def _rule(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:
         """Return the fields of a rule without its point."""
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             "mode": self._one_of(Mode, item.get("mode", Mode.WAIT), f"{place}.mode"),
             "on_timeout": self._one_of(
                 OnTimeout, item.get("on_timeout", OnTimeout.STOP), f"{place}.on_timeout"
             ),
             "approvals": self._approvals(item.get("approvals", 1), f"{place}.approvals"),
-            "answer_by": self._people(item.get("answer_by"), f"{place}.answer_by"),
+            "answer_by": self._answerers(item.get("answer_by"), f"{place}.answer_by"),
             "exclude": self._exclude(item.get("exclude"), f"{place}.exclude"),
             "ask": self._ask(item.get("ask"), f"{place}.ask"),
             "escalate": self._escalate(item.get("escalate"), f"{place}.escalate"),
             "patch": self._patch(item.get("patch"), f"{place}.patch"),
         }
         for name in ("timeout", "remind", "at_most"):
-            given[name] = self._time(item.get(name), f"{place}.{name}")
-        self._agree(given, item, place)
-        return given
+            values[name] = self._time(item.get(name), f"{place}.{name}")
+        self._check_consistency(values, item, place)
+        return values
 
-    def _agree(self, given: Mapping[str, Any], item: Mapping[str, Json], place: str) -> None:
+    def _check_consistency(
+        self, values: Mapping[str, Any], item: Mapping[str, Json], place: str
+    ) -> None:
         """Check fields that are valid alone and contradict each other."""
-        people, needed = given["answer_by"], given["approvals"]
+        people, needed = values["answer_by"], values["approvals"]
         # All subscriptions in the settings count as one principal.
         most_of = {SUBSCRIPTION if one.startswith(SUBSCRIPTION) else one for one in people}
         named = people and not any(one.startswith("role:") for one in people)
         if named and needed is not None and needed > len(most_of):
             reason = f"{needed} principals must approve, but only {len(most_of)} may answer"
             self.findings.add(f"{place}.approvals", reason, "Name more in answer_by, or a role.")
-        timeout, most = given["timeout"] or self.limits.default_timeout, given["at_most"]
-        if most is not None and most < timeout:
+        timeout, at_most = values["timeout"] or self.limits.default_timeout, values["at_most"]
+        if at_most is not None and at_most < timeout:
             remedy = f"Both count from the hook's opening, and the timeout is {timeout}."
             self.findings.add(f"{place}.at_most", "is shorter than the timeout", remedy)
-        if given["mode"] in (Mode.NOTIFY, Mode.STOP):
+        if values["mode"] in (Mode.NOTIFY, Mode.STOP):
             for name in OF_ANSWERS:
                 if item.get(name) is not None:
-                    reason = f"has no meaning where mode is {given['mode']}"
+                    reason = f"is not valid with mode {values['mode']}"
                     self.findings.add(
                         f"{place}.{name}", reason, "Only waiting hooks can be answered."
                     )
@@ -233,19 +219,19 @@ class Reader:
                 place, f"{quote_value(text)} is not a valid time", "Write 90s, 30m, 2h or 1d."
             )
         elif time > self.limits.max_timeout:
-            most = self.limits.max_timeout
-            remedy = f"The maximum is {most}; the operator sets it in [hooks] max_timeout."
+            limit = self.limits.max_timeout
+            remedy = f"The maximum is {limit}; the operator sets it in [hooks] max_timeout."
             self.findings.add(place, f'"{text}" is more than this server allows', remedy)
         return time
 
     def _approvals(self, number: Json, place: str) -> int | None:
-        if type(number) is int and 1 <= number <= MOST_APPROVALS:
+        if type(number) is int and 1 <= number <= MAX_APPROVALS:
             return number
-        remedy = f"Write a number of people from 1 to {MOST_APPROVALS}."
+        remedy = f"Write a number of people from 1 to {MAX_APPROVALS}."
         self.findings.add(place, f"{quote_value(number)} is not a number of approvers", remedy)
         return None
 
-    def _people(self, value: Json, place: str) -> tuple[str, ...]:
+    def _answerers(self, value: Json, place: str) -> tuple[str, ...]:
         items = [] if value is None else value if isinstance(value, list) else [value]
         for number, item in enumerate(items):
             if not (isinstance(item, str) and (item == TOKEN or ANSWERER.fullmatch(item))):
@@ -285,8 +271,8 @@ class Reader:
                 f"{place}.schema", f"cannot be stored: {error}", "See json-schema.org."
             )
             return ""
-        if len(text) > LONGEST_SCHEMA:
-            reason = f"is longer than {LONGEST_SCHEMA} characters"
+        if len(text) > MAX_SCHEMA_LENGTH:
+            reason = f"is longer than {MAX_SCHEMA_LENGTH} characters"
             self.findings.add(f"{place}.schema", reason, "Write a shorter schema.")
             return ""
         try:
@@ -312,7 +298,7 @@ class Reader:
             )
             return None
         after = self._time(value["after"], f"{place}.after")
-        to = self._people(value.get("to"), f"{place}.to")
+        to = self._answerers(value.get("to"), f"{place}.to")
         return Escalation(after, to) if after else None
 
     def _patch(self, value: Json, place: str) -> tuple[str, ...]:

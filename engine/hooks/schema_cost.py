@@ -2,7 +2,7 @@
 
 A schema of 2 kB can require days of computation: each level of
 ``allOf: [{$ref: next}, {$ref: next}]`` doubles the evaluations. The cost is computed as if every
-reference were expanded; recursion is refused.
+reference were expanded. Recursive schemas are refused.
 """
 
 import re
@@ -19,15 +19,15 @@ from engine.words import Json
 #: Maximum cost of one validation. A unit takes some 20 nanoseconds: at most half a second.
 BUDGET = 4_000_000
 #: Maximum number of regular expressions in one schema.
-MOST_PATTERNS = 100
+MAX_PATTERNS = 100
 #: Maximum nesting of a schema with its references expanded.
-DEEPEST = 64
+MAX_DEPTH = 64
 #: Backtracking steps of one regular expression with lookarounds or references to groups.
 BACKTRACKING = 2_000
 #: Compiled size of a regular expression in bytes -> cost for each character it is matched against.
 #: A larger one is refused.
 PATTERN_COSTS = ((10_000, 100), (100_000, 1_000), (1_000_000, 10_000))
-LARGEST_PATTERN = PATTERN_COSTS[-1][0]
+MAX_PATTERN_SIZE = PATTERN_COSTS[-1][0]
 #: Cost of one match with lookarounds or references to groups.
 BACKTRACKING_COST = 20_000
 FORMAT_COST = 100
@@ -36,15 +36,17 @@ REGEX_FORMAT_COST = BUDGET
 #: Bytes of a value such as an ``enum`` that are compared in one unit.
 BYTES_IN_A_UNIT = 8
 
-#: Keywords that hold one schema, a list of them, a map of them.
-ONE = frozenset({
+#: Keywords whose value is a schema, a list of schemas, or a map of schemas.
+SINGLE_SCHEMA_KEYWORDS = frozenset({
     "not", "if", "then", "else", "additionalProperties", "additionalItems", "items", "contains",
     "propertyNames", "contentSchema", "unevaluatedProperties", "unevaluatedItems",
 })  # fmt: skip
-LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
-MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
+SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
+SCHEMA_MAP_KEYWORDS = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "dependencies"}
+)
 #: Schemas that apply only through references.
-APART = frozenset({"$defs", "definitions"})
+DEFINITION_KEYWORDS = frozenset({"$defs", "definitions"})
 #: Each depends on what the keywords beside it evaluated.
 UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 #: References and anchors other than ``$ref`` with a pointer.
@@ -55,7 +57,7 @@ IDS = ("$id", "id")
 PLAIN_REFERENCE = re.compile(r"#(/[^%]*)?", re.DOTALL)
 
 PATTERN_OPTIONS = jsonschema_rs.FancyRegexOptions(
-    backtrack_limit=BACKTRACKING, size_limit=LARGEST_PATTERN
+    backtrack_limit=BACKTRACKING, size_limit=MAX_PATTERN_SIZE
 )
 
 
@@ -65,16 +67,16 @@ class SchemaRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of data. longest: items of its longest list or map. characters: including keys."""
+    """The size of data. max_items: items of its longest list or map. characters: with its keys."""
 
     values: int
     texts: int
     characters: int
-    longest: int
+    max_items: int
 
 
 #: The budget must suffice to validate data of this size.
-SMALLEST = Extent(values=20, texts=10, characters=200, longest=10)
+MIN_EXTENT = Extent(values=20, texts=10, characters=200, max_items=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,14 @@ class Cost:
             self.value * data.values
             + self.character * data.characters
             + self.text * data.texts
-            + self.item * data.values * data.longest
+            + self.item * data.values * data.max_items
         )
 
 
 def schema_cost(schema: Mapping[str, Json]) -> Cost:
     """Return the cost of a schema. Raises SchemaRefused if even small data exceeds the budget."""
     cost = _Counter(schema).count(schema, 0)
-    if cost.of(SMALLEST) > BUDGET:
+    if cost.of(MIN_EXTENT) > BUDGET:
         raise SchemaRefused("costs too much to evaluate, with every $ref expanded")
     return cost
 
@@ -130,7 +132,7 @@ class _Counter:
     def count(self, schema: Json, depth: int) -> Cost:
         if not isinstance(schema, dict):
             return Cost(value=1)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise _too_deep()
         if id(schema) in self.counted:
             known = self.counted[id(schema)]
@@ -140,7 +142,7 @@ class _Counter:
         self.counted[id(schema)] = None
         cost = self._counted(schema, depth)
         cost = replace(cost, depth=cost.depth + 1)
-        if cost.depth > DEEPEST:
+        if cost.depth > MAX_DEPTH:
             raise _too_deep()
         self.counted[id(schema)] = cost
         return cost
@@ -161,7 +163,7 @@ class _Counter:
     def _check(self, schema: Mapping[str, Json]) -> None:
         for keyword in REFUSED:
             if keyword in schema:
-                raise SchemaRefused(f"has {keyword}, which is not evaluated here")
+                raise SchemaRefused(f"has {keyword}, which is not supported")
         if schema is not self.root and any(isinstance(schema.get(one), str) for one in IDS):
             raise SchemaRefused("has an $id below its root")
 
@@ -175,25 +177,25 @@ class _Counter:
             return Cost(text=REGEX_FORMAT_COST) if value == "regex" else Cost(character=FORMAT_COST)
         if keyword == "uniqueItems":
             return Cost(item=1)
-        if keyword in APART:
+        if keyword in DEFINITION_KEYWORDS:
             # These are compiled even without a reference to them.
             for one in _values(value):
                 self.count(one, 1)
             return Cost()
-        if keyword in ONE | LISTS | MAPS:
+        if keyword in SINGLE_SCHEMA_KEYWORDS | SCHEMA_LIST_KEYWORDS | SCHEMA_MAP_KEYWORDS:
             return Cost(value=1)
         return Cost(value=1 + len(orjson.dumps(value)) // BYTES_IN_A_UNIT)
 
     def _pattern(self, pattern: str) -> Cost:
         self.patterns += 1
-        if self.patterns > MOST_PATTERNS:
-            raise SchemaRefused(f"has more than {MOST_PATTERNS} regular expressions")
+        if self.patterns > MAX_PATTERNS:
+            raise SchemaRefused(f"has more than {MAX_PATTERNS} regular expressions")
         return pattern_cost(pattern)
 
     def _target(self, reference: Json) -> Json:
         if not isinstance(reference, str) or not PLAIN_REFERENCE.fullmatch(reference):
             raise SchemaRefused(
-                f'refers to "{reference}"; only "#/$defs/NAME" and the like is possible'
+                f'refers to "{reference}"; only references such as "#/$defs/NAME" are supported'
             )
         target: Json = self.root
         for part in reference[1:].split("/")[1:]:
@@ -208,14 +210,14 @@ class _Counter:
 
 
 def _too_deep() -> SchemaRefused:
-    return SchemaRefused(f"is nested more than {DEEPEST} levels deep, with every $ref expanded")
+    return SchemaRefused(f"is nested more than {MAX_DEPTH} levels deep, with every $ref expanded")
 
 
 def _inside(keyword: str, value: Json) -> Iterator[Json]:
     """Yield the schemas that a keyword applies."""
-    if isinstance(value, dict | bool) and keyword in ONE:
+    if isinstance(value, dict | bool) and keyword in SINGLE_SCHEMA_KEYWORDS:
         yield value
-    elif keyword in (LISTS if isinstance(value, list) else MAPS):
+    elif keyword in (SCHEMA_LIST_KEYWORDS if isinstance(value, list) else SCHEMA_MAP_KEYWORDS):
         yield from _values(value)
 
 

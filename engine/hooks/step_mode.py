@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.hooks.rule import Rule
-from engine.words import Decision, How, Pace, word_of
+from engine.words import Decision, How, StepMode, word_of
 
 #: A traversal's step mode before -> after; others stay.
-StepModes = Mapping[Pace | None, Pace | None]
+StepModeMap = Mapping[StepMode | None, StepMode | None]
 
 
 def _none(rule: Rule) -> bool:
@@ -24,43 +24,44 @@ def _passable(rule: Rule) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StepModeChange:
-    """A change of step modes. here: of the answered hook's stack. inside: of its nested stacks.
-    around: of its parent stacks.
+    """A change of step modes. own: of the answered hook's stack. nested: of its nested stacks.
+    parents: of its parent stacks.
 
-    resumes: whether another waiting hook, here or inside, continues with `decision`.
+    resumes: whether another waiting hook, of the stack or its nested stacks, continues with
+    `decision`.
     """
 
-    here: StepModes = field(default_factory=dict)
-    inside: StepModes = field(default_factory=dict)
-    around: StepModes = field(default_factory=dict)
+    own: StepModeMap = field(default_factory=dict)
+    nested: StepModeMap = field(default_factory=dict)
+    parents: StepModeMap = field(default_factory=dict)
     resumes: Callable[[Rule], bool] = _none
     decision: Decision = Decision.CONTINUE
 
-    def at(self, level: int) -> StepModes:
-        """Return the changes on a level: 0: here; below 0: parents; above 0: nested stacks."""
-        return self.here if level == 0 else self.inside if level > 0 else self.around
+    def at(self, level: int) -> StepModeMap:
+        """Return the changes on a level: 0: the hook's stack; below 0: parents; above 0: nested."""
+        return self.own if level == 0 else self.nested if level > 0 else self.parents
 
 
 #: At the end of a nested stack, stepping continues in its parent.
-TO_STEP: StepModes = {None: Pace.STEP}
-STEP_TO_RULES: StepModes = {Pace.STEP: None}
-TO_RULES: StepModes = {Pace.STEP: None, Pace.RUN: None}
-TO_RUN: StepModes = {None: Pace.RUN, Pace.STEP: Pace.RUN}
+TO_STEP: StepModeMap = {None: StepMode.STEP}
+STEP_TO_RULES: StepModeMap = {StepMode.STEP: None}
+TO_RULES: StepModeMap = {StepMode.STEP: None, StepMode.RUN: None}
+TO_RUN: StepModeMap = {None: StepMode.RUN, StepMode.STEP: StepMode.RUN}
 
 UNCHANGED = StepModeChange()
 #: An answer at a hook of stepping: only rules block from then on.
-END_STEPPING = StepModeChange(here=TO_RULES, around=STEP_TO_RULES)
+END_STEPPING = StepModeChange(own=TO_RULES, parents=STEP_TO_RULES)
 #: Run to a resource: hooks of stepping and of debugging breakpoints continue.
-ON = StepModeChange(here=TO_RULES, inside=TO_RULES, resumes=_passable)
-_STEP = StepModeChange(here={None: Pace.STEP, Pace.RUN: Pace.STEP}, around=TO_STEP)
+RUN_TO = StepModeChange(own=TO_RULES, nested=TO_RULES, resumes=_passable)
+_STEP = StepModeChange(own={None: StepMode.STEP, StepMode.RUN: StepMode.STEP}, parents=TO_STEP)
 STEP_MODE_CHANGES: Mapping[str, StepModeChange] = {
     word_of(Decision.STEP, How.OVER): _STEP,
     word_of(Decision.STEP, How.INTO): _STEP,
     word_of(Decision.STEP, How.OUT): StepModeChange(
-        here=TO_RULES, inside=STEP_TO_RULES, around=TO_STEP, resumes=_stepped
+        own=TO_RULES, nested=STEP_TO_RULES, parents=TO_STEP, resumes=_stepped
     ),
     Decision.RUN: StepModeChange(
-        here=TO_RUN, inside=TO_RUN, around=STEP_TO_RULES, resumes=_passable, decision=Decision.RUN
+        own=TO_RUN, nested=TO_RUN, parents=STEP_TO_RULES, resumes=_passable, decision=Decision.RUN
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Tokens for a single purpose, derived from a key of the installation and stored nowhere.
+"""Tokens for a single purpose, derived from a key of the installation. They are not stored.
 
 After a rotation, new tokens derive from the newest version of the key. Tokens of an older version
 are accepted as long as that version is stored (engine/store/token_keys.py).
@@ -53,18 +53,18 @@ def hook_token(key: bytes, hook_id: UUID, subscription_id: UUID) -> str:
     """Return the token with which a subscription answers this hook only: the subscription's ID and
     an HMAC-SHA256 over both IDs, each in URL-safe base64, separated by a dot.
     """
-    given = hook_id.bytes + subscription_id.bytes
-    return f"{_text(subscription_id.bytes)}.{_token(key, b'headgate hook answer ' + given)}"
+    ids = hook_id.bytes + subscription_id.bytes
+    return f"{base64_text(subscription_id.bytes)}.{_token(key, b'headgate hook answer ' + ids)}"
 
 
 def holder_of(key: bytes, hook_id: UUID, token: str) -> UUID | None:
     """Return the subscription of a hook's token; None if the token is not valid for this hook."""
     try:
-        given = UUID(bytes=base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
+        subscription_id = UUID(bytes=base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
     except ValueError:
         return None
-    right = hook_token(key, hook_id, given)
-    return given if hmac.compare_digest(token.encode(), right.encode()) else None
+    expected = hook_token(key, hook_id, subscription_id)
+    return subscription_id if hmac.compare_digest(token.encode(), expected.encode()) else None
 
 
 def signal_token(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
@@ -79,8 +79,9 @@ def server_secret(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
 
 def _token(key: bytes, what: bytes) -> str:
     digest = hmac.digest(key, what, hashlib.sha256)
-    return _text(digest)
+    return base64_text(digest)
 
 
-def _text(raw: bytes) -> str:
+def base64_text(raw: bytes) -> str:
+    """In base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

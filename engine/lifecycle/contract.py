@@ -26,7 +26,8 @@ class PlannedChange:
 
     change: added, updated, replaced, deleted or unchanged; for check, suspend, resume and snapshot
     the operation. properties: those known, hidden ones masked. unknown: names of properties whose
-    values are not known yet. certain: False if an unknown value may change the operation.
+    values are not known yet. certain: False if an unknown value, or the content of a nested stack,
+    may change the operation. nested: it has a nested stack, whose resources are not in this plan.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PlannedChange:
     changes: Mapping[str, Json] = field(default_factory=dict)
     unknown: Sequence[str] = ()
     certain: bool = True
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,13 @@ class StackView:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The result of an action. state: complete, failed, stopped or superseded. began: False if it
-    was refused before it began.
+    """The result of an action. state: complete, failed, stopped or superseded. accepted: False if
+    `before` refused it.
     """
 
     state: str
     reason: str
-    began: bool = True
+    accepted: bool = True
 
     @property
     def failed(self) -> bool:
@@ -96,6 +98,6 @@ class LifecyclePlugin(ABC):  # noqa: B024 - both methods are optional
         """Called at least once after the action has ended in any state, also after a crash.
 
         Also called at once, in descending order, if a later plug-in refuses an action that this one
-        accepted (``ended.began`` is False). It cannot change the result.
+        accepted (``ended.accepted`` is False). It cannot change the result.
         """
         return None

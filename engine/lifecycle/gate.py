@@ -1,10 +1,39 @@
-"""The operations of a stack's gates, which workers call after their hooks."""
+"""The operations of a stack's gates, which workers call after their hooks, and the JSON form of the
+view of the stack and its plan that gates store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from uuid import UUID
 
 from engine.hot.schema.type_schema import TypeSchema
+from engine.lifecycle.contract import VERSION, PlannedChange, StackView
 from engine.lifecycle.plugins import Plugins
-from engine.lifecycle.view import view_of
-from engine.plan.gates import STACK_TYPE
+from engine.plan.draft import STACK_TYPE
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.words import Json
+
+
+def view_document(view: StackView) -> dict[str, Json]:
+    return {"version_of_view": VERSION, **asdict(view), "plan": [asdict(one) for one in view.plan]}
+
+
+def view_of(document: Mapping[str, Json]) -> StackView:
+    """Decode a view. Fields of later versions are ignored."""
+    known = _known(StackView, document)
+    plan: Sequence[Mapping[str, Json]] = known.pop("plan", ())
+    known["stack_id"] = UUID(str(known["stack_id"]))
+    return StackView(
+        **known, plan=tuple(PlannedChange(**_known(PlannedChange, one)) for one in plan)
+    )
+
+
+def _known(kind: type[StackView | PlannedChange], document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields of this version, with lists as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in document.items()
+        if name in kind.__dataclass_fields__
+    }
 
 
 class StackGate(ResourceType):

@@ -8,22 +8,22 @@ from inspect import isawaitable
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.installed import entry_points, make, misfit
+from engine.installed import entry_points, load_plugin, wrong_type_error
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
 #: Seconds that one call of a plug-in may take.
-LONGEST = 30.0
+MAX_SECONDS = 30.0
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 
 class Plugins:
     def __init__(
-        self, plugins: Iterable[LifecyclePlugin] = (), *, longest: float = LONGEST
+        self, plugins: Iterable[LifecyclePlugin] = (), *, max_seconds: float = MAX_SECONDS
     ) -> None:
         self._plugins = sorted(plugins, key=lambda one: (one.ordinal, type(one).__name__))
-        self._longest = longest
+        self._max_seconds = max_seconds
 
     def __bool__(self) -> bool:
         return bool(self._plugins)
@@ -37,7 +37,7 @@ class Plugins:
         for plugin in self._plugins:
             refusal = await self._call_before(plugin, view)
             if refusal is not None:
-                await self._notify_ended(accepted, view, Ended("failed", refusal, began=False))
+                await self._notify_ended(accepted, view, Ended("failed", refusal, accepted=False))
                 return refusal
             accepted.append(plugin)
         return None
@@ -48,17 +48,17 @@ class Plugins:
     async def _call_before(self, plugin: LifecyclePlugin, view: StackView) -> str | None:
         name = type(plugin).__name__
         try:
-            async with asyncio.timeout(self._longest):
+            async with asyncio.timeout(self._max_seconds):
                 result = plugin.before(view)
                 if isawaitable(result):
                     await result
         except Refused as refused:
             return f"{name} refused it: {refused}"
         except TimeoutError:
-            return f"{name} did not answer within {self._longest:g} s, which refuses it"
+            return f"{name} did not answer within {self._max_seconds:g} s, which refuses the action"
         except Exception as error:
-            log.error("lifecycle.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
-            return f"{name} failed with {type(error).__name__}, which refuses it"
+            log.error("lifecycle.failed", plugin=name, stack_id=str(view.stack_id), exc_info=error)
+            return f"{name} failed, which refuses the action; see the server's log"
         return None
 
     async def _notify_ended(
@@ -66,22 +66,24 @@ class Plugins:
     ) -> None:
         for plugin in reversed(plugins):
             try:
-                async with asyncio.timeout(self._longest):
+                async with asyncio.timeout(self._max_seconds):
                     result = plugin.after(view, ended)
                     if isawaitable(result):
                         await result
             except Exception as error:
                 name = type(plugin).__name__
-                log.error("lifecycle.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
+                log.error(
+                    "lifecycle.failed", plugin=name, stack_id=str(view.stack_id), exc_info=error
+                )
 
 
-def installed() -> Plugins:
+def load_installed() -> Plugins:
     """Load all installed plug-ins. Raises Unavailable if one does not load."""
     return Plugins([_load(point) for point in entry_points(ENTRY_POINTS)])
 
 
 def _load(point: EntryPoint) -> LifecyclePlugin:
-    made = make(point, "lifecycle")
+    made = load_plugin(point, "lifecycle")
     if not isinstance(made, LifecyclePlugin):
-        raise misfit(point, "lifecycle", LifecyclePlugin)
+        raise wrong_type_error(point, "lifecycle", LifecyclePlugin)
     return made

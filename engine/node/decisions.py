@@ -8,22 +8,15 @@ from typing import assert_never
 
 from engine.hooks.rule import is_confirm
 from engine.node.breakpoints import open_hook, pending_breakpoints
-from engine.node.effects import (
+from engine.node.node import (
+    BREAKING,
+    DECIDED_BY_ENGINE,
+    Answered,
     Call,
+    Cancelled,
+    Claimed,
     Effect,
     EventKind,
-    NotifyType,
-    OpenHook,
-    Record,
-    Remove,
-    WakeAt,
-    WriteDone,
-    WriteFailed,
-    WriteUnchanged,
-)
-from engine.node.inputs import (
-    Answered,
-    Claimed,
     Expired,
     Input,
     MustConfirm,
@@ -31,12 +24,22 @@ from engine.node.inputs import (
     MustRetry,
     MustStop,
     MustWait,
+    Node,
+    NotifyType,
+    OpenHook,
     OperationFailed,
     OperationForbidden,
+    Record,
+    Refused,
+    Remove,
+    Step,
     Succeeded,
     Superseded,
+    WakeAt,
+    WriteDone,
+    WriteFailed,
+    WriteUnchanged,
 )
-from engine.node.node import BREAKING, NOBODY, Node, Refused, Step
 from engine.words import (
     GATES,
     REPEATED,
@@ -72,11 +75,11 @@ def begin(node: Node, node_input: Claimed) -> Step | Refused:
 def _unchanged(node: Node) -> Step:
     """End a node without changes. As in Heat, a short-form breakpoint opens its hook anyway."""
     if node.operation is Operation.DELETE:
-        return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
+        return Step(node.at(State.DONE, node.phase), (WriteUnchanged(),))
     for rule in pending_breakpoints(node, Operation.UPDATE, Phase.PRE):
         if rule.short:
             return open_hook(replace(node, operation=Operation.UPDATE), rule)
-    return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
+    return Step(node.at(State.DONE, node.phase), (WriteUnchanged(),))
 
 
 def _before(node: Node) -> Step:
@@ -84,11 +87,11 @@ def _before(node: Node) -> Step:
     effects: list[Effect] = []
     for rule in pending_breakpoints(node, node.operation, Phase.PRE):
         at_hook = open_hook(node, rule)
-        if rule.holds:
+        if rule.blocks:
             return Step(at_hook.node, (*effects, *at_hook.effects))
         effects.extend(at_hook.effects)
         node = at_hook.node
-    acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
+    acting = node.at(State.RUNNING, Phase.EXECUTE)
     return Step(acting, (*effects, *_record(node, EventKind.STARTED), Call(node.operation)))
 
 
@@ -125,7 +128,7 @@ def call_again(node: Node, node_input: Claimed) -> Step:
 
 
 def succeed(node: Node, node_input: Succeeded) -> Step:
-    after = _after(replace(node, phase=Phase.POST))
+    after = _after(node.at(node.state, Phase.POST))
     if node.operation in GATES:
         return after
     return Step(after.node, (WriteDone(), Record(EventKind.COMPLETED), *after.effects))
@@ -137,6 +140,9 @@ def wait(node: Node, node_input: MustWait) -> Step:
 
 
 def retry(node: Node, node_input: MustRetry) -> Step:
+    """Retry the operation later; a cancelled one fails."""
+    if node.cancelled:
+        return _fail(node, node_input.reason)
     parked = replace(node, state=State.PARKED)
     return Step(
         parked, (WakeAt(node_input.until), *_record(node, EventKind.RETRYING, node_input.reason))
@@ -146,9 +152,13 @@ def retry(node: Node, node_input: MustRetry) -> Step:
 def begin_replacement(node: Node, node_input: MustReplace) -> Step | Refused:
     if node.operation is not Operation.UPDATE:
         return refuse(node, node_input)
+    if node.cancelled:
+        return _fail(node, "the change was cancelled before the replacement")
     # The replacement is another operation, whose steps may open hooks of the same name.
-    passed = tuple(point for point in node.passed if not is_confirm(point))
-    return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE, passed=passed))
+    breakpoints_hit = tuple(point for point in node.breakpoints_hit if not is_confirm(point))
+    return _before(
+        replace(node, operation=Operation.REPLACE, phase=Phase.PRE, breakpoints_hit=breakpoints_hit)
+    )
 
 
 def stop(node: Node, node_input: MustStop) -> Step:
@@ -173,21 +183,23 @@ def confirm(node: Node, node_input: MustConfirm) -> Step | Refused:
     """Open a hook if a breakpoint is set; else continue the operation, from its progress."""
     point = point_of(node_input.step)
     if point in REPEATED:
-        node = replace(node, passed=tuple(one for one in node.passed if one != point))
-    if point in node.passed:
+        node = replace(
+            node, breakpoints_hit=tuple(one for one in node.breakpoints_hit if one != point)
+        )
+    if point in node.breakpoints_hit:
         return Refused(f"{point} has already opened")
     rule = next((rule for rule in node.rules if rule.point == point), None)
-    if rule is not None and rule.holds:
-        held = open_hook(replace(node, phase=Phase.CONFIRM), rule)
-        stopped = held.node.state is State.STOPPED
+    if rule is not None and rule.blocks:
+        opened = open_hook(replace(node, phase=Phase.CONFIRM), rule)
+        stopped = opened.node.state is State.STOPPED
         return (
-            replace(held, effects=(*held.effects, *_stopped_in_operation(held.node)))
+            replace(opened, effects=(*opened.effects, *_stopped_in_operation(opened.node)))
             if stopped
-            else held
+            else opened
         )
-    at_hook = replace(node, passed=(*node.passed, point))
+    at_hook = replace(node, breakpoints_hit=(*node.breakpoints_hit, point))
     effects = (OpenHook(rule),) if rule is not None else ()
-    on = _notify_type(at_hook, Decision.CONTINUE, NOBODY, "no breakpoint blocks it")
+    on = _notify_type(at_hook, Decision.CONTINUE, DECIDED_BY_ENGINE, "no breakpoint blocks it")
     return Step(on.node, (*effects, *on.effects))
 
 
@@ -206,9 +218,11 @@ def answer_step(node: Node, node_input: Answered) -> Step | Refused:
 def expire_step(node: Node, node_input: Expired) -> Step:
     match node_input.on_timeout:
         case OnTimeout.CONTINUE:
-            return _notify_type(node, Decision.CONTINUE, NOBODY, "no answer before the deadline")
+            return _notify_type(
+                node, Decision.CONTINUE, DECIDED_BY_ENGINE, "no answer before the deadline"
+            )
         case OnTimeout.REJECT:
-            return _notify_type(node, Decision.REJECT, NOBODY, _unanswered(node))
+            return _notify_type(node, Decision.REJECT, DECIDED_BY_ENGINE, _unanswered(node))
         case OnTimeout.STOP:
             stopped = replace(node, state=State.STOPPED, reason=_unanswered(node))
             return Step(stopped, _stopped_in_operation(stopped))
@@ -218,8 +232,8 @@ def expire_step(node: Node, node_input: Expired) -> Step:
 
 def _notify_type(node: Node, decision: Decision, by: str, reason: str) -> Step:
     """Resume the operation with the answer to its last confirmation."""
-    ready = replace(node, state=State.READY, phase=Phase.ACT)
-    return Step(ready, (NotifyType(step_of(node.passed[-1]), decision, by, reason),))
+    ready = replace(node, state=State.READY, phase=Phase.EXECUTE)
+    return Step(ready, (NotifyType(step_of(node.breakpoints_hit[-1]), decision, by, reason),))
 
 
 # After the operation.
@@ -230,13 +244,13 @@ def _after(node: Node) -> Step:
     effects: list[Effect] = []
     for rule in pending_breakpoints(node, node.operation, Phase.POST):
         at_hook = open_hook(node, rule)
-        if rule.holds:
+        if rule.blocks:
             return Step(at_hook.node, (*effects, *at_hook.effects))
         effects.extend(at_hook.effects)
         node = at_hook.node
     if node.operation is Operation.DELETE:
         effects.append(Remove())
-    return Step(replace(node, state=State.DONE), tuple(effects))
+    return Step(node.at(State.DONE, node.phase), tuple(effects))
 
 
 def answer_after(node: Node, node_input: Answered) -> Step | Refused:
@@ -271,9 +285,14 @@ def drop(node: Node, node_input: Superseded) -> Step:
 
 
 def drop_unless_begun(node: Node, node_input: Superseded) -> Step | Refused:
-    """Drop a node whose operation has not begun. One with an answered step has begun."""
-    begun = any(is_confirm(point) for point in node.passed)
-    return refuse(node, node_input) if begun else drop(node, node_input)
+    """Drop a node whose operation has not begun."""
+    return refuse(node, node_input) if _has_begun(node) else drop(node, node_input)
+
+
+def _has_begun(node: Node) -> bool:
+    """Return whether the operation of a node in phase execute has begun. The operation of a ready
+    node has begun if a step of it was answered."""
+    return node.state is not State.READY or any(map(is_confirm, node.breakpoints_hit))
 
 
 def refuse_step(node: Node, node_input: Superseded) -> Step:
@@ -281,24 +300,33 @@ def refuse_step(node: Node, node_input: Superseded) -> Step:
     return _notify_type(node, Decision.REJECT, node_input.by, node_input.reason)
 
 
+def cancel(node: Node, node_input: Cancelled) -> Step | Refused:
+    """Cancel an operation that has begun. A delete continues, because the change that cancels it
+    needs its result, and gates have no operation."""
+    never = node.operation is Operation.DELETE or node.operation in GATES
+    if never or node.cancelled or not _has_begun(node):
+        return refuse(node, node_input)
+    return Step(replace(node, cancelled=True))
+
+
 # Common parts.
 
 
 def _reject(node: Node, node_input: Answered) -> Step:
-    why = f"{node.passed[-1]} rejected by {node_input.by}"
+    why = f"{node.breakpoints_hit[-1]} rejected by {node_input.by}"
     return _fail(node, f"{why}: {node_input.reason}" if node_input.reason else why)
 
 
 def _unanswered(node: Node) -> str:
-    return f"no answer at {node.passed[-1]} before its deadline"
+    return f"no answer at {node.breakpoints_hit[-1]} before its deadline"
 
 
 def _fail(node: Node, reason: str) -> Step:
     failed = replace(node, state=State.FAILED, reason=reason)
-    broken = node.phase is not Phase.PRE and node.operation in BREAKING
+    tainted = node.phase is not Phase.PRE and node.operation in BREAKING
     if node.operation in GATES:
         return Step(failed)
-    return Step(failed, (WriteFailed(reason, broken), Record(EventKind.FAILED, reason)))
+    return Step(failed, (WriteFailed(reason, tainted), Record(EventKind.FAILED, reason)))
 
 
 def _stopped_in_operation(stopped: Node) -> tuple[Effect, ...]:

@@ -5,7 +5,7 @@ phases, in this order:
 
     pre      hooks before the operation. The operation is determined here, because it depends on
              values of other resources. The resource is unchanged.
-    act      the operation. It may ask to wait: the node is parked with a timer.
+    execute  the operation. It may ask to wait: the node is parked with a timer.
     confirm  a hook inside the operation, at the operation's request: `confirm-<step>`. The
              operation is then called again with the answer.
     post     hooks after the operation. The resource is up to date; dependents still wait.
@@ -21,7 +21,7 @@ Rules for every input, which tests check in all reachable states:
 1. `Call` appears only after every breakpoint of phase pre has passed.
 2. A breakpoint opens one hook per node and point. (Steps are points of one operation: after an
    update turns into a replacement, they may open hooks again. Repeated points, such as a batch,
-   open a hook each time.)
+   open a hook each time. Where a rule does not block, stepping opens a second hook, which does.)
 3. After a rejection there is neither a call nor a hook; an operation that has begun gets the
    rejection.
 4. An accepted input changes the node, except when a worker continues an operation that has begun.
@@ -32,10 +32,13 @@ Rules for every input, which tests check in all reachable states:
 7. Rules with `mode: notify` or `dry: true` never block. Every approving decision resumes the node
    in the same way, and `progress` is not a decision.
 8. A gate writes and records nothing, because it has no resource. Its operation stays a gate's.
-9. A traversal that has ended opens no hooks. The store refuses a step that would, and
-   `decide_superseded` decides again on the same input.
+9. A cancelled operation is neither retried nor turned into a replacement. The store wakes it, if
+   its type is cancellable, and its type ends it. Deletes and gates are never cancelled.
+10. A traversal that has ended opens no hooks. The store refuses a step that would, and
+    `decide_superseded` decides again on the same input.
 
-engine/plan decides which nodes exist and their order; engine/plan/verdict.py ends a traversal.
+engine/plan decides which nodes exist and their order, and engine/plan/traversal_result.py the
+result of a traversal.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,9 +46,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.node import decisions
-from engine.node.effects import OpenHook
-from engine.node.inputs import (
+from engine.node.node import (
     Answered,
+    Cancelled,
     Claimed,
     Expired,
     Input,
@@ -54,12 +57,15 @@ from engine.node.inputs import (
     MustRetry,
     MustStop,
     MustWait,
+    Node,
+    OpenHook,
     OperationFailed,
     OperationForbidden,
+    Refused,
+    Step,
     Succeeded,
     Superseded,
 )
-from engine.node.node import Node, Refused, Step
 from engine.words import Mode, Phase, State
 
 
@@ -92,15 +98,17 @@ def _in(phase: Phase, *states: State) -> tuple[Place, ...]:
 TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     # Not begun.
     (State.WAITING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
-    (State.WAITING, Phase.ACT, Superseded): Row(decisions.drop, _in(Phase.ACT, State.DROPPED)),
+    (State.WAITING, Phase.EXECUTE, Superseded): Row(
+        decisions.drop, _in(Phase.EXECUTE, State.DROPPED)
+    ),
     (State.READY, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
-    (State.READY, Phase.ACT, Superseded): Row(
-        decisions.drop_unless_begun, _in(Phase.ACT, State.DROPPED)
+    (State.READY, Phase.EXECUTE, Superseded): Row(
+        decisions.drop_unless_begun, _in(Phase.EXECUTE, State.DROPPED)
     ),
     # Before the operation.
     (State.RUNNING, Phase.PRE, Claimed): Row(
         decisions.begin,
-        _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.ACT, State.RUNNING),
+        _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.EXECUTE, State.RUNNING),
     ),
     (State.RUNNING, Phase.PRE, OperationFailed): Row(decisions.fail, _in(Phase.PRE, State.FAILED)),
     (State.RUNNING, Phase.PRE, OperationForbidden): Row(
@@ -115,34 +123,48 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     ),
     (State.PARKED, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     # The operation, and its outcomes.
-    (State.RUNNING, Phase.ACT, Claimed): Row(decisions.call_again, _in(Phase.ACT, State.RUNNING)),
-    (State.RUNNING, Phase.ACT, Succeeded): Row(
+    (State.RUNNING, Phase.EXECUTE, Claimed): Row(
+        decisions.call_again, _in(Phase.EXECUTE, State.RUNNING)
+    ),
+    (State.RUNNING, Phase.EXECUTE, Succeeded): Row(
         decisions.succeed, _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED)
     ),
-    (State.RUNNING, Phase.ACT, MustWait): Row(decisions.wait, _in(Phase.ACT, State.PARKED)),
-    (State.RUNNING, Phase.ACT, MustRetry): Row(decisions.retry, _in(Phase.ACT, State.PARKED)),
-    (State.RUNNING, Phase.ACT, MustConfirm): Row(
+    (State.RUNNING, Phase.EXECUTE, MustWait): Row(decisions.wait, _in(Phase.EXECUTE, State.PARKED)),
+    (State.RUNNING, Phase.EXECUTE, MustRetry): Row(
+        decisions.retry, _in(Phase.EXECUTE, State.PARKED, State.FAILED)
+    ),
+    (State.RUNNING, Phase.EXECUTE, MustConfirm): Row(
         decisions.confirm,
-        _in(Phase.CONFIRM, State.PARKED, State.STOPPED) + _in(Phase.ACT, State.READY),
+        _in(Phase.CONFIRM, State.PARKED, State.STOPPED) + _in(Phase.EXECUTE, State.READY),
     ),
-    (State.RUNNING, Phase.ACT, MustReplace): Row(
+    (State.RUNNING, Phase.EXECUTE, MustReplace): Row(
         decisions.begin_replacement,
-        _in(Phase.PRE, State.PARKED, State.STOPPED) + _in(Phase.ACT, State.RUNNING),
+        _in(Phase.PRE, State.PARKED, State.STOPPED)
+        + _in(Phase.EXECUTE, State.RUNNING, State.FAILED),
     ),
-    (State.RUNNING, Phase.ACT, MustStop): Row(decisions.stop, _in(Phase.ACT, State.STOPPED)),
-    (State.RUNNING, Phase.ACT, OperationFailed): Row(decisions.fail, _in(Phase.ACT, State.FAILED)),
-    (State.RUNNING, Phase.ACT, OperationForbidden): Row(
-        decisions.deny, _in(Phase.ACT, State.FAILED)
+    (State.RUNNING, Phase.EXECUTE, MustStop): Row(
+        decisions.stop, _in(Phase.EXECUTE, State.STOPPED)
     ),
+    (State.RUNNING, Phase.EXECUTE, OperationFailed): Row(
+        decisions.fail, _in(Phase.EXECUTE, State.FAILED)
+    ),
+    (State.RUNNING, Phase.EXECUTE, OperationForbidden): Row(
+        decisions.deny, _in(Phase.EXECUTE, State.FAILED)
+    ),
+    # The operation is cancelled.
+    **{
+        (state, Phase.EXECUTE, Cancelled): Row(decisions.cancel, _in(Phase.EXECUTE, state))
+        for state in (State.READY, State.RUNNING, State.PARKED)
+    },
     # A step inside the operation.
     (State.PARKED, Phase.CONFIRM, Answered): Row(
-        decisions.answer_step, _in(Phase.ACT, State.READY)
+        decisions.answer_step, _in(Phase.EXECUTE, State.READY)
     ),
     (State.PARKED, Phase.CONFIRM, Expired): Row(
-        decisions.expire_step, _in(Phase.ACT, State.READY) + _in(Phase.CONFIRM, State.STOPPED)
+        decisions.expire_step, _in(Phase.EXECUTE, State.READY) + _in(Phase.CONFIRM, State.STOPPED)
     ),
     (State.PARKED, Phase.CONFIRM, Superseded): Row(
-        decisions.refuse_step, _in(Phase.ACT, State.READY)
+        decisions.refuse_step, _in(Phase.EXECUTE, State.READY)
     ),
     # After the operation.
     (State.PARKED, Phase.POST, Answered): Row(
@@ -156,16 +178,16 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     (State.PARKED, Phase.POST, Superseded): Row(decisions.drop, _in(Phase.POST, State.DROPPED)),
 }
 
-_PLANNED = (Phase.PRE, Phase.ACT)
+_PLANNED = (Phase.PRE, Phase.EXECUTE)
 
 #: Moves of the store, without an input and a decision.
 STORE_MOVES: tuple[Move, ...] = (
     *(
-        Move(Place(State.WAITING, phase), Place(State.READY, phase), "what it waits for is done")
+        Move(Place(State.WAITING, phase), Place(State.READY, phase), "its dependencies are done")
         for phase in _PLANNED
     ),
     *(
-        Move(Place(State.WAITING, phase), Place(State.DROPPED, phase), "what it waits for failed")
+        Move(Place(State.WAITING, phase), Place(State.DROPPED, phase), "a dependency failed")
         for phase in _PLANNED
     ),
     *(
@@ -173,10 +195,12 @@ STORE_MOVES: tuple[Move, ...] = (
         for phase in _PLANNED
     ),
     *(
-        Move(Place(state, Phase.ACT), Place(state, Phase.PRE), "stepping begins")
+        Move(Place(state, Phase.EXECUTE), Place(state, Phase.PRE), "stepping begins")
         for state in (State.WAITING, State.READY)
     ),
-    Move(Place(State.PARKED, Phase.ACT), Place(State.RUNNING, Phase.ACT), "its timer is due"),
+    Move(
+        Place(State.PARKED, Phase.EXECUTE), Place(State.RUNNING, Phase.EXECUTE), "its timer is due"
+    ),
 )
 
 

@@ -10,28 +10,28 @@ from engine.words import Json, Operation, ResourceAction, Status
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """A resource's row, as far as a change depends on it. broken: tainted. replaced: another row
-    has its name now.
-    """
+    """A resource's row, as far as a change needs it. replaced: another row has its name now."""
 
     type: str
     action: ResourceAction
     status: Status
     physical_id: str | None
     properties: Mapping[str, Json] | None
-    broken: bool
+    tainted: bool
     replaced: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """operation: None if nothing is to be done. changed: names of properties that differ. fixed:
-    changed properties that are immutable, so that the update is refused.
+    changed properties that are immutable, so that the update is refused. cause: of a replacement
+    that the lifecycle of the resource demands, or "".
     """
 
     operation: Operation | None
     changed: frozenset[str] = frozenset()
     fixed: frozenset[str] = frozenset()
+    cause: str = ""
 
 
 def forward_change(
@@ -43,23 +43,27 @@ def forward_change(
     replaces_tainted: bool = True,
     restores: bool = False,
     repairs: bool = False,
+    nests: bool = False,
 ) -> Change:
     """Return the operation that gives a resource these properties (resolved, with defaults).
 
     replaces_tainted: replace a tainted resource also after a failed update. restores: the resource
     returns to a snapshot, so it is updated even if no property differs. repairs: an update repairs
-    a failed resource, which is never replaced for that.
+    a failed resource, which is never replaced for that. nests: the resource is a nested stack whose
+    content was planned.
     """
-    if actual is None or _never_made(actual):
+    if nests:
+        return _nest_change(actual, type_name, schema, properties)
+    if actual is None or _was_never_created(actual):
         return Change(Operation.CREATE, frozenset(properties))
-    changed = differing(actual.properties or {}, properties)
+    changed = differing_names(actual.properties or {}, properties)
     if repairs and actual.type == type_name and actual.status is not Status.COMPLETE:
         return Change(Operation.UPDATE, changed)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
         return Change(Operation.REPLACE, changed)
     if schema.renewed:
         return Change(Operation.REPLACE, changed)
-    if actual.broken:
+    if actual.tainted:
         again = actual.action is ResourceAction.UPDATE and not replaces_tainted
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
     if not changed:
@@ -70,12 +74,11 @@ def forward_change(
     return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
 
 
-def nest_change(
+def _nest_change(
     actual: Actual | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
 ) -> Change:
-    """Return the same for a nested stack whose content was planned: it is updated even if no
-    property differs, because something inside may differ or pause. Replacing one template by
-    another updates the nested stack.
+    """A nested stack is updated even if no property differs, because something inside may differ
+    or pause. Replacing one template by another updates the nested stack.
     """
     if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
         type_name = actual.type
@@ -91,17 +94,17 @@ def cleanup_change(
     """
     if actual is None or retained or (only_if_replaced and not actual.replaced):
         return Change(None)
-    return Change(None if _never_made(actual) else Operation.DELETE)
+    return Change(None if _was_never_created(actual) else Operation.DELETE)
 
 
-def differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
+def differing_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
     """Return the names of entries that differ; null equals absent, as in Heat."""
     return frozenset(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )
 
 
-def _never_made(actual: Actual) -> bool:
+def _was_never_created(actual: Actual) -> bool:
     if actual.action is ResourceAction.INIT:
         return True
     if actual.action is ResourceAction.ADOPT:
@@ -109,7 +112,7 @@ def _never_made(actual: Actual) -> bool:
     if actual.action is ResourceAction.DELETE and actual.status is Status.COMPLETE:
         return True  # deleted; only its row is left
     return actual.action is ResourceAction.CREATE and not (
-        actual.status is Status.COMPLETE or actual.broken
+        actual.status is Status.COMPLETE or actual.tainted
     )
 
 

@@ -1,30 +1,32 @@
 """Passes that delete resources that the new template does not need, after all resources that used
-them.
+them and after everything else that the traversal changes.
+
+A plan that would delete a protected resource is refused here. engine/work/refusals.py refuses the
+operation if a node turns out to delete or replace one when it executes.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace as but
 
-from engine.plan.draft import Draft, Existing, PlannedNode, Problem, Replacement
-from engine.plan.forward import holds
-from engine.plan.graph import downstream
-from engine.topological_order import ordered
+from engine.plan.draft import STACK_TYPE, Draft, Existing, PlannedNode, Problem, Replacement
+from engine.plan.forward import blocks
+from engine.plan.lifecycle import destroy_refusal
+from engine.plan.partial_update import keep_unchosen
+from engine.topological_order import sort_topologically
 from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
 
 
 def plan_deletes(draft: Draft) -> None:
     """Add a node for each row that is unwanted, replaced, or may be replaced by this traversal."""
-    kept = _kept(draft)
+    kept = keep_unchosen(draft)
     for row in draft.existing:
-        unwanted = row.replaced_by is not None or row.name not in draft.wanted
+        unwanted = row.replaced_by is not None or row.name not in draft.desired
         if not unwanted and row.name not in draft.forward:
             continue
         if row.id in kept:
-            if row.replaced_by is None and unwanted:
-                draft.stale.add(row.name)
             continue
-        if row.protected and row.replaced_by is None and unwanted:
-            draft.problems.append(_protected(row))
+        if unwanted and row.replaced_by is None and (problem := _destroy_problem(draft, row)):
+            draft.problems.append(problem)
         draft.cleanup[row.id] = draft.add(_cleanup_node(draft, row, unwanted))
         if row.replacement is not None:
             draft.shadows[row.id] = draft.add(_shadow_node(draft, row, row.replacement, unwanted))
@@ -32,9 +34,12 @@ def plan_deletes(draft: Draft) -> None:
 
 def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
     rules = draft.rules_of(row.name, row.rules) if unwanted else draft.rules[row.name]
-    usual = row.deletion_policy is DeletionPolicy.DELETE and not draft.options.retains
-    held = holds(rules, Operation.DELETE) or row.protected or row.running is not None
-    certain = unwanted and row.made and usual and not held
+    usual = row.deletion_policy is DeletionPolicy.DELETE and not draft.options.retains_physical(
+        row.name
+    )
+    refused = row.protected or row.prevented
+    blocked = blocks(rules, Operation.DELETE) or refused or row.running is not None
+    certain = unwanted and row.is_managed and usual and not blocked
     passed_on = row.name in draft.forward and row.replaced_by is None
     return PlannedNode(
         resource_id=row.id,
@@ -42,10 +47,10 @@ def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
         type=row.type,
         operation=Operation.DELETE,
         direction=Direction.CLEANUP,
-        phase=Phase.ACT if certain else Phase.PRE,
+        phase=Phase.EXECUTE if certain else Phase.PRE,
         rules=rules,
         only_if_replaced=not unwanted,
-        retained=draft.options.retains,
+        retained=draft.options.retains_physical(row.name),
         waits_for_running=None if passed_on else row.running,
     )
 
@@ -61,36 +66,18 @@ def _shadow_node(draft: Draft, row: Existing, shadow: Replacement, unwanted: boo
     return shadowing
 
 
-def _protected(row: Existing) -> Problem:
-    reason = f'"{row.name}" is protected, and this would delete it'
-    remedy = f"Lift its protection first: headgate resource unprotect STACK {row.name}"
-    return Problem(f"resources.{row.name}", reason, remedy)
-
-
-def _kept(draft: Draft) -> set[ResourceId]:
-    """Return the rows that a partial update keeps: those not chosen, and all that these use."""
-    if draft.options.chosen is None:
-        return set()
-    left = [
-        row
-        for row in draft.existing
-        if row.name in draft.stale
-        or (row.name not in draft.wanted and not draft.may_change(row.name))
-    ]
-    known = {row.id for row in draft.existing}
-    uses: dict[ResourceId, list[ResourceId]] = {row.id: [] for row in draft.existing}
-    for row in draft.existing:
-        for one in _used_by(draft, row) & known:
-            uses[one].append(row.id)
-    return downstream(uses, [row.id for row in left])
-
-
-def _used_by(draft: Draft, row: Existing) -> set[ResourceId]:
-    """Return what the row used when it was last changed, and what a running operation makes it
-    use.
+def _destroy_problem(draft: Draft, row: Existing) -> Problem | None:
+    """Return why the row must not be deleted, or None. `prevent_destroy` allows that the stack
+    gives up a physical resource that stays.
     """
-    current = (draft.current.get(name) for name in row.using)
-    return {*row.requires, *(used.id for used in current if used is not None)}
+    stays = draft.options.retains_physical(row.name) or row.deletion_policy is DeletionPolicy.RETAIN
+    found = destroy_refusal(
+        row.name,
+        Operation.DELETE,
+        protected=row.protected,
+        prevented=row.prevented and row.is_managed and not stays,
+    )
+    return None if found is None else Problem(f"resources.{row.name}", found.reason, found.remedy)
 
 
 def order_cleanup(draft: Draft) -> None:
@@ -99,7 +86,7 @@ def order_cleanup(draft: Draft) -> None:
     """
     users: dict[ResourceId, list[Existing]] = {}
     for row in draft.existing:
-        for one in sorted(_used_by(draft, row)):
+        for one in sorted(draft.used_by(row)):
             users.setdefault(one, []).append(row)
     last = draft.resume | draft.forward
     for row_id, index in draft.cleanup.items():
@@ -139,7 +126,9 @@ def _before(
 
 def plan_snapshots(draft: Draft) -> None:
     """Deletion policy Snapshot: add a snapshot node before the delete."""
-    policies = {row.id: row.deletion_policy for row in draft.existing if row.made or row.running}
+    policies = {
+        row.id: row.deletion_policy for row in draft.existing if row.is_managed or row.running
+    }
     going = [*draft.cleanup.items(), *draft.shadows.items()]
     for row_id, index in going:
         node = draft.nodes[index]
@@ -159,12 +148,52 @@ def plan_snapshots(draft: Draft) -> None:
         node.waits_for_running = None
 
 
+#: Maximum number of edges between forward nodes and deletes without a barrier.
+MAX_DIRECT_EDGES = 1_000
+
+
+def delete_last(draft: Draft) -> None:
+    """Order the deletes of resources that leave the stack after all forward nodes, so that a failed
+    update leaves them as they are.
+
+    An old resource that this traversal replaces is deleted after its users only (`order_cleanup`).
+    The number of edges is linear: many deletes after many forward nodes wait for one barrier.
+    """
+    forward = {*draft.forward.values(), *draft.resume.values()}
+    removed = {
+        index
+        for index in (*draft.cleanup.values(), *draft.shadows.values())
+        if not draft.nodes[index].only_if_replaced
+    }
+    first = [index for index in removed if draft.nodes[index].after.isdisjoint(removed)]
+    last = forward.difference(*(draft.nodes[index].after for index in forward))
+    if not (first and last):
+        return
+    if len(first) * len(last) > MAX_DIRECT_EDGES:
+        last = {draft.add(_barrier(draft, last))}
+    for index in first:
+        draft.nodes[index].after |= last
+
+
+def _barrier(draft: Draft, after: set[int]) -> PlannedNode:
+    """Return a gate without hooks, which passes when these nodes are done."""
+    return PlannedNode(
+        resource_id=draft.new_id(),
+        name="",
+        type=STACK_TYPE,
+        operation=Operation.FINISH,
+        direction=Direction.CLEANUP,
+        phase=Phase.EXECUTE,
+        after=after,
+    )
+
+
 def break_cycles(draft: Draft) -> None:
     """Remove edges between cleanup nodes in a dependency cycle, so that cleanup ends.
 
     A cycle exists only after failed updates that reversed a dependency.
     """
-    reached = set(ordered({index: node.after for index, node in enumerate(draft.nodes)}))
+    reached = set(sort_topologically({index: node.after for index, node in enumerate(draft.nodes)}))
     if len(reached) == len(draft.nodes):
         return
     tied = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import ResourceDefinition
 from engine.words import (
+    GATES,
     DeletionPolicy,
     Direction,
     Json,
@@ -15,6 +16,9 @@ from engine.words import (
     ResourceId,
     Status,
 )
+
+#: Type of the nodes that belong to the stack instead of a resource.
+STACK_TYPE = "Headgate::Stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Existing:
     running: (traversal, node) of an earlier traversal whose operation is still running; using:
     resource names that this operation reads; suspending: it is a suspend; replacement: the row that
     it may create instead of this one. physical_id of a row in INIT: the physical resource to adopt.
+    prevented: the template that was applied last has `prevent_destroy`.
     """
 
     id: ResourceId
@@ -52,16 +57,20 @@ class Existing:
     physical_id: str | None = None
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
     protected: bool = False
+    prevented: bool = False
 
     @property
-    def made(self) -> bool:
+    def is_managed(self) -> bool:
         """Return whether a physical resource may exist that the stack manages."""
-        deleted = self.action is ResourceAction.DELETE and self.status is Status.COMPLETE
-        return self.action is not ResourceAction.INIT and not self.adoptable and not deleted
+        return not (self.action is ResourceAction.INIT or self.adoptable or self.is_deleted)
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.action is ResourceAction.DELETE and self.status is Status.COMPLETE
 
     @property
     def adoptable(self) -> bool:
-        """Return whether a physical resource was given and not adopted yet."""
+        """Return whether a physical resource is to be adopted and has not been yet."""
         if self.action is ResourceAction.INIT:
             return self.physical_id is not None
         return self.action is ResourceAction.ADOPT and self.status is not Status.COMPLETE
@@ -69,8 +78,31 @@ class Existing:
     @property
     def suspended(self) -> bool:
         """Return whether the resource is suspended, is being suspended, or its resume failed."""
-        half_awake = self.action is ResourceAction.RESUME and self.status is not Status.COMPLETE
-        return self.suspending or self.action is ResourceAction.SUSPEND or half_awake
+        return self.suspending or may_be_suspended(self.action, self.status)
+
+
+#: Actions after whose failure a resource is incomplete.
+_CHANGES = frozenset({
+    ResourceAction.ADOPT,
+    ResourceAction.CREATE,
+    ResourceAction.DELETE,
+    ResourceAction.UPDATE,
+})  # fmt: skip
+
+
+def is_checkable(action: ResourceAction, status: Status) -> bool:
+    """Return whether a check can compare a resource in this state. Otherwise, the check fails
+    without an operation: the resource does not exist, or its last change failed.
+    """
+    if action is ResourceAction.INIT:
+        return False
+    return status is not Status.FAILED or action not in _CHANGES
+
+
+def may_be_suspended(action: ResourceAction, status: Status) -> bool:
+    """Return whether a resource of this status may be suspended."""
+    partly_resumed = action is ResourceAction.RESUME and status is not Status.COMPLETE
+    return action is ResourceAction.SUSPEND or partly_resumed
 
 
 @dataclass(slots=True)
@@ -91,6 +123,12 @@ class PlannedNode:
     retained: bool = False
     after: set[int] = field(default_factory=set)
     waits_for_running: tuple[int, int] | None = None
+
+    @property
+    def is_gate(self) -> bool:
+        """Return whether it is a gate of the stack, at which hooks can open; a barrier in front of
+        deletes is none."""
+        return self.operation in GATES and self.direction is Direction.FORWARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +154,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A reason why a plan cannot be carried out."""
+    """A reason why a plan cannot be executed."""
 
     place: str
     reason: str
@@ -125,14 +163,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """nodes: in no particular order; `after` defines it. digest: of the whole plan. stale: names of
-    resources that a partial update leaves out of date.
+    """nodes: in no particular order; `after` defines it. digest: of the whole plan. out_of_date:
+    names of resources that a partial update leaves out of date.
     """
 
     nodes: tuple[PlannedNode, ...]
     rows: tuple[NewRow, ...]
     digest: str
-    stale: tuple[str, ...] = ()
+    out_of_date: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -143,7 +181,8 @@ class Options:
     chosen: whether a resource may change, by name; None: all (a partial update chooses some).
     adopted: physical resources by resource name. restored: resources that return to a snapshot,
     even if nothing else changes. adjusted: size changes of groups (`Call.adjusted`). retains:
-    delete no physical resource.
+    delete no physical resource. retained: names of resources whose physical resource is not
+    deleted.
     """
 
     chosen: Callable[[str], bool] | None = None
@@ -151,6 +190,11 @@ class Options:
     restored: frozenset[str] = frozenset()
     adjusted: Mapping[str, Json] = field(default_factory=dict)
     retains: bool = False
+    retained: frozenset[str] = frozenset()
+
+    def retains_physical(self, name: str) -> bool:
+        """Return whether the physical resource of a resource that is removed stays."""
+        return self.retains or name in self.retained
 
 
 @dataclass(slots=True)
@@ -161,7 +205,7 @@ class Draft:
     settled: names whose rows are up to date and need not be in `existing`.
     """
 
-    wanted: Mapping[str, ResourceDefinition]
+    desired: Mapping[str, ResourceDefinition]
     existing: Sequence[Existing]
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]]
     new_id: Callable[[], ResourceId]
@@ -175,13 +219,20 @@ class Draft:
     shadows: dict[ResourceId, int] = field(default_factory=dict)
     nodes: list[PlannedNode] = field(default_factory=list)
     rows: list[NewRow] = field(default_factory=list)
-    stale: set[str] = field(default_factory=set)
+    out_of_date: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, node: PlannedNode) -> int:
         """Add a node and return its index."""
         self.nodes.append(node)
         return len(self.nodes) - 1
+
+    def used_by(self, row: Existing) -> set[ResourceId]:
+        """Return what the row used when it was last changed, and what a running operation makes it
+        use.
+        """
+        current = (self.current.get(name) for name in row.using)
+        return {*row.requires, *(used.id for used in current if used is not None)}
 
     def may_change(self, name: str) -> bool:
         return self.options.chosen is None or self.options.chosen(name)

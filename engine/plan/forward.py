@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from engine.hooks.rule import Rule
-from engine.node.points import rules_at
-from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, Problem
-from engine.plan.graph import bridged, downstream, upstream
+from engine.node.breakpoints import rules_at
+from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, is_checkable
+from engine.plan.graph import bridge_edges, downstream, upstream
+from engine.plan.partial_update import leave_unchosen
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
 
 
@@ -15,60 +16,56 @@ def match_existing(draft: Draft) -> None:
     """
     draft.current = {row.name: row for row in draft.existing if row.replaced_by is None}
     draft.rules = {
-        name: draft.rules_of(name, ()) for name in draft.wanted if name not in draft.settled
+        name: draft.rules_of(name, ()) for name in draft.desired if name not in draft.settled
     }
 
 
 def plan_forward(draft: Draft) -> None:
     """Add a node for each resource that is new, changed, incomplete or tainted, and for all that
-    read it.
-
-    Resources that a partial update does not include become out of date instead.
+    read it, as far as a partial update includes them.
     """
     changed = [
-        name for name in draft.wanted if name not in draft.settled and _needs_node(draft, name)
+        name for name in draft.desired if name not in draft.settled and _needs_node(draft, name)
     ]
     if not draft.current and not draft.settled:
         names: Sequence[str] = changed
     else:
-        reads = {name: resource.reads for name, resource in draft.wanted.items()}
+        reads = {name: one.reads for name, one in draft.desired.items() if one.reads}
         reached = downstream(reads, changed)
-        names = [name for name in draft.wanted if name in reached]
-    for name in names:
-        if draft.may_change(name):
-            draft.forward[name] = draft.add(_forward_node(draft, name))
-        else:
-            draft.stale.add(name)
+        names = [name for name in draft.desired if name in reached]
+    for name in leave_unchosen(draft, names):
+        draft.forward[name] = draft.add(_forward_node(draft, name))
 
 
 def _needs_node(draft: Draft, name: str) -> bool:
     row = draft.current.get(name)
-    if row is None or row.digest != draft.wanted[name].digest or row.running is not None:
+    if row is None or row.digest != draft.desired[name].digest or row.running is not None:
         return True
     gone = row.action in (ResourceAction.INIT, ResourceAction.DELETE)
     if gone or row.status is not Status.COMPLETE:
         return True
     if (
         name in draft.options.restored | draft.options.adjusted.keys()
-        or draft.wanted[name].pauses_every_update
+        or draft.desired[name].pauses_every_update
     ):
         return True
     return any(rule.short and rule.point == Point.PRE_UPDATE for rule in draft.rules[name])
 
 
 def _forward_node(draft: Draft, name: str) -> PlannedNode:
-    row, wanted, rules = draft.current.get(name), draft.wanted[name], draft.rules[name]
+    row, desired, rules = draft.current.get(name), draft.desired[name], draft.rules[name]
     operation = _first_guess(draft, name)
     creates = operation is not Operation.UPDATE
-    held = holds(rules, operation)
-    certain = creates and not held and (row is None or row.running is None)
+    blocked = blocks(rules, operation)
+    checked = desired.assertions is not None and desired.assertions.preconditions
+    certain = creates and not blocked and not checked and (row is None or row.running is None)
     return PlannedNode(
         resource_id=row.id if row else draft.new_id(),
         name=name,
-        type=wanted.type,
+        type=desired.type,
         operation=operation,
         direction=Direction.FORWARD,
-        phase=Phase.ACT if certain else Phase.PRE,
+        phase=Phase.EXECUTE if certain else Phase.PRE,
         rules=rules,
         replacement_id=None if row is None else draft.new_id(),
         waits_for_running=row.running if row else None,
@@ -84,54 +81,44 @@ def _first_guess(draft: Draft, name: str) -> Operation:
         return Operation.ADOPT if adopted(draft, name) else Operation.CREATE
     if row.adoptable:
         return Operation.ADOPT
-    return Operation.UPDATE if row.made else Operation.CREATE
+    return Operation.UPDATE if row.is_managed else Operation.CREATE
 
 
 def adopted(draft: Draft, name: str) -> Adopted | None:
     """Return the physical resource that a new resource adopts, if any."""
-    external = draft.wanted[name].external_id
+    external = draft.desired[name].external_id
     return Adopted(external) if external else draft.options.adopted.get(name)
 
 
-def holds(rules: Sequence[Rule], operation: Operation) -> bool:
+def blocks(rules: Sequence[Rule], operation: Operation) -> bool:
     """Return whether a hook rule applies before the operation."""
     return bool(rules_at(rules, operation, Phase.PRE))
 
 
-def check_requirements(draft: Draft) -> None:
-    """A partial update must include missing resources that the chosen ones require."""
-    for name in draft.forward:
-        for one in sorted(draft.wanted[name].requires & draft.stale):
-            row = draft.current.get(one)
-            if row is None or row.action is ResourceAction.INIT:
-                reason = f'"{name}" requires "{one}", which is not there and not chosen'
-                remedy = f'Choose "{one}", too.'
-                draft.problems.append(Problem(f"resources.{name}", reason, remedy))
-
-
 def plan_resumes(draft: Draft) -> None:
     """Resume suspended resources before any other operation."""
-    for name in draft.wanted:
+    for name in draft.desired:
         row = draft.current.get(name)
         if row is None or not row.suspended or not draft.may_change(name):
             continue
-        draft.resume[name] = draft.add(visit(row, Operation.RESUME, draft.rules[name]))
+        draft.resume[name] = draft.add(in_place_node(row, Operation.RESUME, draft.rules[name]))
         if name in draft.forward:
             draft.nodes[draft.forward[name]].waits_for_running = None
 
 
-def visit(row: Existing, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:
+def in_place_node(row: Existing, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:
     """Return a node for an operation that does not change the resource's definition (check,
     suspend, resume, snapshot).
     """
-    certain = not holds(rules, operation) and row.running is None
+    refused = operation is Operation.CHECK and not is_checkable(row.action, row.status)
+    certain = not refused and not blocks(rules, operation) and row.running is None
     return PlannedNode(
         resource_id=row.id,
         name=row.name,
         type=row.type,
         operation=operation,
         direction=Direction.FORWARD,
-        phase=Phase.ACT if certain else Phase.PRE,
+        phase=Phase.EXECUTE if certain else Phase.PRE,
         rules=rules,
         waits_for_running=row.running,
     )
@@ -145,7 +132,7 @@ def add_rows(draft: Draft) -> None:
             continue
         requires = tuple(
             ids[one] if one in ids else draft.current[one].id
-            for one in draft.wanted[name].requires
+            for one in draft.desired[name].requires
             if one in ids or one in draft.current
         )
         node = draft.nodes[index]
@@ -159,9 +146,8 @@ def order_forward(draft: Draft) -> None:
     plan.
     """
     first, last = draft.forward | draft.resume, draft.resume | draft.forward
-    requires = {name: resource.requires for name, resource in draft.wanted.items()}
-    concerned = upstream(requires, last)
-    for name, before in bridged(concerned, last).items():
+    concerned = upstream(lambda name: draft.desired[name].requires, last, draft.desired)
+    for name, before in bridge_edges(concerned, last).items():
         draft.nodes[first[name]].after |= {last[one] for one in before}
         if first[name] != last[name]:
             draft.nodes[last[name]].after.add(first[name])

@@ -5,38 +5,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.hooks.rule import Rule, line_of
-from engine.plan.draft import Plan, PlannedNode
-from engine.words import (
-    Action,
-    Direction,
-    Operation,
-    ResourceId,
-    StackId,
-    post_stack,
-    pre_stack,
-)
-
-#: Type of the nodes that belong to the stack instead of a resource.
-STACK_TYPE = "Headgate::Stack"
+from engine.plan.draft import STACK_TYPE, Plan, PlannedNode
+from engine.words import Action, Direction, Operation, ResourceId, StackId, post_stack, pre_stack
 
 
-def gated(
-    planned: Plan, stack_id: StackId, action: Action, rules: Sequence[Rule], *, watched: bool
+def add_gates(
+    planned: Plan,
+    stack_id: StackId,
+    action: Action,
+    rules: Sequence[Rule],
+    *,
+    lifecycle_plugins: bool,
 ) -> Plan:
     """Return the plan with the gates of the action, for hook rules or for plug-ins that watch it.
+    Gates are the last nodes.
 
     rules: of the stack's points; those of other actions are ignored. The operator's rules for
     create also apply to adopt.
     """
     before = tuple(rule for rule in rules if _is_at(rule, pre_stack, action))
     after = tuple(rule for rule in rules if _is_at(rule, post_stack, action))
-    if not (before or after or watched):
+    if not (before or after or lifecycle_plugins):
         return planned
     nodes = list(planned.nodes)
-    if before or watched:
-        nodes = _behind(nodes, _gate(stack_id, Operation.BEGIN, before))
+    if before or lifecycle_plugins:
+        nodes = _wait_for_gate(nodes, _gate(stack_id, Operation.BEGIN, before))
     if after:
-        nodes = _before(nodes, _gate(stack_id, Operation.FINISH, after))
+        nodes = _wait_for_last_nodes(nodes, _gate(stack_id, Operation.FINISH, after))
     return replace(planned, nodes=tuple(nodes), digest=_digest(planned, (*before, *after)))
 
 
@@ -65,14 +60,14 @@ def _gate(stack_id: StackId, operation: Operation, rules: tuple[Rule, ...]) -> P
     )
 
 
-def _behind(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+def _wait_for_gate(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
     """Make all nodes that could start at once wait for the gate."""
     place = len(nodes)
     waiting = [one if one.after else replace(one, after={place}) for one in nodes]
     return [*waiting, gate]
 
 
-def _before(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+def _wait_for_last_nodes(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
     """Make the gate wait for all nodes that no other node waits for."""
     waited_for = {before for node in nodes for before in node.after}
     gate.after = {place for place in range(len(nodes)) if place not in waited_for}

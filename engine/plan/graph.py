@@ -1,53 +1,51 @@
 """Graph algorithms: reachability, and edges through omitted nodes.
 
-Edges are given as `requires`: for each node the nodes it comes after.
+`requires` has the edges: for each node, the nodes that precede it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
-from engine.topological_order import ordered
+from engine.topological_order import sort_topologically
 
 Key = TypeVar("Key", bound=object)
 
 
-def bridged(
+def bridge_edges(
     requires: Mapping[Key, Collection[Key]], chosen: Collection[Key]
 ) -> dict[Key, set[Key]]:
     """Return for each chosen node the nearest chosen nodes that it requires, through other nodes.
 
     `requires` must be acyclic and contain all chosen nodes.
     """
-    wanted = frozenset(chosen)
-    if len(wanted) == len(requires):
+    desired = frozenset(chosen)
+    if len(desired) == len(requires):
         return {key: set(before) for key, before in requires.items()}
     nearest: dict[Key, set[Key]] = {}
-    for key in ordered(requires):
+    for key in sort_topologically(requires):
         found: set[Key] = set()
         for one in requires[key]:
-            if one in wanted:
+            if one in desired:
                 found.add(one)
             else:
                 found |= nearest[one]
         nearest[key] = found
-    return {key: nearest[key] for key in requires if key in wanted}
+    return {key: nearest[key] for key in requires if key in desired}
 
 
 def upstream(
-    requires: Mapping[Key, Collection[Key]], start: Iterable[Key]
+    requires: Callable[[Key], Collection[Key]], start: Iterable[Key], order: Iterable[Key]
 ) -> dict[Key, Collection[Key]]:
-    """Return the part of the graph that `start` requires, directly or not, in the order of the
-    whole.
+    """Return the part of the graph that `start` requires, directly or not, in this order of all
+    nodes.
     """
     reached = set(start)
     queue = list(reached)
     for key in queue:
-        fresh = [one for one in requires[key] if one not in reached]
+        fresh = [one for one in requires(key) if one not in reached]
         reached.update(fresh)
         queue.extend(fresh)
-    if len(reached) == len(requires):
-        return dict(requires)
-    return {key: requires[key] for key in requires if key in reached}
+    return {key: requires(key) for key in order if key in reached}
 
 
 def downstream(requires: Mapping[Key, Iterable[Key]], start: Iterable[Key]) -> set[Key]:

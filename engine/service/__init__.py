@@ -1,7 +1,17 @@
 """The interface of the engine for hub."""
 
+from engine.hooks.answers import Answer
 from engine.service.engine import Engine
 from engine.service.requests.blueprint import Limits
-from engine.service.requests.requests import Answer, Move, Output, StackRequest, StackView
+from engine.service.requests.requests import Move, Output, StackRequest, StackView, check_tags
 
-__all__ = ["Answer", "Engine", "Limits", "Move", "Output", "StackRequest", "StackView"]
+__all__ = [
+    "Answer",
+    "Engine",
+    "Limits",
+    "Move",
+    "Output",
+    "StackRequest",
+    "StackView",
+    "check_tags",
+]

@@ -8,10 +8,10 @@ from engine.service.actions.moves import Moves
 from engine.service.actions.resource_health import ResourceHealth
 from engine.service.actions.resource_signals import ResourceSignals
 from engine.service.actions.snapshots import Snapshots
-from engine.service.dry_run.dry_run import DryRun
+from engine.service.dry_run import DryRun
 from engine.service.hooks.answering import Hooks
 from engine.service.hooks.breakpoints import LiveBreakpoints
-from engine.service.reads.overview import Overviews
+from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stacks import Reads
 from engine.service.requests.blueprint import Limits
@@ -22,16 +22,16 @@ from engine.service.stacks import Stacks
 from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
 from engine.store.database import Database
-from engine.store.encryption import Sealer
+from engine.store.encryption import Keyring
 from engine.types.registry import Registry
-from engine.work.measures import Measures
+from engine.work.worker_metrics import Measures
 
 
 class Engine:
     """Builds the services and holds them.
 
     stacks: create, update, delete, in-place actions, cancel, stop. hooks: answers. breakpoints:
-    of live stacks. reads: stored state of stacks. overview: of projects. dry_run: previews.
+    of live stacks. reads: stored state. dry_run: previews.
     nested: nested stacks, for workers.
 
     The methods of all services raise the errors of engine/errors.py: Invalid, NotFound, Conflict,
@@ -47,15 +47,15 @@ class Engine:
         new_id: Callable[[], UUID],
         wake: Callable[[], None] = lambda: None,
         lifecycle_plugins: bool = False,
-        sealer: Sealer | None = None,
+        keyring: Keyring | None = None,
         measures: Measures | None = None,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
-        notification. lifecycle_plugins: True if any are installed. sealer: encrypts credentials;
+        notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
         without it, no credential is stored.
         """
         traversals = Traversals(
-            registry, limits, new_id=new_id, lifecycle_plugins=lifecycle_plugins, sealer=sealer
+            registry, limits, new_id=new_id, lifecycle_plugins=lifecycle_plugins, keyring=keyring
         )
         moves = Moves(traversals)
         self._limits = limits
@@ -80,12 +80,12 @@ class Engine:
             wake=wake,
             measures=measures or Measures(),
         )
-        self.reads = Reads(database, registry)
-        self.overview = Overviews(database)
+        self.reads = Reads(database, registry, limits)
         self.resource_inspection = ResourceInspection(database, registry)
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
         self.exports = Exports(database, traversals)
+        self.observations = Observations(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)
         self.nested = NestedStacks(

@@ -1,40 +1,45 @@
 """Changes of stacks: each method starts or ends a traversal."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
 import orjson
 
-from engine.errors import Conflict, NotFound
+from engine.errors import Conflict, Findings, NotFound
 from engine.plan.draft import Options
 from engine.principal import Principal
 from engine.service.actions import cancel as cancelling
-from engine.service.actions.exports import check_adopted
 from engine.service.actions.moves import Moves
-from engine.service.dry_run.dry_run import DryRun
+from engine.service.dry_run import DryRun
+from engine.service.observations import repair_drift
+from engine.service.requests.adoption import check_adopted, check_imported, imported
 from engine.service.requests.change import CurrentState, DesiredState, read_current_state
-from engine.service.requests.external_validation import ExternalValidation, Results
-from engine.service.requests.immutable_parameters import check_immutable
-from engine.service.requests.partial_update import partial_filter
+from engine.service.requests.change_checks import (
+    PARTICIPLES,
+    check_immutable,
+    check_name,
+    name_taken,
+)
+from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import CHECKS, STACKS
 from engine.service.requests.requests import StackRequest
-from engine.service.requests.root_stack import PARTICIPLES, check_root_stack
-from engine.service.requests.stack_names import check_name, name_taken
 from engine.service.traversals import end as ending
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.prepared_update import UpdateBuilder
+from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
 from engine.store import stack_rows
-from engine.store.advance import End
+from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
+from engine.store.fault_points import reach
 from engine.store.records import StackRecord
-from engine.store.stack_queries import find_stack, read_template
+from engine.store.stacks import find_stack
 from engine.words import Action, Operation
 
 #: In-place actions: the operation that each runs on every resource. They change no template.
-IN_PLACE_OPERATIONS = {
+_OPERATIONS = {
     Action.CHECK: Operation.CHECK,
     Action.SUSPEND: Operation.SUSPEND,
     Action.RESUME: Operation.RESUME,
@@ -59,10 +64,15 @@ class Stacks:
         self._moves = moves
         self._external_validation = external_validation
         self._dry_run = dry_run
+        self._updates = UpdateBuilder(database, traversals, external_validation)
         self._wake = wake
 
-    async def create(self, project: str, request: StackRequest) -> StackRecord:
+    async def create(
+        self, project: str, request: StackRequest, warned: Findings | None = None
+    ) -> StackRecord:
         """Validate the request, plan the stack and store both; returns after the commit.
+
+        warned: gets the warnings about the request.
 
         Raises Conflict (StackExists, PlanChanged, IdempotencyKeyReused), Invalid, LimitReached.
         """
@@ -72,7 +82,8 @@ class Stacks:
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         if request.adopted is not None:
-            check_adopted(blueprint, request, self._traversals.registry)
+            check_adopted(blueprint, request.adopted, self._traversals.registry)
+        check_imported(blueprint.definition, self._traversals.registry)
         await self._external_validation.validate(blueprint.definition, project, request.credential)
         async with self._database.transaction("accept") as conn:
             repeated = await self._find_repeated(conn, project, request, stack_id)
@@ -86,17 +97,20 @@ class Stacks:
                     blueprint=blueprint,
                     current=CurrentState(),
                     requested_by=request.requested_by,
-                    cleared=request.hooks_clear,
-                    options=Options(adopted=request.adopted or {}),
+                    cleared_breakpoints=request.hooks_clear,
+                    options=Options(
+                        adopted=imported(blueprint.definition) | {**(request.adopted or {})}
+                    ),
                     wanted_plan=request.plan_digest,
                     credential=request.credential,
+                    header=stack_rows.StackHeader(project, request.name, list(request.tags or ())),
                 )
                 if request.plan_digest:
                     previewed = replace(
                         desired, blueprint=await self._dry_run.build_new(project, request)
                     )
                     await self._dry_run.preview(conn, project, request.name, previewed)
-                planned = await self._traversals.start_update(conn, desired)
+                planned = await self._traversals.start_update(conn, desired, warned)
                 quotas = self._traversals.limits.of(project).quotas
                 await quotas.check(conn, project, STACKS)
                 await quotas.check_change(conn, project, planned)
@@ -146,38 +160,38 @@ class Stacks:
             tags=request.tags or (),
             timeout_mins=request.timeout_mins,
             disable_rollback=request.disable_rollback is not False,
+            private_outputs=request.private_outputs,
         )
         if not inserted:
             raise name_taken(request.name)
 
-    async def update(self, project: str, stack_id: UUID, request: StackRequest) -> None:
+    async def update(
+        self,
+        project: str,
+        stack_id: UUID,
+        request: StackRequest,
+        warned: Findings | None = None,
+    ) -> None:
         """Start a traversal toward the requested template; it supersedes one under way.
 
-        Raises NotFound, Invalid, Conflict, LimitReached.
+        warned: gets the warnings about the request. Raises NotFound, Invalid, Conflict,
+        LimitReached.
         """
-        answered = await self._validate_externally(project, stack_id, request)
+        prepared = await self._updates.prepare(project, stack_id, request)
         async with self._database.transaction("accept") as conn:
-            await self._moves.lock(conn, project, stack_id, request.moved)
-            locked = await self._traversals.lock(conn, project, stack_id)
-            check_root_stack(locked, "updated")
-            stored = None
-            if request.uses_stored:
-                stored = await read_template(conn, stack_id, locked.version)
-            blueprint = await self._traversals.build(
-                request,
-                stored,
-                project=project,
-                stack_id=stack_id,
-                name=locked.name,
-            )
-            await self._external_validation.validate_locked(
-                conn, blueprint.definition, project, request.credential, answered
-            )
+            renames = bool(prepared and prepared.blueprint.definition.moved)
+            whole_tree = renames or request.converge
+            await self._moves.lock(conn, project, stack_id, request.moved, whole_tree=whole_tree)
+            locked = await self._traversals.lock_root(conn, project, stack_id, "updated")
+            blueprint = await self._updates.build_locked(conn, locked, request, prepared)
             await check_immutable(conn, stack_id, locked.version, blueprint)
+            check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
-            await self._moves.apply(conn, project, locked, request, blueprint)
+            moved = await self._moves.apply(conn, project, locked, request, blueprint)
+            if request.converge:
+                await repair_drift(conn, stack_id)
             current = await read_current_state(conn, stack_id, blueprint)
-            await stack_rows.adorn_stack(
+            await stack_rows.update_settings(
                 conn,
                 stack_id=stack_id,
                 tags=request.tags,
@@ -193,38 +207,20 @@ class Stacks:
                 blueprint=blueprint,
                 current=current,
                 requested_by=request.requested_by,
-                cleared=request.hooks_clear,
-                options=Options(chosen=partial_filter(request, names)),
+                cleared_breakpoints=request.hooks_clear,
+                moved=moved,
+                options=Options(
+                    chosen=await self._traversals.select(request, names, project),
+                    adopted=imported(blueprint.definition),
+                ),
                 wanted_plan=request.plan_digest,
                 credential=request.credential,
             )
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)
-            planned = await self._traversals.start_update(conn, desired)
+            planned = await self._traversals.start_update(conn, desired, warned)
             await self._traversals.limits.of(project).quotas.check_change(conn, project, planned)
         self._wake()
-
-    async def _validate_externally(
-        self, project: str, stack_id: UUID, request: StackRequest
-    ) -> Results:
-        """The results of external validators for an update's values, without locking the stack."""
-        if not self._external_validation.has_plugins:
-            return {}
-        async with self._database.connection() as conn:
-            stack = await find_stack(conn, project, stack_id, "")
-            if stack is None:
-                return {}
-            stored = await read_template(conn, stack_id, stack.version)
-        blueprint = await self._traversals.build(
-            request,
-            stored,
-            project=project,
-            stack_id=stack_id,
-            name=stack.name,
-        )
-        return await self._external_validation.validate(
-            blueprint.definition, project, request.credential
-        )
 
     async def delete(
         self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str = ""
@@ -233,8 +229,7 @@ class Stacks:
         way. Does nothing if a delete is under way. Raises NotFound, Invalid.
         """
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            check_root_stack(locked, "deleted")
+            locked = await self._traversals.lock_root(conn, project, stack_id, "deleted")
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
             await self._traversals.supersede(conn, locked, requested_by)
@@ -252,16 +247,15 @@ class Stacks:
         Raises NotFound, Invalid, Conflict (ActionInProgress) while another action is under way.
         """
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            check_root_stack(locked, PARTICIPLES[action])
+            locked = await self._traversals.lock_root(conn, project, stack_id, PARTICIPLES[action])
             if locked.action == action and locked.state in UNDER_WAY:
                 return
             if locked.action == action == Action.SUSPEND and locked.state == "complete":
                 return
-            cancelling.check_settled(locked, f"{action.lower()} it")
-            await self._traversals.start_action(
-                conn, locked, action, IN_PLACE_OPERATIONS[action], by
-            )
+            if locked.state in UNDER_WAY:
+                remedy = f"Wait until it ends or cancel it, then {action.lower()} it."
+                raise action_in_progress(locked, remedy)
+            await self._traversals.start_action(conn, locked, action, _OPERATIONS[action], by)
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
             if action == Action.CHECK:
                 await self._traversals.limits.of(project).quotas.check(conn, project, CHECKS)
@@ -288,13 +282,29 @@ class Stacks:
             await cancelling.stop(conn, self._traversals, project, stack_id, by)
         self._wake()
 
-    async def end_traversal(self, ended: End) -> None:
-        """For workers: end a traversal whose nodes have all ended, or that has timed out."""
+    async def end_complete(self, ends: Sequence[TraversalToEnd]) -> list[TraversalToEnd]:
+        """For workers: end traversals whose nodes have all succeeded, in one transaction. Returns
+        those that `end_alone` must end."""
+        reach("end.before")
+        async with self._database.connection() as conn:
+            completed = await ending.end_complete(conn, ends)
+        reach("end.after")
+        if completed.parents_due:
+            self._wake()
+        return [one for one in ends if one not in completed.ended]
+
+    async def end_traversal(self, ended: TraversalToEnd) -> None:
+        """End a traversal whose nodes have all ended, or that has timed out."""
+        for one in await self.end_complete([ended]):
+            await self.end_alone(one)
+
+    async def end_alone(self, ended: TraversalToEnd) -> None:
+        """For workers: end a traversal in a transaction of its own, whatever its result is."""
         async with self._database.transaction("end") as conn:
             await ending.end(conn, self._traversals, ended)
         self._wake()
 
-    async def fail_traversal(self, ended: End, reason: str) -> None:
+    async def fail_traversal(self, ended: TraversalToEnd, reason: str) -> None:
         """For workers: fail a traversal for which `end_traversal` raised an unexpected error."""
         async with self._database.transaction("end") as conn:
             await ending.fail(conn, ended, reason)

@@ -1,4 +1,4 @@
-"""Settle and claim: the one call a worker lives on. The SQL function is routines/5_advance.sql."""
+"""Applies the transitions of nodes and claims due nodes (routines/5_advance.sql)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,20 +11,20 @@ from uuid import UUID
 import asyncpg
 
 from engine.store.connection import Connection
-from engine.store.encryption import Scope, Sealed, SealedDocument, reveal
-from engine.store.secret_rows import reveal_inputs
+from engine.store.encrypted_rows import decrypt_inputs
+from engine.store.encryption import DecryptionFailed, EncryptedDocument, Scope, decrypt
 from engine.words import Json
 
-ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7)"
+ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7, $8)"
 RENEW = """
 update node n set wake_at = clock_timestamp() + $1
   from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
        as k (stack_id, traversal, id, claim)
  where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
    and n.claim = k.claim and n.state = 'running'
-returning n.stack_id, n.traversal, n.id, n.claim
+returning n.stack_id, n.traversal, n.id, n.claim, n.cancelled
 """
-#: Of nodes whose process ends in order: the end of their lease does not count against them.
+#: For processes that end in order: the end of these leases does not count as a lost worker.
 RELEASE = """
 update node n set worker = null
   from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[])
@@ -38,18 +38,18 @@ select extract(epoch from min(wake_at) - clock_timestamp())::double precision as
 """
 
 
-#: Bytes of one batch, unless it is a single node. PostgreSQL ends a statement with a jsonb array of
-#: more than 256 MB, and takes seconds for a tenth of that.
+#: Approximate limit of the documents of one batch in bytes; one node may exceed it. PostgreSQL
+#: rejects jsonb arrays of more than 256 MB, and needs seconds for a tenth of that.
 BATCH_BYTES = 16_000_000
 UNREAD = -1
-#: Bytes of the documents of one node that are not read at all; the routine has the same number.
+#: Documents of a node with more bytes than this are not read; the routine has the same number.
 TOO_LARGE = 100_000_000
-#: A node that has lost its worker so often in a row is failed.
-MOST_LOST = 3
+#: A node that has lost its worker this often in a row fails.
+MAX_EXPIRED_LEASES = 3
 
 
 class Claim(NamedTuple):
-    """Which node a worker has, and under which fencing number."""
+    """A claimed node, with the fencing number of the claim."""
 
     stack_id: UUID
     traversal: int
@@ -59,23 +59,27 @@ class Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Work:
-    """A node a worker is to carry on with, and all it needs for that.
+    """A claimed node, with its inputs.
 
-    row_type .. replaced_by: the resource's row; all None when there is no row.
-    inputs: name -> [reference, attributes, secret] of the resources its properties read.
-    secret: names of what is secret of the resource (engine/hot/expressions/member_attributes.py).
-    pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
-    properties that an answer changed. answers: data that answers of its hooks brought, by point.
-    credential: what the traversal acts with in the cloud, sealed. signals: data sent to the
-    resource, or to the one it waits for, whose type is awaited. traceparent: of its traversal.
-    path: of its stack, when that is inside another.
-    traversal_state: of its traversal, which may have been ended early.
-    metadata_now, update_policy_now: of the definition, resolved; set when the node is prepared.
-    started: its operation has begun (and progress may say how far it has come).
-    undecryptable: why an encrypted value of it cannot be decrypted; its node fails with that.
-    lost: claims in a row before this one that ended because the lease ran out. restarts: how often
-    its operation was called again after its process had ended; restarted: it is so with this claim.
-    size: about how many bytes the documents have, with those that it reads; 0: it is small.
+    row_type .. replaced_by: the resource's row; all None if there is no row.
+    inputs: name -> [reference, attributes, secret] of the resources that its properties read.
+    secret: names of secret attributes (engine/hot/expressions/member_attributes.py).
+    step_mode: of its traversal. confirmation: the answer to the last hook of its operation.
+    patched: properties that an answer changed. answers: data of the answers to its hooks, by point.
+    credential: of the traversal, encrypted. signals: data sent to the resource, or to the one whose
+    signals it waits for, which has signal_resource_type. traceparent: of its traversal.
+    path: of its stack, if that is a nested stack.
+    traversal_state: of its traversal, which may have ended early. cancelled: its operation is to
+    end early.
+    lifecycle: of the definition applied last: `prevent_destroy`, and digests of the values of
+    `replace_when`. metadata_now, update_policy_now, lifecycle_now: of the definition, resolved; set
+    when the node is prepared.
+    started: its operation has started; progress may have its progress.
+    undecryptable: the reason if a value cannot be decrypted; the node fails with it.
+    expired_leases: number of previous consecutive claims whose lease expired. restarts: how often
+    its operation was called again because its process had ended; restarted: by this claim.
+    size: approximate bytes of its documents, with those that it reads; 0: they are small.
+    run_after: the node that a later node of a run waits for; None: the node is claimed.
     """
 
     key: Claim
@@ -90,7 +94,7 @@ class Work:
     phase: str
     definition: Mapping[str, Json] | None
     rules: Json
-    passed: list[str]
+    breakpoints_hit: list[str]
     operation_key: UUID | None
     progress: Json
     attempts: int
@@ -102,19 +106,19 @@ class Work:
     physical_id: str | None
     reference: str | None
     properties: Mapping[str, Json] | None
-    shown: Mapping[str, Json] | None
+    masked_properties: Mapping[str, Json] | None
     attributes: Mapping[str, Json] | None
     data: Mapping[str, Json] | None
     metadata: Json
     digest: str | None
-    broken: bool | None
+    tainted: bool | None
     protected: bool | None
     deletion_policy: str | None
     replaced_by: UUID | None
     inputs: Mapping[str, list[Json]] | None
     now: datetime
-    pace: str | None = None
-    confirmed: Json = None
+    step_mode: str | None = None
+    confirmation: Json = None
     patched: Mapping[str, Json] | None = None
     answers: Mapping[str, Json] | None = None
     credential: bytes | None = field(default=None, repr=False)
@@ -122,30 +126,34 @@ class Work:
     traceparent: str | None = None
     path: str = ""
     traversal_state: str = "running"
-    awaited: str | None = None
-    secret: list[str] | None = None
-    lost: int = 0
+    signal_resource_type: str | None = None
+    secret_attributes: list[str] | None = None
+    expired_leases: int = 0
     restarts: int = 0
     restarted: bool = False
     size: int = 0
+    run_after: int | None = None
+    lifecycle: Mapping[str, Json] | None = None
+    cancelled: bool = False
     metadata_now: Json = None
     update_policy_now: Json = None
+    lifecycle_now: Mapping[str, Json] | None = None
     undecryptable: str = ""
 
     @property
     def place(self) -> str:
-        """Of its resource, from the outermost stack: ``web/db``. Of a gate: of its stack."""
+        """The path of its resource from the root stack: ``web/db``; of a gate: of its stack."""
         return "/".join(filter(None, (self.path, self.name)))
 
 
-#: Set here, and not by the store.
-_SET_LATER = frozenset({"metadata_now", "update_policy_now", "undecryptable"})
+#: Not columns of `advance`.
+_SET_LATER = frozenset({"metadata_now", "update_policy_now", "lifecycle_now", "undecryptable"})
 #: The fields of `Work` that are columns of `advance`, after its key.
 WORK_COLUMNS = tuple(one.name for one in fields(Work) if one.name not in {"key", *_SET_LATER})
 
 
-class End(NamedTuple):
-    """A traversal of which nothing is left to do, or whose time is over."""
+class TraversalToEnd(NamedTuple):
+    """A traversal without active nodes, or whose time limit is reached."""
 
     stack_id: UUID
     traversal: int
@@ -153,24 +161,36 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RefusedStep:
-    """A step of which nothing is written: it would open a hook, and its traversal has ended. The
-    claim still holds. traversal_state: why it ended, in one word; reason: in a sentence."""
+    """A step that was not written; the claim remains valid. It would open a hook, and its traversal
+    has ended; or it was decided for another step mode.
+
+    traversal_state, reason, step_mode: of its traversal.
+    """
 
     key: Claim
     traversal_state: str
     reason: str
+    step_mode: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Advanced:
-    """turn: the project that was served last; None: nothing was due. unread: nodes that are
-    claimed, and of which no document was read."""
+class AdvanceResult:
+    """turn: the project that was served last; None: all due work was claimed or is locked. unread:
+    claimed nodes whose documents were not read. idle: there is no node and no traversal to end;
+    due_in: then, seconds until work is due, negative if it is overdue; None: no work is planned.
+    later: nodes that may be executed with claimed ones, in runs (engine/work/runs.py). alone: first
+    nodes of runs whose later nodes were not written.
+    """
 
     work: list[Work]
-    ends: list[End]
+    ends: list[TraversalToEnd]
     turn: str | None
     unread: Sequence[Work] = ()
     refused: Sequence[RefusedStep] = ()
+    idle: bool = False
+    due_in: float | None = None
+    later: Sequence[Work] = ()
+    alone: frozenset[Claim] = frozenset()
 
 
 async def advance(
@@ -180,81 +200,91 @@ async def advance(
     want: int,
     steps: Sequence[Json],
     after: str = "",
-    most_bytes: int = BATCH_BYTES,
+    max_bytes: int = BATCH_BYTES,
     *,
     suspects: bool = True,
-) -> Advanced:
+    run_types: Sequence[str] = (),
+) -> AdvanceResult:
     """Apply `steps` and claim up to `want` nodes, in one transaction.
 
-    after: the project that was served last; the others come first now. most_bytes: about how much
-    the documents of claimed nodes may be together; `UNREAD`: they are not read. suspects: whether
-    nodes whose last worker ended while it had them are claimed as well. steps: what
-    engine/work/transition_documents.py writes. A step of a node that another worker has claimed
-    since is left out without a word; one that would open a hook in a traversal that has ended
-    is refused.
+    after: the project that was served last; the others come first. max_bytes: approximate limit of
+    the documents of claimed nodes; `UNREAD`: they are not read. suspects: whether to claim nodes
+    whose last worker ended while it had them. run_types: types whose operations only compute, for
+    runs. steps: see engine/work/transition_encoder.py. A step
+    of a node that another worker has claimed is ignored; a refused one is returned
+    (`RefusedStep`).
     """
-    rows = await conn.fetch(ADVANCE, worker, lease, want, steps, after, most_bytes, suspects)
-    if not rows:
-        return Advanced([], [], None)
-    places = _places(tuple(rows[0].keys()))
-    return Advanced(
-        [_work(row, places) for row in rows if row[0] == "node"],
-        [End(row["stack_id"], row["traversal"]) for row in rows if row[0] == "end"],
+    rows = await conn.fetch(
+        ADVANCE, worker, lease, want, steps, after, max_bytes, suspects, run_types
+    )
+    getters = _getters(tuple(rows[0].keys()))
+    return AdvanceResult(
+        [_work(row, getters) for row in rows if row[0] == "node"],
+        [TraversalToEnd(row["stack_id"], row["traversal"]) for row in rows if row[0] == "end"],
         next((row["project"] for row in rows if row[0] == "turn"), None),
-        [_work(row, places) for row in rows if row[0] == "unread"],
+        [_work(row, getters) for row in rows if row[0] == "unread"],
         [
-            RefusedStep(Claim(*places.claim(list(row))), row["traversal_state"], row["reason"])
+            RefusedStep(
+                Claim(*getters.claim(list(row))),
+                row["traversal_state"],
+                row["reason"],
+                row["step_mode"],
+            )
             for row in rows
             if row[0] == "refused"
         ],
+        rows[-1][0] == "idle",
+        rows[-1]["due_in"],
+        [_work(row, getters) for row in rows if row[0] == "later"],
+        frozenset(Claim(*getters.claim(list(row))) for row in rows if row[0] == "alone"),
     )
 
 
-class _Places(NamedTuple):
-    """What takes the values of a claim, and of the other fields of `Work`, from a row."""
+class _Getters(NamedTuple):
+    """Functions that get the values of a claim, and of the other fields of `Work`, from a row."""
 
     claim: Callable[[Sequence[Any]], tuple[Any, ...]]
     work: Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
 @cache
-def _places(columns: tuple[str, ...]) -> _Places:
-    """Names are looked up once for all rows: that takes longer than making `Work`."""
-    at = {name: place for place, name in enumerate(columns)}
-    return _Places(
-        itemgetter(*(at[name] for name in Claim._fields)),
-        itemgetter(*(at[name] for name in WORK_COLUMNS)),
+def _getters(columns: tuple[str, ...]) -> _Getters:
+    """Cached, because looking up the names takes longer than creating `Work`."""
+    index = {name: number for number, name in enumerate(columns)}
+    return _Getters(
+        itemgetter(*(index[name] for name in Claim._fields)),
+        itemgetter(*(index[name] for name in WORK_COLUMNS)),
     )
 
 
-def _work(row: asyncpg.Record, places: _Places) -> Work:
+def _work(row: asyncpg.Record, getters: _Getters) -> Work:
     values = list(row)
-    return _readable(Work(Claim(*places.claim(values)), *places.work(values)))
+    return _readable(Work(Claim(*getters.claim(values)), *getters.work(values)))
 
 
 def readable_work(*args: Any, **kwargs: Any) -> Work:
-    """Work with its encrypted values in the clear, or `undecryptable` set."""
+    """Work with decrypted values, or with `undecryptable` set."""
     return _readable(Work(*args, **kwargs))
 
 
 def _readable(work: Work) -> Work:
-    """What cannot be decrypted of the resource's row stays as it is, to be written back as it is;
-    nothing is left of the node's own."""
+    """Values of the resource's row that cannot be decrypted stay encrypted, so that they can be
+    written back; those of the node become None."""
     project, stack_id = work.project, work.key.stack_id
     for table, names, left in _ENCRYPTED:
         for name in names:
             value = getattr(work, name)
-            if not isinstance(value, SealedDocument):
+            if not isinstance(value, EncryptedDocument):
                 continue
             try:
-                setattr(work, name, reveal(value, Scope(project, stack_id, f"{table}.{name}")))
-            except Sealed as error:
+                setattr(work, name, decrypt(value, Scope(project, stack_id, f"{table}.{name}")))
+            except DecryptionFailed as error:
                 work.undecryptable = work.undecryptable or str(error)
                 if not left:
                     setattr(work, name, None)
     try:
-        work.inputs = reveal_inputs(work.inputs, project, stack_id)
-    except Sealed as error:
+        work.inputs = decrypt_inputs(work.inputs, project, stack_id)
+    except DecryptionFailed as error:
         work.undecryptable = work.undecryptable or str(error)
         work.inputs = {}
     return work
@@ -263,27 +293,28 @@ def _readable(work: Work) -> Work:
 #: Encrypted columns of a node and of its resource, and whether they stay if undecryptable.
 _ENCRYPTED = (
     ("node", ("definition", "progress", "patched"), False),
-    ("resource", ("reference", "properties", "attributes", "data", "metadata"), True),
+    ("resource", ("reference", "properties", "attributes", "data", "metadata", "lifecycle"), True),
 )
 
 
-async def renew(conn: Connection, lease: timedelta, claims: Sequence[Claim]) -> set[Claim]:
-    """Lengthen the leases; return the claims that still hold."""
+async def renew(conn: Connection, lease: timedelta, claims: Sequence[Claim]) -> dict[Claim, bool]:
+    """Extend the leases; returns the claims that are still valid, and whether their operations are
+    cancelled."""
     if not claims:
-        return set()
+        return {}
     stacks, traversals, nodes, numbers = zip(*claims, strict=True)
     rows = await conn.fetch(RENEW, lease, stacks, traversals, nodes, numbers)
-    return {Claim(*row) for row in rows}
+    return {Claim(*row[:4]): row["cancelled"] for row in rows}
 
 
 async def release(conn: Connection, claims: Sequence[Claim]) -> None:
-    """Give nodes back before their lease ends."""
+    """Release nodes before their leases end."""
     if claims:
         stacks, traversals, nodes, numbers = zip(*claims, strict=True)
         await conn.execute(RELEASE, stacks, traversals, nodes, numbers)
 
 
 async def next_due(conn: Connection) -> float | None:
-    """Seconds until a worker should look, negative when it is late; None: nothing is planned."""
+    """Seconds until work is due, negative if it is overdue; None: no work is planned."""
     seconds: float | None = await conn.fetchval(NEXT_DUE)
     return seconds

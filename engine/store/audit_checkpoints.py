@@ -9,11 +9,11 @@ from engine.hooks.checkpoint import Checkpoint, Head, as_document
 from engine.store.connection import Connection
 from engine.words import Json
 
-#: One process signs at a time.
+#: Key of the advisory lock for signing.
 LOCK_KEY = 0x6865616467617465 + 7
-TAKE_TURN = "select pg_try_advisory_xact_lock($1)"
-#: Entries are written in transactions that may commit late: what came in the hour before the newest
-#: checkpoint is read again.
+TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
+#: Transactions with entries may commit late, so the entries of the hour before the newest
+#: checkpoint are read again.
 UNSIGNED = """
 select coalesce(d.project, '') as project, c.stack_id, d.number, d.hash
   from (select distinct stack_id from decision
@@ -34,39 +34,39 @@ select project, number, digest, clock_timestamp() as now from added
 union all
 select project, number, digest, clock_timestamp() from audit_chain where project = any ($1)
 """
-#: $1: documents as they were signed; events have them to the letter.
+#: $1: the signed documents, which events contain unchanged.
 INSERT = """
-with given as (
+with signed as (
     select d ->> 'project' as project, (d ->> 'number')::integer as number,
            d ->> 'digest' as digest, d as document
       from jsonb_array_elements($1) d
-), kept as (
+), stored as (
     insert into audit_checkpoint (project, number, at, previous, heads, digest, key_id, signature)
     select project, number, (document ->> 'at')::timestamptz, document ->> 'previous',
            document -> 'heads', digest, document ->> 'key_id', document ->> 'signature'
-      from given
+      from signed
 ), newest as (
     select distinct on (project) project, number, digest,
-           count(*) over (partition by project) as many
-      from given order by project, number desc
+           count(*) over (partition by project) as count
+      from signed order by project, number desc
 ), chained as (
     update audit_chain a set number = n.number, digest = n.digest
       from newest n where a.project = n.project
-    returning a.project, a.id, a.number, n.many
-), signed as (
+    returning a.project, a.id, a.number, n.count
+), heads as (
     insert into audit_head (stack_id, number)
     select (h ->> 0)::uuid, (h ->> 1)::integer
-      from given g cross join lateral jsonb_array_elements(g.document -> 'heads') h
+      from signed g cross join lateral jsonb_array_elements(g.document -> 'heads') h
     on conflict (stack_id) do update set number = excluded.number
 ), queued as (
     insert into outbox (stack_id, project, first, last)
-    select id, project, number - many + 1, number from chained
+    select id, project, number - count + 1, number from chained
 )
 insert into event (stack_id, sequence, id, type, time, reason, data)
 select c.id, g.number, gen_random_uuid(), 'headgate.audit.signed', now(), '', g.document
-  from given g join chained c on c.project = g.project
+  from signed g join chained c on c.project = g.project
 """
-TELL_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
+NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
 TO_EXPORT = """
 select project, number, at, previous, heads, digest, key_id, signature
   from audit_checkpoint where not exported order by project, number limit $1
@@ -85,20 +85,20 @@ PURGED_BEFORE = "select clock_timestamp() - $1::interval"
 
 
 class Chain(NamedTuple):
-    """The newest checkpoint of a project: its number (0: there is none) and digest."""
+    """The number (0: none) and the digest of a project's newest checkpoint."""
 
     number: int
     digest: str
 
 
-async def take_turn(conn: Connection) -> bool:
-    """Whether this transaction may sign: no other process does."""
-    mine: bool = await conn.fetchval(TAKE_TURN, LOCK_KEY)
-    return mine
+async def try_lock(conn: Connection) -> bool:
+    """Lock signing for this transaction; False: another one signs."""
+    locked: bool = await conn.fetchval(TRY_LOCK, LOCK_KEY)
+    return locked
 
 
 async def unsigned_heads(conn: Connection) -> dict[str, list[Head]]:
-    """Heads that no checkpoint has yet, by project."""
+    """The heads that no checkpoint has, by project."""
     found: dict[str, list[Head]] = {}
     for row in await conn.fetch(UNSIGNED):
         head = Head(row["stack_id"], row["number"], row["hash"])
@@ -106,20 +106,20 @@ async def unsigned_heads(conn: Connection) -> dict[str, list[Head]]:
     return found
 
 
-async def chains(
+async def lock_chains(
     conn: Connection, projects: Sequence[str]
 ) -> tuple[dict[str, Chain], datetime | None]:
-    """Each project's chain, and the database's time."""
+    """The chains of projects, locked, and the database's time."""
     rows = await conn.fetch(LOCK_CHAINS, list(projects))
     found = {row["project"]: Chain(row["number"], row["digest"]) for row in rows}
     return found, rows[0]["now"] if rows else None
 
 
-async def store_checkpoints(conn: Connection, made: Sequence[Checkpoint]) -> None:
-    """Keep them, and queue an event for each."""
-    if made:
-        await conn.execute(INSERT, [as_document(one) for one in made])
-        await conn.execute(TELL_PUBLISHERS)
+async def store_checkpoints(conn: Connection, checkpoints: Sequence[Checkpoint]) -> None:
+    """Store checkpoints, with an event for each."""
+    if checkpoints:
+        await conn.execute(INSERT, [as_document(one) for one in checkpoints])
+        await conn.execute(NOTIFY_PUBLISHERS)
 
 
 async def checkpoints_to_export(conn: Connection, limit: int) -> list[Checkpoint]:
@@ -137,7 +137,7 @@ async def mark_exported(conn: Connection, done: Sequence[Checkpoint]) -> None:
 
 
 async def hashes_of(conn: Connection, heads: Sequence[Head]) -> dict[tuple[UUID, int], str | None]:
-    """The hash that each entry has now; None: it is not there."""
+    """The current hash of each entry; None: the entry is missing."""
     stacks, numbers = [head.stack_id for head in heads], [head.number for head in heads]
     rows = await conn.fetch(HASHES, stacks, numbers)
     return {(row["stack_id"], row["number"]): row["hash"] for row in rows}

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from engine.hooks.hash_chain import Entry, chained, columns_of
+from engine.hooks.hash_chain import Entry, chain_entries, columns_of
 from engine.store.connection import Connection
 
 LAST = """
@@ -18,55 +18,56 @@ select s.id, d.number, d.hash
                       where stack_id = s.id order by number desc limit 1) d
 """
 INSERT = """
-insert into decision (stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at,
-                      hash, principal, token_id, form)
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+insert into decision (stack_id, number, hook_id, kind, by, channel, address, reason, digest, data,
+                      at, hash, principal, token_id, form)
+select stack_id, number, hook_id, kind, by, channel, address, reason, digest, data, at, hash,
        principal, token_id, form
   from jsonb_to_recordset($1) as e (stack_id uuid, number integer, hook_id uuid, kind text, by text,
-       door text, address text, reason text, digest text, data text, at timestamptz, hash text,
+       channel text, address text, reason text, digest text, data text, at timestamptz, hash text,
        principal text, token_id text, form integer)
 """
 READ = """
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+select stack_id, number, hook_id, kind, by, channel, address, reason, digest, data, at, hash,
        principal, token_id, form
   from decision where stack_id = $1 and number > $2 order by number limit $3
 """
 OF_HOOK = """
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+select stack_id, number, hook_id, kind, by, channel, address, reason, digest, data, at, hash,
        principal, token_id, form
   from decision where stack_id = $1 and hook_id = $2 order by number
 """
 #: Of a stack and its nested stacks, also deleted ones; newest first.
 READ_OF_PROJECT = """
-with recursive family as (
+with recursive tree as (
     select $3::uuid as id where $3 is not null
     union all
-    select s.id from family f join stack s on s.parent_id = f.id
+    select s.id from tree t
+     cross join lateral (select id from stack where parent_id = t.id offset 0) s
 )
-select d.stack_id, d.number, d.hook_id, d.kind, d.by, d.door, d.address, d.reason, d.digest, d.data,
-       d.at, d.hash, d.principal, d.token_id, d.form, s.name as stack_name,
+select d.stack_id, d.number, d.hook_id, d.kind, d.by, d.channel, d.address, d.reason, d.digest,
+       d.data, d.at, d.hash, d.principal, d.token_id, d.form, s.name as stack_name,
        s.path as stack_path, h.point, nullif(h.resource_name, '') as resource_name
   from decision d
   left join stack s on s.id = d.stack_id
   left join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
  where d.project = $1 and ($2::text is null or d.by = $2 or d.principal = $2)
-   and ($3::uuid is null or d.stack_id in (select id from family))
+   and ($3::uuid is null or d.stack_id in (select id from tree))
    and ($4::timestamptz is null or (d.at, d.stack_id, d.number) < ($4, $5, $6))
  order by d.at desc, d.stack_id desc, d.number desc limit $7
 """
-#: By their hooks, too: a trail of which nothing is left is still missed.
+#: Also stacks with decided hooks, so that a log that was deleted as a whole is noticed.
 STACKS = """
 select stack_id from decision
  union
-select stack_id from hook where state in ('answered', 'expired') and door is distinct from 'rule'
+select stack_id from hook where state in ('answered', 'expired') and channel is distinct from 'rule'
  order by stack_id
 """
 PROJECTS = "select count(distinct project) from decision where stack_id = any ($1::uuid[])"
-#: Approvals and hand-overs do not decide a hook. Decisions from before the audit log existed cannot
-#: be in it.
+#: Approvals and hand-overs do not decide a hook. Decisions from before the audit log existed are
+#: not in it.
 WITHOUT_ENTRY = """
 select h.id from hook h
- where h.stack_id = $1 and h.state in ('answered', 'expired') and h.door is distinct from 'rule'
+ where h.stack_id = $1 and h.state in ('answered', 'expired') and h.channel is distinct from 'rule'
    and not exists (select from decision d
                     where d.stack_id = h.stack_id and d.hook_id = h.id and d.by = h.decided_by
                       and d.principal = h.decided_by_id and d.kind = h.decision)
@@ -81,46 +82,45 @@ async def record(conn: Connection, entries: Sequence[Entry]) -> None:
     if not entries:
         return
     stacks = sorted({entry.stack_id for entry in entries})
-    rows = await conn.fetch(LAST, stacks)
-    last = {row["id"]: (row["number"], row["hash"]) for row in rows}
-    made = [
+    last = {row["id"]: (row["number"], row["hash"]) for row in await conn.fetch(LAST, stacks)}
+    rows = [
         columns_of(one) | {"data": orjson.dumps(one.data, option=orjson.OPT_SORT_KEYS).decode()}
-        for one in chained(entries, last)
+        for one in chain_entries(entries, last)
     ]
-    await conn.execute(INSERT, made)
+    await conn.execute(INSERT, rows)
 
 
-async def read_trail(
+async def read_log(
     conn: Connection, stack_id: UUID, *, after: int = 0, limit: int | None = None
 ) -> list[Entry]:
-    """A stack's entries behind number `after`, in order; its rows stay when it is deleted."""
+    """The entries of a stack, also of a deleted one, after number `after`, in order."""
     return [_entry(row) for row in await conn.fetch(READ, stack_id, after, limit)]
 
 
-async def trail_of_hook(conn: Connection, stack_id: UUID, hook_id: UUID) -> list[Entry]:
+async def read_log_of_hook(conn: Connection, stack_id: UUID, hook_id: UUID) -> list[Entry]:
     return [_entry(row) for row in await conn.fetch(OF_HOOK, stack_id, hook_id)]
 
 
-async def stacks_with_trail(conn: Connection) -> list[UUID]:
+async def stacks_with_log(conn: Connection) -> list[UUID]:
     return [row["stack_id"] for row in await conn.fetch(STACKS)]
 
 
 async def count_projects(conn: Connection, stack_ids: Sequence[UUID]) -> int:
-    """How many projects have entries of these stacks."""
+    """The number of projects with entries of these stacks."""
     count: int = await conn.fetchval(PROJECTS, stack_ids)
     return count
 
 
-async def decided_without_entry(conn: Connection, stack_id: UUID) -> UUID | None:
-    """A decided hook without an entry in the audit log."""
+async def find_hook_without_entry(conn: Connection, stack_id: UUID) -> UUID | None:
+    """The first decided hook without an entry."""
     found: UUID | None = await conn.fetchval(WITHOUT_ENTRY, stack_id)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """An entry, and where that was. stack_name, stack_path: None: the stack was purged.
-    resource_name, point: of the hook; None: it is about none, or about a whole stack."""
+class ListedEntry:
+    """An entry with its stack and hook. stack_name, stack_path: None: the stack was purged.
+    resource_name, point: of the hook; None: the entry has no hook, or the hook no resource."""
 
     entry: Entry
     stack_name: str | None
@@ -129,8 +129,8 @@ class Decided:
     point: str | None
 
 
-class TrailPlace(NamedTuple):
-    """Behind which entry a page begins."""
+class LogPosition(NamedTuple):
+    """The entry after which a page starts."""
 
     at: datetime
     stack_id: UUID
@@ -138,28 +138,30 @@ class TrailPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TrailFilter:
-    """None: not asked for. by: whose decisions, by name or by id. stack_id: of it, and of stacks
-    inside."""
+class LogFilter:
+    """None: does not filter. by: name or ID of the principal. stack_id: the stack and its nested
+    stacks."""
 
     by: str | None = None
     stack_id: UUID | None = None
-    after: TrailPlace | None = None
+    after: LogPosition | None = None
     limit: int = 100
 
 
-async def trail_of_project(conn: Connection, project: str, wanted: TrailFilter) -> list[Decided]:
-    """Newest first; in a transaction that plans anew."""
+async def read_log_of_project(
+    conn: Connection, project: str, filters: LogFilter
+) -> list[ListedEntry]:
+    """Newest first. Call it in a transaction with `replan`."""
     rows = await conn.fetch(
-        READ_OF_PROJECT, project, wanted.by, wanted.stack_id, *(wanted.after or (None, None, None)),
-        wanted.limit,
+        READ_OF_PROJECT, project, filters.by, filters.stack_id,
+        *(filters.after or (None, None, None)), filters.limit,
     )  # fmt: skip
-    return [_decided(dict(row)) for row in rows]
+    return [_listed_entry(dict(row)) for row in rows]
 
 
-def _decided(row: dict[str, Any]) -> Decided:
+def _listed_entry(row: dict[str, Any]) -> ListedEntry:
     place = [row.pop(name) for name in ("stack_name", "stack_path", "resource_name", "point")]
-    return Decided(_entry(row), *place)
+    return ListedEntry(_entry(row), *place)
 
 
 def _entry(row: object) -> Entry:

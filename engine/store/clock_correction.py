@@ -1,14 +1,14 @@
 """Detects that the database's clock was set back, and corrects the times of waiting work.
 
-Every time that work waits for is one of the database's clock. Set back by an hour, all that was
-written before waits for an hour more. The latest time that any process has seen is kept in a row;
-a clock that is behind it was set back. Then, once for all processes:
+Work waits for times of the database's clock. If the clock is set back by an hour, work would wait
+for an hour longer. A row has the latest time that any process has read; a clock that is behind it
+was set back. Then one process corrects, for all:
 
-- Work that is ready, or that has a timer, is looked at now; a timer that is not over is set anew.
-- Leases end one lease from now, at the latest; those of live processes are renewed long before.
-- Deliveries and the ends of traversals wait as long as they had left.
-- Hooks that opened after the new time keep the time that they had left. Other deadlines are times
-  of day that users were shown: they stay.
+- Ready work and work with a timer becomes due now. A timer that has not expired is set again.
+- Leases end after one lease from now at the latest; running processes renew theirs before.
+- Deliveries and ends of traversals keep their remaining time.
+- Hooks that opened after the new time keep their remaining time. Other deadlines stay, because
+  they are times of day that users have seen.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from engine.store.connection import Connection
 
 BEHIND = """
 select clock_timestamp() as now,
-       greatest(seen_at - clock_timestamp(), interval '0') as behind from clock_mark for update
+       greatest(seen_at - clock_timestamp(), interval '0') as behind from database_clock for update
 """
-SEEN = "update clock_mark set seen_at = clock_timestamp()"
+SEEN = "update database_clock set seen_at = clock_timestamp()"
 SET_BACK = """
-update clock_mark
+update database_clock
    set seen_at = clock_timestamp(), set_back_at = clock_timestamp(), set_back_by = $1
 """
-# In the order of their ids, as all who lock stacks.
+#: In the order of the IDs, like all locks of stacks.
 STACKS = """
 select s.id from stack s
  where s.id in (select stack_id from traversal where wake_at is not null
@@ -56,7 +56,7 @@ update hook
        opened_at = statement_timestamp()
  where stack_id = any ($1::uuid[]) and state = 'waiting' and opened_at > statement_timestamp()
 """
-# Those that are tried now were renewed since, and are due soon.
+#: Deliveries with a lease have times within a minute.
 DELIVERIES = """
 update delivery set next_at = greatest(next_at - $1::interval, statement_timestamp())
  where state = 'pending' and next_at > statement_timestamp() + interval '1 minute'
@@ -66,37 +66,38 @@ WAKE = """
 select pg_notify('headgate_work', ''), pg_notify('headgate_hook', ''),
        pg_notify('headgate_delivery', '')
 """
-LAST_SET_BACK = """
+READ_LAST_SET_BACK = """
 select set_back_at, set_back_by, greatest(seen_at - clock_timestamp(), interval '0') as behind
-  from clock_mark
+  from database_clock
 """
-SET_BACK_LATELY = "select set_back_at > clock_timestamp() - $1::interval from clock_mark"
+WAS_SET_BACK = "select set_back_at > clock_timestamp() - $1::interval from database_clock"
 
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """now: of the database. behind: how far it is before the latest time that was seen."""
+    """now: of the database. behind: how far it is behind the latest time that was read."""
 
     now: datetime
     behind: timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class SetBack:
-    """When the clock was set back last, by how much; None: never. behind: as it is now."""
+class LastSetBack:
+    """When, and by how much, the clock was last set back; None: never. behind: how far it is behind
+    the latest time now."""
 
     set_back_at: datetime | None
     set_back_by: timedelta | None
     behind: timedelta
 
 
-async def read_clock(conn: Connection, lease: timedelta, least: timedelta) -> ClockReading:
-    """Read the clock, and mark the time; correct what waits when it was set back by `least` or
-    more. In a transaction. lease: of nodes."""
+async def read_clock(conn: Connection, lease: timedelta, min_behind: timedelta) -> ClockReading:
+    """Read and record the time. If the clock was set back by at least `min_behind`, correct the
+    times of waiting work. In a transaction. lease: of nodes."""
     row = await conn.fetchrow(BEHIND)
     if row is None:
-        raise LookupError("the table clock_mark is empty")
-    if row["behind"] >= least:
+        raise LookupError("the table database_clock is empty")
+    if row["behind"] >= min_behind:
         await _correct(conn, row["behind"], lease)
     elif not row["behind"]:
         await conn.execute(SEEN)
@@ -114,10 +115,10 @@ async def _correct(conn: Connection, behind: timedelta, lease: timedelta) -> Non
     await conn.execute(WAKE)
 
 
-async def last_set_back(conn: Connection) -> SetBack:
-    row = await conn.fetchrow(LAST_SET_BACK)
-    return SetBack(**row) if row else SetBack(None, None, timedelta(0))
+async def read_last_set_back(conn: Connection) -> LastSetBack:
+    row = await conn.fetchrow(READ_LAST_SET_BACK)
+    return LastSetBack(**row) if row else LastSetBack(None, None, timedelta(0))
 
 
-async def set_back_lately(conn: Connection, within: timedelta) -> bool:
-    return bool(await conn.fetchval(SET_BACK_LATELY, within))
+async def was_set_back_within(conn: Connection, within: timedelta) -> bool:
+    return bool(await conn.fetchval(WAS_SET_BACK, within))

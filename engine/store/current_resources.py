@@ -1,6 +1,6 @@
-"""Current resources for planning: all of a stack, or those that a change may concern."""
+"""Reads the current resources of a stack for planning: all, or those that a change can concern."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -10,98 +10,109 @@ from engine.plan.draft import Existing, Replacement
 from engine.store.connection import Connection
 from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, Status
 
-# What runs on a stack is found first, and once: joined row by row it was seen to take seconds for
-# ten thousand resources. A node may run whose row is not there yet, because the one it was planned
-# for has gone meanwhile: what it makes will have its replacement_id.
-READ_EXISTING = """
-with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
-           definition ->> 'deletion_policy' as policy
-      from node
-     where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
+#: Running operations of the stack. Only traversals with active nodes are read, because ended ones
+#: may have many nodes. Earlier traversals with a running operation are in the archive queue.
+_busy = """
+busy as materialized (
+    select n.resource_id, n.replacement_id, n.name, n.type, n.requires, n.traversal, n.id,
+           n.operation, n.rules, n.definition ->> 'deletion_policy' as policy
+      from traversal t join node n on n.stack_id = t.stack_id and n.traversal = t.number
+     where t.stack_id = $1 and t.active_nodes > 0
+       and (t.number = (select traversal from stack where id = $1)
+            or t.number in (select traversal from archive_queue where stack_id = $1))
+       and n.state in ('running', 'parked', 'ready') and n.phase in ('execute', 'confirm')
+)
+"""
+#: Running operations are read first and once: a join row by row takes seconds for 10,000 resources.
+#: The second select has replacements that are being created and whose replaced row is deleted.
+_read_rows = """
+with {busy}, wanted as (
+    {wanted}
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
        n.requires as running_requires, n.policy as running_policy, r.physical_id,
-       r.deletion_policy, r.protected, r.created_at
-  from resource r left join busy n on n.resource_id = r.id
- where r.stack_id = $1
+       r.deletion_policy, r.protected,
+       coalesce((r.lifecycle ->> 'prevent_destroy')::boolean, false) as prevented, r.created_at
+  from wanted r left join busy n on n.resource_id = r.id
 union all
-select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
+select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{{}}', n.rules, null,
        n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
-       false, now()
+       false, false, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
  order by created_at, id
 """
-#: The same, of rows that are named or that are not plain.
-READ_CONCERNED = """
-with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
-           definition ->> 'deletion_policy' as policy
-      from node
-     where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
+READ_CURRENT = _read_rows.format(busy=_busy, wanted="select * from resource where stack_id = $1")
+#: $2: IDs. $3: names.
+READ_CONCERNED = _read_rows.format(
+    busy=_busy,
+    wanted="""select q.* from unnest($2::uuid[]) k (id)
+     cross join lateral (
+           select * from resource r where r.stack_id = $1 and r.id = k.id offset 0) q
+    union
+    select q.* from unnest($3::text[]) k (name)
+     cross join lateral (
+           select * from resource r where r.stack_id = $1 and r.name = k.name offset 0) q""",
 )
-select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
-       n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
-       n.requires as running_requires, n.policy as running_policy, r.physical_id,
-       r.deletion_policy, r.protected, r.created_at
-  from resource r left join busy n on n.resource_id = r.id
- where r.stack_id = $1
-   and (r.name in (select unnest($2::text[])) or r.id in (select resource_id from busy)
-        or r.replaced_by is not null or r.status <> 'COMPLETE'
-        or r.action in ('INIT', 'SUSPEND', 'DELETE'))
-union all
-select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
-       n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
-       false, now()
-  from busy n
- where n.replacement_id is not null
-   and n.resource_id not in (select id from resource where stack_id = $1)
- order by created_at, id
+_settled_rows = """
+with {busy}
+select coalesce(array_agg(r.name) filter (where r.at_rest), '{{}}') as names,
+       coalesce(array_agg(r.digest) filter (where r.at_rest), '{{}}') as digests,
+       coalesce(array_agg(r.id) filter (where not r.at_rest), '{{}}') as others,
+       coalesce(bool_or(r.at_rest and r.rules is not null), false) as has_rules
+  from (select q.id, q.name, q.digest, q.rules,
+               q.replaced_by is null and q.status = 'COMPLETE'
+               and q.action not in ('INIT', 'SUSPEND', 'DELETE')
+               and q.id not in (select resource_id from busy) as at_rest
+          from resource q where q.stack_id = $1) r
 """
-READ_PLAIN = """
-with busy as materialized (
-    select resource_id from node
-     where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
-)
-select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest), '{}') as digests,
-       coalesce(bool_or(r.rules is not null), false) as kept
-  from resource r
- where r.stack_id = $1 and r.replaced_by is null and r.status = 'COMPLETE'
-   and r.action not in ('INIT', 'SUSPEND', 'DELETE') and r.id not in (select resource_id from busy)
-"""
+READ_SETTLED = _settled_rows.format(busy=_busy)
+#: Part of the resources above which reading all of them costs less than reading each by its key.
+MANY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
-    """Rows of which only the digest matters, by name: made, whole, and nothing runs on them.
+class SettledResources:
+    """Resources that are complete and have no running operation: planning needs their digests only.
 
-    kept: breakpoints stay with some of them.
+    digests: by name. has_rules: hook rules stay with some of them. others: IDs of all other
+    resources of the stack.
     """
 
     digests: Mapping[str, str]
-    kept: bool
+    has_rules: bool
+    others: Sequence[UUID] = ()
 
 
-async def read_plain(conn: Connection, stack_id: UUID) -> Plain:
-    row = await conn.fetchrow(READ_PLAIN, stack_id)
+async def read_settled(conn: Connection, stack_id: UUID) -> SettledResources:
+    row = await conn.fetchrow(READ_SETTLED, stack_id)
     if row is None:
-        return Plain({}, False)
-    return Plain(dict(zip(row["names"], row["digests"], strict=True)), row["kept"])
+        return SettledResources({}, False)
+    digests = dict(zip(row["names"], row["digests"], strict=True))
+    return SettledResources(digests, row["has_rules"], row["others"])
 
 
 async def read_concerned(
-    conn: Connection, stack_id: UUID, names: Collection[str]
+    conn: Connection, stack_id: UUID, names: Collection[str], settled: SettledResources
 ) -> list[Existing]:
-    """Rows of these names, and all that are not plain."""
-    return [_existing(row) for row in await conn.fetch(READ_CONCERNED, stack_id, list(names))]
+    """Resources with these names, and all that are not settled."""
+    if len(names) + len(settled.others) > MANY * (len(settled.digests) + len(settled.others)):
+        others = {*settled.others}
+        rows = await conn.fetch(READ_CURRENT, stack_id)
+        return [
+            _existing(row)
+            for row in rows
+            if row["name"] in names or row["id"] in others or row["node"] is not None
+        ]
+    rows = await conn.fetch(READ_CONCERNED, stack_id, settled.others, list(names))
+    return [_existing(row) for row in rows]
 
 
 async def read_existing(conn: Connection, stack_id: UUID) -> list[Existing]:
-    """Every row of the stack."""
-    return [_existing(row) for row in await conn.fetch(READ_EXISTING, stack_id)]
+    """All resources of the stack."""
+    return [_existing(row) for row in await conn.fetch(READ_CURRENT, stack_id)]
 
 
 def _existing(row: Any) -> Existing:
@@ -122,17 +133,18 @@ def _existing(row: Any) -> Existing:
         physical_id=row["physical_id"],
         deletion_policy=_policy(row),
         protected=row["protected"],
+        prevented=row["prevented"],
     )
 
 
 def _policy(row: Any) -> DeletionPolicy:
-    """The row's; or Snapshot, if what runs on it brings that: the snapshot is planned for."""
-    brought = row["running_policy"] == DeletionPolicy.SNAPSHOT
-    return DeletionPolicy.SNAPSHOT if brought else DeletionPolicy(row["deletion_policy"])
+    """The row's policy, or Snapshot if the running operation will set that."""
+    will_be_snapshot = row["running_policy"] == DeletionPolicy.SNAPSHOT
+    return DeletionPolicy.SNAPSHOT if will_be_snapshot else DeletionPolicy(row["deletion_policy"])
 
 
 def _replacement(row: Any) -> Replacement | None:
-    """The rows that may replace this one, if the operation on it creates a replacement."""
+    """The row that may replace this one, if the running operation creates a replacement."""
     if row["operation"] not in (Operation.UPDATE, Operation.REPLACE):
         return None
     if row["replacement_id"] is None:

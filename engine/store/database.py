@@ -1,14 +1,14 @@
 """Access to PostgreSQL: a pool of connections, transactions, and LISTEN.
 
-Everything that needs the database gets a `Database`. Connections are given back as they are:
-nothing resets them, which saves a round trip each time. So whoever borrows one leaves nothing on
-it: locks are taken for a transaction (``pg_advisory_xact_lock``), settings are set for a
-transaction (``set local``), LISTEN has a connection of its own.
+Connections are not reset when they return to the pool, which saves a round trip. So callers must
+not change them: acquire locks for a transaction (``pg_advisory_xact_lock``), and change settings
+for a transaction (``set local``). LISTEN uses a connection of its own.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
 from typing import cast
 
 import asyncpg
@@ -19,79 +19,77 @@ from structlog.typing import FilteringBoundLogger
 from engine.store.connection import (
     COMMAND_TIMEOUT,
     CONNECT_TIMEOUT,
-    FAILURES,
     STARTUP,
-    TRANSIENT,
     Connection,
-    Documents,
-    connecting,
-    unavailable,
+    JsonbCodec,
 )
-from engine.store.encryption import Sealer
+from engine.store.database_errors import FAILURES, TRANSIENT, connection_errors, unavailable
+from engine.store.encryption import Keyring
 from engine.store.fault_points import reach
-from engine.store.listener import Listening
+from engine.store.listener import NotificationListener
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds to wait for a free connection.
 ACQUIRE_TIMEOUT = 15.0
-#: Plans of this transaction only.
-REPLAN = "set local plan_cache_mode = force_custom_plan"
-#: Plans that look rows up by an index, in its order, whatever the statistics say: of a table that
-#: has grown by many rows since it was analysed, they say that it is nothing to read it whole.
-BY_INDEX = """
-select set_config(name, 'off', true)
-  from unnest('{enable_seqscan, enable_hashjoin, enable_mergejoin, enable_sort,
-                enable_incremental_sort}'::text[]) name
-"""
+#: Settings of a transaction.
+SET = "select set_config(name, value, true) from unnest($1::text[], $2::text[]) s (name, value)"
+#: Plan the statements of this transaction again, for their parameters.
+REPLAN = {"plan_cache_mode": "force_custom_plan"}
+#: Plan the statements of this transaction with indexes only. Outdated statistics of a table that
+#: has grown since it was analyzed suggest that reading the whole table is cheap.
+BY_INDEX = dict.fromkeys(
+    ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort",
+     "enable_incremental_sort"), "off",
+)  # fmt: skip
 
 
 @contextmanager
-def _using(connection: Connection) -> Iterator[None]:
+def _temporary_errors(connection: Connection) -> Iterator[None]:
     try:
         yield
     except (OSError, *TRANSIENT) as error:
         raise unavailable(error) from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        # asyncpg says so of a lost connection and of wrong use; only the first is nobody's fault.
-        if not (_lost(connection) or _out_of_step(error)):
+        # asyncpg raises these for a lost connection and for wrong use; only the former is
+        # temporary.
+        if not (_is_closed(connection) or _protocol_state_lost(error)):
             raise
-        with suppress(asyncpg.InterfaceError):  # the pool has taken it back already
+        with suppress(asyncpg.InterfaceError):  # already returned to the pool
             connection.terminate()
         raise unavailable(error) from error
 
 
-def _out_of_step(error: BaseException) -> bool:
-    """Whether asyncpg has lost track of what the server does, be it before it tried to roll back.
-
-    So it is when a connection is cut in the midst of a COPY.
-    """
+def _protocol_state_lost(error: BaseException) -> bool:
+    """Whether asyncpg and the server disagree about the state of the connection, for example if it
+    was lost during a COPY."""
     return isinstance(error, asyncpg.InternalClientError) or (
         isinstance(error.__context__, (OSError, asyncpg.InternalClientError, *TRANSIENT))
     )
 
 
-def _lost(connection: Connection) -> bool:
+def _is_closed(connection: Connection) -> bool:
     try:
         return connection.is_closed()
-    except asyncpg.InterfaceError:  # so lost that the pool has taken it back already
+    except asyncpg.InterfaceError:  # already returned to the pool
         return True
 
 
-async def _keep(_: Connection) -> None:
-    """Give a connection back as it is."""
+async def _no_reset(_: Connection) -> None:
+    """Return a connection to the pool unchanged."""
 
 
 @asynccontextmanager
-async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
-    """A part of a transaction: when it fails, it alone is taken back. Raises Unavailable."""
-    with _using(connection):
+async def savepoint(connection: Connection) -> AsyncIterator[None]:
+    """A savepoint: if the block fails, only its part of the transaction is rolled back. Raises
+    Unavailable."""
+    with _temporary_errors(connection):
         async with connection.transaction():
             yield
 
 
 @asynccontextmanager
-async def taken_back(connection: Connection) -> AsyncIterator[None]:
+async def rolled_back(connection: Connection) -> AsyncIterator[None]:
     """A transaction that is always rolled back."""
     transaction = connection.transaction()
     await transaction.start()
@@ -102,30 +100,27 @@ async def taken_back(connection: Connection) -> AsyncIterator[None]:
 
 
 class Database:
-    """A pool of connections to one database. Made by `open_database`, closed by `close`."""
+    """A pool of connections to one database, which `open_database` creates."""
 
     def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.pool = pool
-        self._listening = Listening(url)
+        self._listener = NotificationListener(url)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Borrow a connection, each statement its own transaction. Raises Unavailable."""
-        with connecting():
+        """Borrow a connection. Each statement is a transaction of its own. Raises Unavailable."""
+        with connection_errors():
             borrowed = await self.pool.acquire(timeout=ACQUIRE_TIMEOUT)
         try:
-            # A proxy of a connection, which does all that a connection does.
+            # A proxy with all methods of a connection.
             connection = cast(Connection, borrowed)
-            with _using(connection):
+            with _temporary_errors(connection):
                 yield connection
         finally:
-            await self._give_back(borrowed)
+            await self._release(borrowed)
 
-    async def _give_back(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> None:
-        """One that fails on its way back is closed by the pool, which makes another.
-
-        What was done with it is done, or has failed and is told: nothing is to be added to that.
-        """
+    async def _release(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> None:
+        """Return a connection. Errors are only logged: the pool replaces the connection."""
         try:
             await self.pool.release(borrowed)
         except FAILURES as error:
@@ -133,28 +128,34 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, what: str = "", *, replan: bool = False, by_index: bool = False
+        self,
+        what: str = "",
+        *,
+        replan: bool = False,
+        by_index: bool = False,
+        lock_wait: timedelta | None = None,
     ) -> AsyncIterator[Connection]:
-        """Borrow a connection with a transaction begun: committed at the end, or rolled back.
+        """Borrow a connection in a transaction, which is committed, or rolled back after an error.
 
-        what: names the commit's fault points (engine/store/fault_points.py). replan: plan the
+        what: the name of the commit's fault points (engine/store/fault_points.py). replan: plan the
         statements for the current sizes of the tables; a plan made when they were small may read
         100,000 hooks to find one. by_index: plan them without scans of whole tables; see
-        `BY_INDEX`.
+        `BY_INDEX`. lock_wait: raise Unavailable if a statement waits longer for a lock.
         """
+        settings = (REPLAN if replan else {}) | (BY_INDEX if by_index else {})
+        if lock_wait is not None:
+            settings["lock_timeout"] = f"{lock_wait / timedelta(milliseconds=1):.0f}ms"
         async with self.connection() as connection:
             async with connection.transaction():
-                if replan:
-                    await connection.execute(REPLAN)
-                if by_index:
-                    await connection.execute(BY_INDEX)
+                if settings:
+                    await connection.execute(SET, [*settings], [*settings.values()])
                 yield connection
                 reach(f"{what}.before")
             reach(f"{what}.after")
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
-        """Borrow a connection whose statements all see the database as it was at the first."""
+        """Borrow a connection in a read-only transaction whose statements see the same state."""
         async with (
             self.connection() as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
@@ -162,24 +163,24 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def rehearsal(self) -> AsyncIterator[Connection]:
+    async def rollback_only(self) -> AsyncIterator[Connection]:
         """A transaction that is always rolled back."""
-        async with self.connection() as connection, taken_back(connection):
+        async with self.connection() as connection, rolled_back(connection):
             yield connection
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
-        """Call back at each notification on a channel. All who listen share one connection.
+        """Call `callback` at each notification on a channel, and after each reconnection, because
+        notifications can be lost meanwhile. It is not called on entry.
 
-        Also after each reconnection, because notifications may have been lost between. Not on
-        entry: look for yourself once inside. Raises Unavailable when nobody listened yet and no
-        connection can be made.
+        All listeners share one connection. Raises Unavailable if this is the first listener and no
+        connection can be opened.
         """
-        async with self._listening.listen(channel, callback):
+        async with self._listener.listen(channel, callback):
             yield
 
     async def close(self) -> None:
-        """Wait for borrowed connections, a bounded time; then cut whatever is left."""
+        """Wait for borrowed connections for a limited time, and then close them."""
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self.pool.close()
@@ -187,12 +188,12 @@ class Database:
             self.pool.terminate()
 
 
-async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = None) -> Database:
-    """Open a pool of at most ``size`` connections. Raises Unavailable when none can be made.
+async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = None) -> Database:
+    """Open a pool of at most ``size`` connections. Raises Unavailable.
 
-    sealer: of hidden values; whoever only looks needs none.
+    keyring: encrypts and decrypts secrets; None: secrets can be neither written nor decrypted.
     """
-    with connecting():
+    with connection_errors():
         pool = await asyncpg.create_pool(
             url,
             min_size=1,
@@ -201,7 +202,7 @@ async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = Non
             timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             server_settings=STARTUP,
-            init=Documents(sealer).prepare,
-            reset=_keep,
+            init=JsonbCodec(keyring).prepare,
+            reset=_no_reset,
         )
     return Database(url, pool)

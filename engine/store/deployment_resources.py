@@ -1,17 +1,22 @@
-"""Software deployments that are resources of stacks: their publication, and the nodes that wait."""
+"""Software deployments that are resources of stacks: their publication and their operations."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.encryption import Hidden, Scope
-from engine.store.secret_rows import reveal_row
-from engine.store.software_configs import ConfigRecord, drop_config, keep_config, revealed_config
+from engine.store.encrypted_rows import decrypt_row
+from engine.store.encryption import Scope, Secret
+from engine.store.software_configs import (
+    ConfigRecord,
+    decrypt_config,
+    delete_unused_config,
+    insert_config_once,
+)
+from engine.store.stack_locks import lock_stacks
 from engine.types.software.software_store import Publication
 from engine.words import Json
 
-LOCK_STACK = "select id from stack where id = $1 for no key update"
 PUBLISHED_BY = "select operation_key from software_deployment where id = $1 and project = $2"
 PUBLISH = """
 insert into software_deployment as d (id, project, config_id, server_id, input_values, action,
@@ -25,8 +30,8 @@ on conflict (id) do update
        updated_at = clock_timestamp()
  where d.project = excluded.project
 """
-#: They were for an operation that has ended.
-FORGET_SIGNALS = "delete from resource_signal where stack_id = $1 and resource_id = $2"
+#: Earlier signals were for an operation that has ended.
+DELETE_SIGNALS = "delete from resource_signal where stack_id = $1 and resource_id = $2"
 FIND_PUBLISHED = """
 select c.*, d.status, d.status_reason, d.output_values
   from software_deployment d join software_config c on c.id = d.config_id
@@ -35,8 +40,8 @@ select c.*, d.status, d.status_reason, d.output_values
 WITHDRAW = """
 delete from software_deployment where id = $1 and project = $2 returning operation_key
 """
-#: The stack is locked with it.
-LOCK_WAITING = """
+#: Also locks the stack.
+LOCK_RESOURCE = """
 select d.stack_id, d.resource_id
   from software_deployment d join stack s on s.id = d.stack_id
  where d.id = $1 and d.project = $2 and s.deleted_at is null
@@ -44,12 +49,12 @@ select d.stack_id, d.resource_id
 """
 OPERATION = """
 select traversal, id as node, operation from node
- where stack_id = $1 and phase = 'act' and state in ('parked', 'running')
+ where stack_id = $1 and phase = 'execute' and state in ('parked', 'running')
    and $2 = case operation when 'replace' then replacement_id else resource_id end
 """
 FIND_SERVER = """
 select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, r.physical_id,
-       r.shown_action as action, r.shown_status as status, r.reason, r.attributes, r.metadata,
+       r.current_action as action, r.current_status as status, r.reason, r.attributes, r.metadata,
        r.updated_at
   from current_resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.id = $2
@@ -57,8 +62,9 @@ select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, 
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """A deployment as its server reads it, and the result that the server reported."""
+class PublishedDeployment:
+    """A deployment with the config that its server reads and the result that the server
+    reported."""
 
     config: ConfigRecord
     status: str
@@ -67,8 +73,8 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """The resource that a deployment is."""
+class DeploymentResource:
+    """The resource of a deployment that belongs to a stack."""
 
     stack_id: UUID
     resource_id: UUID
@@ -77,51 +83,55 @@ class Waiting:
 async def publish(
     conn: Connection, project: str, deployment_id: UUID, published: Publication
 ) -> None:
-    """Once for each operation: a second time changes nothing."""
-    await conn.execute(LOCK_STACK, published.stack_id)
-    before = await conn.fetchval(PUBLISHED_BY, deployment_id, project)
-    if before == published.key:
+    """Publish a deployment. If the same operation has already published it, nothing changes."""
+    await lock_stacks(conn, [published.stack_id])
+    previous_key = await conn.fetchval(PUBLISHED_BY, deployment_id, project)
+    if previous_key == published.key:
         return
-    await keep_config(conn, published.key, project, published.config)
+    await insert_config_once(conn, published.key, project, published.config)
     await conn.execute(
         PUBLISH, deployment_id, project, published.key, published.server_id,
-        _hidden_inputs(project, deployment_id, published), published.action, published.status,
-        published.reason,         published.stack_id, published.resource_id,
+        _secret_inputs(project, deployment_id, published), published.action, published.status,
+        published.reason, published.stack_id, published.resource_id,
     )  # fmt: skip
-    await conn.execute(FORGET_SIGNALS, published.stack_id, published.resource_id)
-    if before is not None:
-        await drop_config(conn, project, before)
+    await conn.execute(DELETE_SIGNALS, published.stack_id, published.resource_id)
+    if previous_key is not None:
+        await delete_unused_config(conn, project, previous_key)
 
 
-async def find_published(conn: Connection, project: str, deployment_id: UUID) -> Published | None:
+async def find_published(
+    conn: Connection, project: str, deployment_id: UUID
+) -> PublishedDeployment | None:
     row = await conn.fetchrow(FIND_PUBLISHED, deployment_id, project)
     if row is None:
         return None
-    config = reveal_row(row, project, deployment_id, "software_deployment", ("output_values",))
-    said = [config.pop(name) for name in ("status", "status_reason", "output_values")]
-    return Published(revealed_config(config), *said)
+    config = decrypt_row(row, project, deployment_id, "software_deployment", ("output_values",))
+    result = [config.pop(name) for name in ("status", "status_reason", "output_values")]
+    return PublishedDeployment(decrypt_config(config), *result)
 
 
-def _hidden_inputs(project: str, deployment_id: UUID, published: Publication) -> Hidden:
+def _secret_inputs(project: str, deployment_id: UUID, published: Publication) -> Secret:
     scope = Scope(project, deployment_id, "software_deployment.input_values")
-    return Hidden(published.input_values, scope)
+    return Secret(published.input_values, scope)
 
 
 async def withdraw(conn: Connection, project: str, deployment_id: UUID) -> None:
-    """Delete a deployment with its own config."""
+    """Delete a deployment, and its config if no other deployment uses it."""
     row = await conn.fetchrow(WITHDRAW, deployment_id, project)
     if row is not None and row["operation_key"] is not None:
-        await drop_config(conn, project, row["operation_key"])
+        await delete_unused_config(conn, project, row["operation_key"])
 
 
-async def lock_waiting(conn: Connection, project: str, deployment_id: UUID) -> Waiting | None:
-    """Lock the stack of a deployment; None if it belongs to no stack."""
-    row = await conn.fetchrow(LOCK_WAITING, deployment_id, project)
-    return Waiting(**row) if row else None
+async def lock_deployment_resource(
+    conn: Connection, project: str, deployment_id: UUID
+) -> DeploymentResource | None:
+    """Lock the stack of a deployment and return its resource; None: it belongs to no stack."""
+    row = await conn.fetchrow(LOCK_RESOURCE, deployment_id, project)
+    return DeploymentResource(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class RunningOperation:
     """The operation that runs on a resource, with its node and traversal."""
 
     traversal: int
@@ -129,15 +139,17 @@ class UnderWay:
     operation: str
 
 
-async def operation_of(conn: Connection, waiting: Waiting) -> UnderWay | None:
-    """The operation on the waiting resource; None if no operation runs."""
-    row = await conn.fetchrow(OPERATION, waiting.stack_id, waiting.resource_id)
-    return UnderWay(**row) if row else None
+async def find_running_operation(
+    conn: Connection, resource: DeploymentResource
+) -> RunningOperation | None:
+    """The operation that runs on a resource, or None."""
+    row = await conn.fetchrow(OPERATION, resource.stack_id, resource.resource_id)
+    return RunningOperation(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """A resource that software can be deployed to, with its stack."""
+    """A resource to which software can be deployed, with its stack."""
 
     project: str
     stack_id: UUID
@@ -159,4 +171,4 @@ async def find_server(conn: Connection, stack_id: UUID, resource_id: UUID) -> Se
     row = await conn.fetchrow(FIND_SERVER, stack_id, resource_id)
     if row is None:
         return None
-    return ServerRecord(**reveal_row(row, row["project"], stack_id, "resource"))
+    return ServerRecord(**decrypt_row(row, row["project"], stack_id, "resource"))

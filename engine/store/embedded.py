@@ -1,13 +1,14 @@
 """The embedded PostgreSQL server, which Headgate creates, starts and stops in its data directory.
 
-    DATA_DIR/headgate.lock    held as long as a headgate uses this directory
-    DATA_DIR/postgres/        the database cluster, and its socket
+    DATA_DIR/headgate.lock    locked while a headgate process uses the directory
+    DATA_DIR/postgres/        the database cluster and its socket
     DATA_DIR/postgres.log     the server's log
-    DATA_DIR/programs/        only where the account of the server cannot reach the installed ones
+    DATA_DIR/programs/        copied programs, if the server's account cannot reach the installed
+    ones
 
-The server is our child and ends with us: orderly by `EmbeddedServer.stop`, or, where the system can
-do that (Linux), by a signal from the kernel when we are killed. A server that was left behind all
-the same is ended in order and started anew as our child, so there is never more than one.
+The server is a child process and ends with its parent: `EmbeddedServer.stop` shuts it down; if the
+parent is killed, the kernel sends the server a signal (on Linux). At the next start, a server that
+is still running is shut down and replaced by a new child process, so there is never more than one.
 """
 
 import asyncio
@@ -37,12 +38,19 @@ from engine.store.binaries import (
 from engine.store.data_directory import (
     USER,
     DirectoryLock,
-    close_access,
-    give_to,
+    change_owner,
     open_log,
+    restrict_access,
     socket_directory,
 )
-from engine.store.postmaster import POLL, Postmaster, end, end_leftover, exited, spawn
+from engine.store.postmaster import (
+    POLL_INTERVAL,
+    Postmaster,
+    end,
+    spawn,
+    stop_leftover,
+    wait_for_exit,
+)
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -51,19 +59,19 @@ PORT = 5432  # part of the socket's name; nothing listens on a network
 
 #: Seconds.
 INITDB_TIMEOUT = 60.0
-START_TIMEOUT = 60.0  # after a crash the server first replays its log
+START_TIMEOUT = 60.0  # after a crash, the server first replays its log
 SUPERVISE_INTERVAL = 0.5
 RESTART = BackOff(SUPERVISE_INTERVAL, 10.0)
 
-MENDING = "Mend that; it is tried again in {:g} s"
+RETRY_REMEDY = "Remove the cause; the next attempt is in {:g} s"
 
 LOG_LINES = 8
 LOG_TAIL = 16 * 1024
-LOG_LIMIT = 10 * 1024 * 1024
+MAX_LOG_BYTES = 10 * 1024 * 1024
 
 PLACE = "[database] data_dir"
 
-#: What the server runs with; everything else is PostgreSQL's default.
+#: Settings of the server; all others have PostgreSQL's defaults.
 OPTIONS: Mapping[str, str] = {
     "listen_addresses": "",
     "port": str(PORT),
@@ -80,8 +88,10 @@ OPTIONS: Mapping[str, str] = {
     "log_destination": "stderr",
 }
 
-#: In the server's log when another server, which may be stopping, uses the cluster.
-TAKEN = re.compile(r'lock file "\S+" already exists|shared memory block .* is still in use')
+#: Messages in the log if another server, which may be shutting down, uses the cluster.
+CLUSTER_IN_USE = re.compile(
+    r'lock file "\S+" already exists|shared memory block .* is still in use'
+)
 
 FIND_DATABASE = "select 1 from pg_database where datname = $1"
 
@@ -89,10 +99,11 @@ CREATE_DATABASE = "create database headgate"
 
 
 class EmbeddedServer:
-    """One PostgreSQL server on one data directory. Use: ``url = await start()`` ... ``stop()``.
+    """A PostgreSQL server with a data directory. Use: ``url = await start()`` ... ``stop()``.
 
-    binaries: a directory of PostgreSQL programs; None takes those of the installed wheel.
-    options: settings of the server, over OPTIONS. account: whom it runs as when root starts it.
+    binaries: directory of the PostgreSQL programs; None: those of the installed wheel.
+    options: settings of the server, which override OPTIONS. account: name of the account that the
+    server runs as if root starts it.
     """
 
     def __init__(
@@ -115,7 +126,7 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process, while there is one."""
+        """The server's process ID; None: it is not running."""
         child = self._child
         return child.pid if child is not None and child.poll() is None else None
 
@@ -124,29 +135,30 @@ class EmbeddedServer:
         return _url(self._sockets)
 
     @property
-    def made(self) -> bool:
-        """Whether there is a cluster in the directory."""
+    def has_cluster(self) -> bool:
+        """Whether the directory contains a cluster."""
         return self._cluster.exists()
 
     def url_in_use(self) -> str | None:
-        """The URL of a server that another headgate runs here; None where none can be reached."""
+        """The URL of the server that another headgate process runs here; None: no server is
+        ready."""
         found = Postmaster.read(self._cluster)
-        if found is None or not found.ready or not found.runs(self._cluster):
+        if found is None or not found.ready or not found.is_running(self._cluster):
             return None
         return _url(found.socket.parent)
 
     async def start(self) -> str:
-        """Make the cluster where there is none, start the server, and return its URL.
+        """Create the cluster if it does not exist, start the server, and return its URL.
 
-        Raises Unavailable: another headgate has the directory, or the server does not start; the
-        message then holds the last lines of its log. Call it from the main thread: elsewhere the
-        server would not end when we are killed.
+        Raises Unavailable if another headgate process uses the directory or the server does not
+        start; then the message contains the last lines of its log. Call it in the main thread:
+        otherwise the server does not end if this process is killed.
         """
         if self._lock is not None:
-            raise RuntimeError("this embedded server was started before")
+            raise RuntimeError("this embedded server has already been started")
         if "\n" in str(self._data_dir):
             raise errors.Unavailable(
-                "the path of the data directory holds a line break",
+                "the path of the data directory contains a line break",
                 place=PLACE,
                 remedy="Name another directory",
             )
@@ -167,7 +179,7 @@ class EmbeddedServer:
         return self.url
 
     async def stop(self) -> None:
-        """End the server in order, and by force if it takes too long. Does nothing when stopped."""
+        """Shut the server down; kill it if that takes too long. Does nothing if it is stopped."""
         child, self._child = self._child, None
         try:
             if child is not None:
@@ -178,14 +190,15 @@ class EmbeddedServer:
                 self._lock = None
 
     async def supervise(self) -> None:
-        """Start the server again whenever it ends by itself. Runs until cancelled or stopped."""
+        """Restart the server each time it ends unexpectedly. Runs until cancelled or stopped."""
         while self._lock is not None:
             if self._child is not None and self.pid is None:
                 await self._start_again(self._child.returncode)
             await asyncio.sleep(SUPERVISE_INTERVAL)
 
     async def _start_again(self, code: int) -> None:
-        """Retry with a log message: the cause, such as a full disk, can be removed meanwhile."""
+        """Retry until the server starts, and log each failure with its cause, such as a full
+        disk."""
         log.error("postgres.ended", code=code, log=str(self._log))
         failures = 0
         while True:
@@ -194,7 +207,7 @@ class EmbeddedServer:
             try:
                 await self._start()
             except (OSError, errors.Unavailable) as error:
-                log.error("postgres.down", reason=str(error), remedy=MENDING.format(pause))
+                log.error("postgres.down", reason=str(error), remedy=RETRY_REMEDY.format(pause))
             else:
                 log.warning("postgres.restarted", pid=self.pid)
                 return
@@ -203,9 +216,9 @@ class EmbeddedServer:
     async def _start(self) -> None:
         account = find_account(self._cluster, self._account)
         self._check_reachable(account)
-        # Not in a thread: a program with threads had better not fork.
+        # Not in a thread: forking a process with several threads can deadlock the child.
         binaries = reachable_binaries(find_binaries(self._binaries), account, self._data_dir)
-        if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
+        if self._log.exists() and self._log.stat().st_size > MAX_LOG_BYTES:
             os.close(open_log(self._log))
             self._log.replace(self._log.with_name("postgres.log.1"))
         if not self._cluster.exists():
@@ -213,22 +226,22 @@ class EmbeddedServer:
         self._sockets = socket_directory(self._cluster, account)
         await self._end_leftover()
         if account is not None:
-            give_to(self._cluster, account)
-        close_access(self._cluster, account)
+            change_owner(self._cluster, account)
+        restrict_access(self._cluster, account)
         await self._launch(binaries, account)
         await self._create_database()
 
     def _check_reachable(self, account: Account | None) -> None:
         if account and (blocked := blocked_at(self._cluster, account)):
             raise errors.Unavailable(
-                f"PostgreSQL does not run as root, and the account {account.name} that it would"
-                f" run as may not enter {blocked}",
+                f"PostgreSQL does not run as root, and the account {account.name} has no access to"
+                f" {blocked}",
                 place=PLACE,
-                remedy=f"Name another data directory, or allow it with `chmod o+x {blocked}`",
+                remedy=f"Name another data directory, or allow access with `chmod o+x {blocked}`",
             )
 
     async def _initialize(self, binaries: Path, account: Account | None) -> None:
-        # In a place of its own first: one that was cut off half-way is not taken for a cluster.
+        # First in a temporary directory, so that an interrupted initdb leaves no partial cluster.
         partial = self._cluster.with_name("postgres.new")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
@@ -243,21 +256,21 @@ class EmbeddedServer:
             ]
             child = self._spawn(command, account)
             try:
-                if not await exited(child, INITDB_TIMEOUT) or child.returncode != 0:
-                    raise self._failed("initdb could not make the database cluster")
+                if not await wait_for_exit(child, INITDB_TIMEOUT) or child.returncode != 0:
+                    raise self._error("initdb could not create the database cluster")
             finally:
                 await end(child)
         partial.rename(self._cluster)
 
     async def _end_leftover(self) -> None:
-        """Stop a server whose Headgate process has ended. This process has the lock."""
-        left = Postmaster.read(self._cluster)
-        if left is None or not left.runs(self._cluster):
+        """Stop a server whose Headgate process has ended. The caller has the directory's lock."""
+        leftover = Postmaster.read(self._cluster)
+        if leftover is None or not leftover.is_running(self._cluster):
             return
-        if not await end_leftover(left, self._cluster):
+        if not await stop_leftover(leftover, self._cluster):
             raise errors.Unavailable(
-                f"a PostgreSQL server left behind in {self._data_dir}, process {left.pid},"
-                " does not end",
+                f"an earlier PostgreSQL server in {self._data_dir}, process {leftover.pid}, does"
+                " not shut down",
                 place=PLACE,
                 remedy=f"See {self._log}, end that process, and start again",
             )
@@ -268,36 +281,36 @@ class EmbeddedServer:
             "-D",
             str(self._cluster),
             "-k",
-            _listed(self._sockets),
+            _quote_directory(self._sockets),
         ]
         for name, value in self._options.items():
             command += ["-c", f"{name}={value}"]
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 while True:
-                    said = self._log.stat().st_size if self._log.exists() else 0
+                    position = self._log.stat().st_size if self._log.exists() else 0
                     self._child = self._spawn(command, account)
-                    if await self._ready(self._child):
+                    if await self._wait_until_ready(self._child):
                         return
-                    # The backends of a killed server outlive it for a moment.
-                    if not TAKEN.search(self._said_since(said)):
-                        raise self._failed("PostgreSQL ended right after it was started")
-                    await asyncio.sleep(10 * POLL)
+                    # Backends of a killed server run for a moment longer than the server.
+                    if not CLUSTER_IN_USE.search(self._log_since(position)):
+                        raise self._error("PostgreSQL ended immediately after its start")
+                    await asyncio.sleep(10 * POLL_INTERVAL)
         except TimeoutError as error:
-            raise self._failed(f"PostgreSQL was not ready after {START_TIMEOUT:.0f} s") from error
+            raise self._error(f"PostgreSQL was not ready after {START_TIMEOUT:.0f} s") from error
 
-    async def _ready(self, child: subprocess.Popen[bytes]) -> bool:
-        """Wait until the server takes connections; False when it ended instead."""
+    async def _wait_until_ready(self, child: subprocess.Popen[bytes]) -> bool:
+        """Wait until the server accepts connections; False: it ended."""
         while child.poll() is None:
             found = Postmaster.read(self._cluster)
             if found and found.pid == child.pid and found.ready:
                 return True
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
         return False
 
     async def _create_database(self) -> None:
         try:
-            # Every parameter is given: asyncpg takes missing ones from PG... variables.
+            # All parameters: asyncpg reads missing ones from PG... environment variables.
             connection = await asyncpg.connect(
                 host=str(self._sockets), port=PORT, user=USER, database="postgres", timeout=10
             )
@@ -307,29 +320,29 @@ class EmbeddedServer:
             finally:
                 await connection.close(timeout=5)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            raise self._failed(f"PostgreSQL started, but does not answer ({error})") from error
+            raise self._error(f"PostgreSQL started, but does not respond ({error})") from error
 
     def _spawn(self, command: list[str], account: Account | None) -> subprocess.Popen[bytes]:
         with open(open_log(self._log), "ab") as log:
             return spawn(command, account, log)
 
-    def _said_since(self, position: int) -> str:
+    def _log_since(self, position: int) -> str:
         with contextlib.suppress(OSError), open(self._log, "rb") as log:
             log.seek(max(position, self._log.stat().st_size - LOG_TAIL))
             return log.read().decode("utf-8", "replace")
         return ""
 
-    def _failed(self, reason: str) -> errors.Unavailable:
-        lines = self._said_since(0).splitlines()[-LOG_LINES:]
+    def _error(self, reason: str) -> errors.Unavailable:
+        lines = self._log_since(0).splitlines()[-LOG_LINES:]
         return errors.Unavailable(
             "\n    ".join([f"{reason}; the last lines of its log:", *lines]),
             place=PLACE,
-            remedy=f"\nThe whole log is {self._log}",
+            remedy=f"\nThe full log is {self._log}",
         )
 
 
-def _listed(directory: Path) -> str:
-    """A directory as the only one of a list in PostgreSQL's settings."""
+def _quote_directory(directory: Path) -> str:
+    """A directory in the form of a list with one element in PostgreSQL's settings."""
     name = str(directory)
     return '"{}"'.format(name.replace('"', '""')) if set(name) & set(', "') else name
 

@@ -1,16 +1,14 @@
-"""Encryption of secret values with the operator's keys, which are in files and never in the
-database.
+"""Encryption of secret values. The keys are in files of the operator, never in the database.
 
-A secret value inside a jsonb document is stored as ``{"$sealed:v2:KEY": "..."}``, KEY being the id
-of the key, the text being nonce and ciphertext. The ciphertext is bound to a `Scope`: project,
-owner (a stack, subscription, software config or deployment) and column. A value that was copied or
-moved to another project, owner or column does not decrypt there.
+A secret value in a jsonb document is stored as ``{"$sealed:v2:KEY": "..."}``: the ID of the key,
+and nonce and ciphertext in base64. The ciphertext is bound to a `Scope`: project, owner (a stack,
+subscription, software config or deployment) and column. A value that is copied to another project,
+owner or column cannot be decrypted there.
 
-A document from a user may have keys that look like that. `escape_keys` renames them before they are
-written, so only this module writes the stored form.
+`escape_keys` renames keys in documents of users that look like this form.
 
-Earlier versions wrote ``{"$sealed:TAG": "..."}``, without a scope. Such values are still read;
-re-encrypting them (engine/store/reencryption.py) binds them.
+Earlier versions wrote ``{"$sealed:TAG": "..."}`` without a scope. Such values can still be read;
+re-encryption (engine/store/reencryption.py) binds them.
 """
 
 import base64
@@ -36,12 +34,12 @@ PREFIX = "$sealed:"
 _ESCAPED = f"{PREFIX}user:"
 _STORED = re.compile(r"\$sealed:v2:([0-9a-f]{16})")
 _UNBOUND = re.compile(r"\$sealed:([0-9a-f]{16})")
-#: The first byte of what `Sealer.seal` returns.
+#: The first byte of the result of `Keyring.encrypt`.
 _VERSION = b"\x02"
 
 
 class Scope(NamedTuple):
-    """What an encrypted value belongs to. column: ``table.column``."""
+    """Where an encrypted value is stored. column: ``table.column``."""
 
     project: str
     owner: UUID
@@ -51,14 +49,14 @@ class Scope(NamedTuple):
         return f"headgate\0{self.project}\0{self.owner.hex}\0{self.column}".encode()
 
 
-class Sealed(Conflict):
+class DecryptionFailed(Conflict):
     """An encrypted value that cannot be decrypted with the configured keys."""
 
 
-class Hidden:
-    """A value that the jsonb codec encrypts when it is written.
+class Secret:
+    """A value that the jsonb codec encrypts when it writes it.
 
-    No dataclass: orjson would serialize one by itself, without asking the codec.
+    Not a dataclass, because orjson would serialize one without calling the codec.
     """
 
     __slots__ = ("scope", "value")
@@ -68,68 +66,68 @@ class Hidden:
         self.scope = scope
 
 
-class Encrypted:
-    """An encrypted value as it was read; written back, it stays as it is."""
+class EncryptedValue:
+    """An encrypted value that was read. It is written back unchanged."""
 
-    __slots__ = ("_sealer", "field", "text")
+    __slots__ = ("_keyring", "field", "text")
 
-    def __init__(self, field: str, text: str, sealer: "Sealer | None") -> None:
+    def __init__(self, field: str, text: str, keyring: "Keyring | None") -> None:
         self.field = field
         self.text = text
-        self._sealer = sealer
+        self._keyring = keyring
 
-    def open(self, scope: Scope) -> Json:
-        """Raises Sealed."""
-        if self._sealer is None:
+    def decrypt(self, scope: Scope) -> Json:
+        """Raises DecryptionFailed."""
+        if self._keyring is None:
             raise _undecryptable(scope, "no key is configured", _NO_KEY)
-        return self._sealer.decrypt(self, scope)
+        return self._keyring.decrypt_value(self, scope)
 
     def stored(self) -> dict[str, str]:
         return {self.field: self.text}
 
 
-class SealedDocument:
-    """A document with encrypted values inside; `reveal` makes the plain one of it."""
+class EncryptedDocument:
+    """A document that contains encrypted values."""
 
     __slots__ = ("document",)
 
     def __init__(self, document: Json) -> None:
         self.document = document
 
-    def reveal(self, scope: Scope) -> Json:
-        """Raises Sealed."""
-        return _opened(self.document, scope)
+    def decrypt(self, scope: Scope) -> Json:
+        """Raises DecryptionFailed."""
+        return _decrypt_all(self.document, scope)
 
 
-def reveal(value: Json, scope: Scope) -> Json:
-    """The plain form of a jsonb value that was read from `scope`. Raises Sealed."""
-    return value.reveal(scope) if isinstance(value, SealedDocument) else value
+def decrypt(value: Json, scope: Scope) -> Json:
+    """A jsonb value that was read from `scope`, in plain text. Raises DecryptionFailed."""
+    return value.decrypt(scope) if isinstance(value, EncryptedDocument) else value
 
 
-def members(value: Json) -> Json:
-    """The members of a composed document, each to be revealed by itself."""
-    if not isinstance(value, SealedDocument):
+def encrypted_members(value: Json) -> Json:
+    """The members of a document, each to be decrypted with a scope of its own."""
+    if not isinstance(value, EncryptedDocument):
         return value
     document = value.document
     if isinstance(document, dict):
-        return {name: SealedDocument(member) for name, member in document.items()}
+        return {name: EncryptedDocument(member) for name, member in document.items()}
     if isinstance(document, list):
-        return [SealedDocument(member) for member in document]
+        return [EncryptedDocument(member) for member in document]
     return value
 
 
-def _opened(document: Json, scope: Scope) -> Json:
-    if isinstance(document, Encrypted):
-        return document.open(scope)
+def _decrypt_all(document: Json, scope: Scope) -> Json:
+    if isinstance(document, EncryptedValue):
+        return document.decrypt(scope)
     if isinstance(document, dict):
-        return {name: _opened(value, scope) for name, value in document.items()}
+        return {name: _decrypt_all(value, scope) for name, value in document.items()}
     if isinstance(document, list):
-        return [_opened(value, scope) for value in document]
+        return [_decrypt_all(value, scope) for value in document]
     return document
 
 
 def escape_keys(document: Json) -> Json:
-    """The document, its keys that begin with PREFIX renamed; `read_document` undoes it."""
+    """Rename the keys of a document that begin with PREFIX; `read_document` restores them."""
     if isinstance(document, Mapping):
         return {
             _ESCAPED + name if isinstance(name, str) and name.startswith(PREFIX) else name:
@@ -141,38 +139,38 @@ def escape_keys(document: Json) -> Json:
     return document
 
 
-def read_document(document: Json, sealer: "Sealer | None") -> Json:
-    """A stored document: with its own keys, a SealedDocument if it has encrypted values."""
-    found: list[Encrypted] = []
-    plain = _read(document, sealer, found)
-    return SealedDocument(plain) if found else plain
+def read_document(document: Json, keyring: "Keyring | None") -> Json:
+    """Parse a stored document; returns an EncryptedDocument if it has encrypted values."""
+    found: list[EncryptedValue] = []
+    plain = _read(document, keyring, found)
+    return EncryptedDocument(plain) if found else plain
 
 
-def _read(document: Json, sealer: "Sealer | None", found: list[Encrypted]) -> Json:
+def _read(document: Json, keyring: "Keyring | None", found: list[EncryptedValue]) -> Json:
     if isinstance(document, dict):
-        if len(document) == 1 and (one := _encrypted(document, sealer)) is not None:
+        if len(document) == 1 and (one := _encrypted(document, keyring)) is not None:
             found.append(one)
             return one
         return {
-            name.removeprefix(_ESCAPED): _read(value, sealer, found)
+            name.removeprefix(_ESCAPED): _read(value, keyring, found)
             for name, value in document.items()
         }
     if isinstance(document, list):
-        return [_read(value, sealer, found) for value in document]
+        return [_read(value, keyring, found) for value in document]
     return document
 
 
-def _encrypted(document: dict[str, Json], sealer: "Sealer | None") -> Encrypted | None:
+def _encrypted(document: dict[str, Json], keyring: "Keyring | None") -> EncryptedValue | None:
     ((field, text),) = document.items()
     if not isinstance(text, str) or not field.startswith(PREFIX):
         return None
     stored = _STORED.fullmatch(field) or _UNBOUND.fullmatch(field)
-    return Encrypted(field, text, sealer) if stored else None
+    return EncryptedValue(field, text, keyring) if stored else None
 
 
 class _Key:
-    """One key: AES-256-GCM. Equal values of one scope have one ciphertext, so that an unchanged
-    value is not written again: the nonce is derived from scope and value."""
+    """An AES-256-GCM key. The nonce of a jsonb value is derived from its scope and content: an
+    unchanged value has the same ciphertext, so its row is not written again."""
 
     def __init__(self, key: bytes) -> None:
         self.cipher = AESGCM(key)
@@ -185,12 +183,12 @@ class _Key:
         self.field = f"{PREFIX}v2:{self.id.hex()}"
 
     def nonce(self, scope: bytes, value: bytes) -> bytes:
-        told = len(scope).to_bytes(4) + scope + value
-        return hmac.digest(self._nonces, told, "sha256")[:_NONCE_BYTES]
+        message = len(scope).to_bytes(4) + scope + value
+        return hmac.digest(self._nonces, message, "sha256")[:_NONCE_BYTES]
 
 
-class Sealer:
-    """Encrypts with one key, and decrypts with that and the fallback keys."""
+class Keyring:
+    """Encrypts with one key, and decrypts with this key and the fallback keys."""
 
     def __init__(
         self,
@@ -212,12 +210,12 @@ class Sealer:
 
     @property
     def key_ids(self) -> list[str]:
-        """The key that encrypts first."""
+        """IDs of all keys. The first one encrypts."""
         return [one.id.hex() for one in self._keys]
 
     @property
     def forms(self) -> list[str]:
-        """What may stand behind PREFIX in values that can be decrypted."""
+        """The suffixes of PREFIX in the values that these keys can decrypt."""
         fields = (*self._by_field, *self._unbound)
         return [field.removeprefix(PREFIX) for field in fields]
 
@@ -225,52 +223,53 @@ class Sealer:
     def checks(self) -> list[bytes]:
         return [one.check for one in self._keys]
 
-    def hide(self, hidden: Hidden) -> dict[str, str]:
+    def encrypt_value(self, secret: Secret) -> dict[str, str]:
         """The stored form of a value in a document."""
-        told, scope = orjson.dumps(hidden.value, default=str), hidden.scope.encode()
-        nonce = self._key.nonce(scope, told)
-        sealed = nonce + self._key.cipher.encrypt(nonce, told, scope)
-        return {self._key.field: base64.b64encode(sealed).decode()}
+        plain, scope = orjson.dumps(secret.value, default=str), secret.scope.encode()
+        nonce = self._key.nonce(scope, plain)
+        ciphertext = nonce + self._key.cipher.encrypt(nonce, plain, scope)
+        return {self._key.field: base64.b64encode(ciphertext).decode()}
 
-    def decrypt(self, one: Encrypted, scope: Scope) -> Json:
-        """Raises Sealed."""
-        key, bound = self._by_field.get(one.field), scope.encode()
-        if key is None:  # of an earlier version, or of a key that is not here
-            key, bound = self._unbound.get(one.field), None  # type: ignore[assignment]
+    def decrypt_value(self, encrypted: EncryptedValue, scope: Scope) -> Json:
+        """Raises DecryptionFailed."""
+        field = encrypted.field
+        key, bound = self._by_field.get(field), scope.encode()
+        if key is None:  # written by an earlier version, or with a key that is not configured
+            key, bound = self._unbound.get(field), None  # type: ignore[assignment]
         if key is None:
-            name = one.field.removeprefix(PREFIX).removeprefix("v2:")
+            name = field.removeprefix(PREFIX).removeprefix("v2:")
             raise _undecryptable(scope, f"no key with the id {name} is configured", _NO_KEY)
         try:
-            sealed = base64.b64decode(one.text, validate=True)
-            told = key.cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound)
-            return orjson.loads(told)
+            stored = base64.b64decode(encrypted.text, validate=True)
+            nonce, ciphertext = stored[:_NONCE_BYTES], stored[_NONCE_BYTES:]
+            return orjson.loads(key.cipher.decrypt(nonce, ciphertext, bound))
         except (InvalidTag, binascii.Error, ValueError):
             raise _undecryptable(scope, _DAMAGED, _RESTORE) from None
 
-    def seal(self, scope: Scope, secret: str) -> bytes:
+    def encrypt(self, scope: Scope, text: str) -> bytes:
         """The stored form of a text in a column of bytes."""
         nonce = self._random_bytes(_NONCE_BYTES)
-        sealed = self._key.cipher.encrypt(nonce, secret.encode(), scope.encode())
-        return _VERSION + self._key.id + nonce + sealed
+        ciphertext = self._key.cipher.encrypt(nonce, text.encode(), scope.encode())
+        return _VERSION + self._key.id + nonce + ciphertext
 
-    def open(self, scope: Scope, sealed: bytes) -> str:
-        """Raises Sealed."""
+    def decrypt(self, scope: Scope, encrypted: bytes) -> str:
+        """Raises DecryptionFailed."""
         start = 1 + _KEY_ID_BYTES
-        key = self._by_id.get(sealed[1:start]) if sealed[:1] == _VERSION else None
-        tries = [(key, sealed[start:], scope.encode())] if key else []
+        key = self._by_id.get(encrypted[1:start]) if encrypted[:1] == _VERSION else None
+        tries = [(key, encrypted[start:], scope.encode())] if key else []
         # Earlier versions bound it to the stack alone.
-        tries += [(one, sealed, scope.owner.bytes) for one in self._keys]
+        tries += [(one, encrypted, scope.owner.bytes) for one in self._keys]
         for one, rest, bound in tries:
             try:
-                nonce, told = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
-                return one.cipher.decrypt(nonce, told, bound).decode()
+                nonce, ciphertext = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
+                return one.cipher.decrypt(nonce, ciphertext, bound).decode()
             except (InvalidTag, ValueError):
                 continue
         raise _undecryptable(scope, "it was encrypted with another key, or is damaged", _NO_KEY)
 
-    def is_current(self, sealed: bytes) -> bool:
-        """Whether `seal` would use the same key and form."""
-        return sealed.startswith(_VERSION + self._key.id)
+    def is_current(self, encrypted: bytes) -> bool:
+        """Whether `encrypt` would use the same key and form."""
+        return encrypted.startswith(_VERSION + self._key.id)
 
 
 _DAMAGED = "it is damaged, or was moved here from another row"
@@ -282,12 +281,12 @@ _ABANDON = (
 )
 
 
-def _undecryptable(scope: Scope, why: str, remedy: str) -> Sealed:
+def _undecryptable(scope: Scope, why: str, remedy: str) -> DecryptionFailed:
     table = scope.column.partition(".")[0]
     owner = "stack" if table in _OF_STACKS else table.replace("_", " ")
     if owner == "stack":
         remedy = f"{remedy} {_ABANDON}"
-    return Sealed(
+    return DecryptionFailed(
         f"an encrypted value in {scope.column} of {owner} {scope.owner} cannot be decrypted: {why}",
         remedy=remedy,
         code="Undecryptable",

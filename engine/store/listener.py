@@ -1,4 +1,4 @@
-"""LISTEN of a process over one connection, which is opened again whenever it is lost."""
+"""LISTEN over one connection of a process, which is opened again when it is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from engine import errors
 from engine.back_off import BackOff
-from engine.store.connection import CONNECT_TIMEOUT, FAILURES, Connection, connect, connecting
+from engine.store.connection import CONNECT_TIMEOUT, Connection, connect
+from engine.store.database_errors import FAILURES, connection_errors
 
 #: Seconds of silence after which a query checks the connection.
 PROBE_INTERVAL = 30.0
@@ -14,16 +15,16 @@ PROBE_INTERVAL = 30.0
 RECONNECT = BackOff(0.1, 5.0)
 
 
-class Listening:
-    """A connection that is open while there are listeners."""
+class NotificationListener:
+    """The connection is open while there are listeners."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._callbacks: dict[str, list[Callable[[], None]]] = {}
-        #: None: nobody listens, or it is lost; then all is listened to again once there is another.
+        #: None: there are no listeners, or it was lost and is being opened again.
         self._connection: Connection | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._beginning = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
@@ -31,21 +32,21 @@ class Listening:
 
         Raises Unavailable if this is the first listener and no connection can be opened.
         """
-        heard = self._callbacks.setdefault(channel, [])
-        heard.append(callback)
+        callbacks = self._callbacks.setdefault(channel, [])
+        callbacks.append(callback)
         try:
-            async with self._beginning:
+            async with self._starting:
                 await self._begin(channel)
             yield
         finally:
-            heard.remove(callback)
+            callbacks.remove(callback)
             if not any(self._callbacks.values()):
                 await self._end()
 
     async def _begin(self, channel: str) -> None:
-        if self._keeping is None:
+        if self._task is None:
             connection = await self._connect()
-            self._keeping = asyncio.create_task(self._keep(connection), name="listening")
+            self._task = asyncio.create_task(self._keep(connection), name="listening")
         elif self._connection is not None:
             try:
                 await self._connection.add_listener(channel, self._notified)
@@ -53,20 +54,20 @@ class Listening:
                 self._connection.terminate()  # the loop opens another, also for this channel
 
     async def _end(self) -> None:
-        keeping, connection = self._keeping, self._connection
-        self._keeping = self._connection = None
-        if keeping is not None:
-            keeping.cancel()
-            await asyncio.wait([keeping])
+        task, connection = self._task, self._connection
+        self._task = self._connection = None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
         if connection is not None:
-            connection.terminate()  # in case the task never began
+            connection.terminate()  # in case the task has not started
 
     async def _connect(self) -> Connection:
         connection = await connect(self._url)
         listened: set[str] = set()
         try:
-            with connecting():
-                # Somebody may begin to listen meanwhile.
+            with connection_errors():
+                # Listeners can be added meanwhile.
                 while more := self._callbacks.keys() - listened:
                     for channel in more:  # few; asyncpg adds one listener at a time
                         await connection.add_listener(channel, self._notified)

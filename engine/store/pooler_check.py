@@ -1,8 +1,7 @@
-"""Checks whether there is a connection pooler before PostgreSQL, and whether it pools sessions.
+"""Detects a connection pooler between Headgate and PostgreSQL, and its pooling mode.
 
-Headgate prepares statements and listens for notifications, so a connection must stay with one
-server process for its whole session. A pooler that hands out server processes for a transaction
-breaks both.
+Headgate uses prepared statements and LISTEN, so a connection needs the same server process for its
+whole session. A pooler in transaction mode assigns a server process to each transaction instead.
 """
 
 import asyncio
@@ -13,23 +12,20 @@ from enum import StrEnum
 import asyncpg
 
 from engine import errors
-from engine.store.connection import (
-    COMMAND_TIMEOUT,
-    CONNECT_TIMEOUT,
-    TRANSIENT,
-    Connection,
-    connecting,
-    unavailable,
-)
+from engine.store.connection import COMMAND_TIMEOUT, CONNECT_TIMEOUT, Connection
+from engine.store.database_errors import TRANSIENT, connection_errors, unavailable
 
 SERVER_PROCESS = "select pg_backend_pid()"
 
-#: Errors when a statement is prepared on one server process and run on another.
-MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+#: Errors if a statement is prepared in one server process and executed in another.
+PREPARED_STATEMENT_ERRORS = (
+    asyncpg.InvalidSQLStatementNameError,
+    asyncpg.DuplicatePreparedStatementError,
+)
 #: PgBouncer's error for a transaction in statement mode.
-REFUSAL = "not allowed in statement pooling mode"
-#: How often the server processes of two connections are compared.
-ROUNDS = 5
+STATEMENT_MODE_ERROR = "not allowed in statement pooling mode"
+#: How many times the server processes of two connections are compared.
+ROUNDS = 20
 
 
 class Pooling(StrEnum):
@@ -39,54 +35,59 @@ class Pooling(StrEnum):
 
 
 async def find_pooling(url: str) -> Pooling:
-    """How connections to a URL are pooled. Raises Unavailable."""
+    """Return the pooling mode of connections to a URL. Raises Unavailable."""
     try:
         async with _bare_connection(url) as one:
             first = await _server_process(one)
-            if one.get_server_pid() == first:  # the server's own value, from the connect
+            if one.get_server_pid() == first:  # the process ID that the server sent on connection
                 return Pooling.NONE
             async with _bare_connection(url) as other:
-                for _ in range(ROUNDS):
-                    if await _shared(one, other, first):
-                        return Pooling.TRANSACTION
+                if await _share_processes(one, other, first):
+                    return Pooling.TRANSACTION
         return Pooling.SESSION
-    except MIXED_UP:
+    except PREPARED_STATEMENT_ERRORS:
         return Pooling.TRANSACTION
     except (OSError, TimeoutError, asyncpg.InterfaceError, *TRANSIENT) as error:
-        if REFUSAL in str(error):
+        if STATEMENT_MODE_ERROR in str(error):
             return Pooling.TRANSACTION
         raise unavailable(error) from error
 
 
 async def check_pooling(url: str) -> Pooling:
-    """Raise Conflict when a pooler does not keep a session on one server process."""
+    """Return the pooling mode. Raises Conflict if it is TRANSACTION."""
     found = await find_pooling(url)
     if found is Pooling.TRANSACTION:
         raise errors.Conflict(
-            "the connection pooler in front of PostgreSQL pools transactions, which breaks prepared"
-            " statements and LISTEN",
+            "the connection pooler in front of PostgreSQL does not use session mode, which prepared"
+            " statements and LISTEN require",
             place="[database] url",
-            remedy="Set pool_mode = session for this database in the pooler, or name PostgreSQL"
-            " itself",
+            remedy="Set pool_mode = session for this database in the pooler, or name the PostgreSQL"
+            " server itself",
             code="TransactionPooling",
         )
     return found
 
 
-async def _shared(one: Connection, other: Connection, first: int) -> bool:
-    """Whether one server process serves both, or two serve one of them.
+async def _share_processes(one: Connection, other: Connection, first: int) -> bool:
+    """Return whether both connections use one server process, or one of them uses several.
 
-    In a pool of transactions the other connection is given the process that the first one has just
-    used; where the pool takes turns, or other clients are quicker, the first one is given another.
+    `first` is the process that `one` has used. In transaction mode, a pooler assigns the process
+    that `one` has just released to `other`. If it uses its processes in turn, or other clients are
+    faster, one of the connections gets a process that it has not used before.
     """
-    async with other.transaction():
-        theirs: int = await other.fetchval(SERVER_PROCESS)
-        ours = await _server_process(one)
-    return theirs == first or ours != first
+    processes, processes_of_other = {first}, set[int]()
+    for _ in range(ROUNDS):
+        async with other.transaction():
+            processes_of_other.add(await other.fetchval(SERVER_PROCESS))
+            processes.add(await _server_process(one))
+        if len(processes) > 1 or len(processes_of_other) > 1 or processes & processes_of_other:
+            return True
+    return False
 
 
 async def _server_process(connection: Connection) -> int:
-    """In a transaction, so that a pooler cannot change the process between prepare and execute."""
+    """The ID of the server process. In a transaction, so that a pooler cannot change the process
+    between prepare and execute."""
     async with connection.transaction():
         pid: int = await connection.fetchval(SERVER_PROCESS)
     return pid
@@ -94,8 +95,8 @@ async def _server_process(connection: Connection) -> int:
 
 @asynccontextmanager
 async def _bare_connection(url: str) -> AsyncIterator[Connection]:
-    """A connection that prepares no named statement and sets nothing."""
-    with connecting():
+    """A connection that prepares no named statements and changes no settings."""
+    with connection_errors():
         connection = await asyncpg.connect(
             url,
             timeout=CONNECT_TIMEOUT,

@@ -1,4 +1,4 @@
-"""Starts, finds and ends the process of an embedded server. No SQL here."""
+"""Starts, finds and stops the process of an embedded server."""
 
 import asyncio
 import contextlib
@@ -19,14 +19,14 @@ from engine.store.binaries import Account
 #: Seconds.
 STOP_TIMEOUT = 20.0
 QUIT_TIMEOUT = 5.0
-POLL = 0.005
+POLL_INTERVAL = 0.005
 
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """What a server wrote down about itself in the cluster's ``postmaster.pid``."""
+    """The contents of ``postmaster.pid``, which a running server writes to its cluster."""
 
     pid: int
     socket: Path
@@ -34,7 +34,7 @@ class Postmaster:
 
     @classmethod
     def read(cls, cluster: Path) -> "Postmaster | None":
-        """Return None where no server is or was, or where it has not come far yet."""
+        """Return None if the file does not exist or is incomplete."""
         try:
             lines = (cluster / "postmaster.pid").read_text().splitlines()
             pid, port, directory = int(lines[0]), int(lines[3]), Path(lines[4])
@@ -43,8 +43,8 @@ class Postmaster:
         ready = len(lines) > 7 and lines[7].strip() == "ready"
         return cls(pid, directory / f".s.PGSQL.{port}", ready)
 
-    def runs(self, cluster: Path) -> bool:
-        """Say whether the process is a server of this cluster, not one that got its number."""
+    def is_running(self, cluster: Path) -> bool:
+        """Whether the process is a server of this cluster; the system may have reused its ID."""
         try:
             os.kill(self.pid, 0)
         except OSError:
@@ -54,9 +54,9 @@ class Postmaster:
                 return os.path.samefile(f"/proc/{self.pid}/cwd", cluster)
             except OSError:
                 return False
-        return self._answers()
+        return self._accepts_connections()
 
-    def _answers(self) -> bool:
+    def _accepts_connections(self) -> bool:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(1)
             try:
@@ -66,14 +66,14 @@ class Postmaster:
         return True
 
 
-async def end_leftover(left: Postmaster, cluster: Path) -> bool:
-    """Stop a server that is not a child process; False if it does not end in time."""
+async def stop_leftover(leftover: Postmaster, cluster: Path) -> bool:
+    """Stop a server that is not a child process; False: it does not end in time."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(left.pid, signal.SIGINT)
+        os.kill(leftover.pid, signal.SIGINT)
     try:
         async with asyncio.timeout(STOP_TIMEOUT):
-            while left.runs(cluster):  # noqa: ASYNC110  not a child: there is no event
-                await asyncio.sleep(POLL)
+            while leftover.is_running(cluster):  # noqa: ASYNC110  not a child: there is no event
+                await asyncio.sleep(POLL_INTERVAL)
     except TimeoutError:
         return False
     return True
@@ -82,9 +82,9 @@ async def end_leftover(left: Postmaster, cluster: Path) -> bool:
 def spawn(
     command: Sequence[str], account: Account | None, output: BinaryIO
 ) -> subprocess.Popen[bytes]:
-    """Start a child process, as another account if one is given. It ends with this process.
+    """Start a child process, as `account` if that is not None. It ends with this process.
 
-    It gets a session of its own, so that Ctrl-C at a terminal reaches only us.
+    It has a session of its own, so that Ctrl-C at a terminal interrupts only this process.
     """
     environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
     if "LD_LIBRARY_PATH" in os.environ:
@@ -101,48 +101,49 @@ def spawn(
         user=account.uid if account else None,
         group=account.gid if account else None,
         extra_groups=groups,
-        preexec_fn=_ended_with_parent(),
+        preexec_fn=_death_signal_setter(),
     )
 
 
-def _ended_with_parent() -> Callable[[], None] | None:
-    """Return what makes the kernel send SIGINT to a new child when we die, where it can do that.
+def _death_signal_setter() -> Callable[[], None] | None:
+    """A function that makes the kernel send SIGINT to the calling child when its parent dies.
 
-    It runs in the child, after the change of account, which would undo it. The signal follows the
-    thread that made the child, so only the main thread may ask for it.
+    Call it in the child after the change of account, which would reset it. None: the system has no
+    such signal, or this is not the main thread: the signal is sent when the parent's thread ends.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return None
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
-    def ask() -> None:
+    def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
-        if os.getppid() != parent:  # it died before the call
+        if os.getppid() != parent:  # the parent died before the call
             os._exit(1)
 
-    return ask
+    return set_death_signal
 
 
-async def exited(child: subprocess.Popen[bytes], patience: float) -> bool:
-    """Wait for a child's end; False when it still runs after so many seconds."""
+async def wait_for_exit(child: subprocess.Popen[bytes], timeout: float) -> bool:  # noqa: ASYNC109
+    """Wait for a child's end; False: it still runs after `timeout` seconds."""
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             while child.poll() is None:  # noqa: ASYNC110  event loops differ here
-                await asyncio.sleep(POLL)
+                await asyncio.sleep(POLL_INTERVAL)
     except TimeoutError:
         return False
     return True
 
 
 async def end(child: subprocess.Popen[bytes]) -> None:
-    """End a server: in order, then at once, then by force; reap it also when cancelled."""
+    """Stop a server: with a fast shutdown, then an immediate one, then SIGKILL. The process is
+    reaped also if the caller is cancelled."""
     try:
-        for number, patience in ((signal.SIGINT, STOP_TIMEOUT), (signal.SIGQUIT, QUIT_TIMEOUT)):
+        for number, timeout in ((signal.SIGINT, STOP_TIMEOUT), (signal.SIGQUIT, QUIT_TIMEOUT)):
             if child.poll() is not None:
                 return
             child.send_signal(number)
-            if await exited(child, patience):
+            if await wait_for_exit(child, timeout):
                 return
     finally:
         if child.poll() is None:

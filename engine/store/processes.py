@@ -7,15 +7,15 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 
-#: Those that were killed are seen as down for a while, and forgotten then.
-BEAT = """
-with forgotten as (
+#: Also deletes processes that have not reported for a day.
+REPORT = """
+with ended as (
     delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
 )
 insert into process (id, host, roles, report_interval, key_ids) values ($1, $2, $3, $4, $5)
     on conflict (id) do update set seen_at = clock_timestamp(), key_ids = excluded.key_ids
 """
-LEAVE = "delete from process where id = $1"
+REMOVE = "delete from process where id = $1"
 LIST_PROCESSES = """
 select id, host, roles, report_interval, started_at, seen_at,
        seen_at > clock_timestamp() - 2 * report_interval as up, key_ids
@@ -25,8 +25,8 @@ select id, host, roles, report_interval, started_at, seen_at,
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One that runs. report_interval: how often it says so. key_ids: its encryption keys; the
-    first one encrypts."""
+    """report_interval: time between reports. key_ids: IDs of its encryption keys; the first one
+    encrypts."""
 
     id: UUID
     host: str
@@ -37,7 +37,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """up: its last report is recent."""
+    """up: its last report is at most two intervals old."""
 
     id: UUID
     host: str
@@ -49,14 +49,14 @@ class ProcessRecord:
     key_ids: Sequence[str] = ()
 
 
-async def beat(conn: Connection, process: Process) -> None:
+async def report(conn: Connection, process: Process) -> None:
     await conn.execute(
-        BEAT, process.id, process.host, process.roles, process.report_interval, process.key_ids
+        REPORT, process.id, process.host, process.roles, process.report_interval, process.key_ids
     )
 
 
-async def leave(conn: Connection, process_id: UUID) -> None:
-    await conn.execute(LEAVE, process_id)
+async def remove(conn: Connection, process_id: UUID) -> None:
+    await conn.execute(REMOVE, process_id)
 
 
 async def list_processes(conn: Connection) -> list[ProcessRecord]:

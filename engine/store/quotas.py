@@ -1,5 +1,4 @@
-"""How much of its quotas a project uses. Each count ends a little above its limit: what is far
-beyond is not counted."""
+"""The usage of a project's quotas. Counts stop slightly above the limit."""
 
 from engine.store.connection import Connection
 
@@ -15,7 +14,9 @@ select count(*)
            and not (r.action = 'DELETE' and r.status = 'COMPLETE') limit $2) r
 """
 WAITING_HOOKS = """
-select count(*) from (select id from hook where project = $1 and state = 'waiting' limit $2) h
+select count(*)
+  from (select id from hook where project = $1 and state = 'waiting'
+         order by opened_at, id limit $2) h
 """
 CHECKS = """
 select count(*)
@@ -23,30 +24,31 @@ select count(*)
          where project = $1 and action = 'CHECK' and started_at > now() - interval '1 day'
          limit $2) t
 """
-#: Requests close to a limit are serialized from here to the end of the transaction.
+#: Serializes requests near a limit until the end of the transaction.
 LOCK = "select pg_advisory_xact_lock(hashtextextended('quota ' || $1, 0))::text as locked"
 
-#: Requests that may be under way at the same time, and do not see each other.
-NEAR = 200
+#: The maximum number of concurrent requests, which do not see each other's rows.
+MARGIN = 200
+#: Counts stop here if there is no limit.
+NO_LIMIT = 1_000_000
 
 
-#: Where nothing is the limit, no more than this is counted.
-FAR = 1_000_000
+async def count(conn: Connection, statement: str, project: str, limit: int) -> int:
+    """statement: one of the counts above."""
+    number: int = await conn.fetchval(statement, project, (limit or NO_LIMIT) + MARGIN)
+    return number
 
 
-async def count(conn: Connection, measure: str, project: str, limit: int) -> int:
-    found: int = await conn.fetchval(measure, project, (limit or FAR) + NEAR)
-    return found
+async def usage(
+    conn: Connection, statement: str, project: str, limit: int, *, more: int = 0
+) -> int:
+    """The usage including this transaction's rows; exact near the limit.
 
-
-async def used(conn: Connection, measure: str, project: str, limit: int, *, more: int = 0) -> int:
-    """How many there are, this transaction's own among them; exact where that matters.
-
-    more: what will be there besides. The last thing to do in a transaction: near the limit it
-    waits for those before it.
+    more: number of rows that will be added. Call it last in a transaction: near the limit it waits
+    for earlier transactions.
     """
-    found = await count(conn, measure, project, limit)
-    if found + more + NEAR > limit:
+    number = await count(conn, statement, project, limit)
+    if number + more + MARGIN > limit:
         await conn.execute(LOCK, project)
-        found = await count(conn, measure, project, limit)
-    return found + more
+        number = await count(conn, statement, project, limit)
+    return number + more

@@ -1,22 +1,25 @@
-"""Records that the store returns: frozen dataclasses; times are aware, in UTC."""
+"""Records that several modules of the store return. All times are in UTC."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 import orjson
 
-from engine.hooks.answers import decisions
+from engine.hooks.answer_rights import answerers
+from engine.hooks.answers import allowed_decisions
 from engine.hooks.rule import decode_rule
+from engine.store.key_order import in_order
 from engine.words import Decision, Json
 
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
-    """A stack with its current traversal. action and status make ``stack_status``.
+    """A stack with its current traversal. ``stack_status`` is made of action and status.
 
-    Of one inside of another: parent_id is the stack around it, root_id the outermost, path the
-    names of the resources that lead to it from there, as ``web/0``.
+    Nested stacks: parent_id is the parent stack, root_id the root stack, and path the names of the
+    resources that lead from the root stack to it (``web/0``). private_outputs: a root stack that
+    was nested; its secret outputs stay masked.
     """
 
     id: UUID
@@ -41,15 +44,17 @@ class StackRecord:
     parent_id: UUID | None = None
     root_id: UUID | None = None
     path: str = ""
+    private_outputs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateRecord:
-    """One immutable version of what a stack should be.
+    """One immutable template version of a stack.
 
-    parameters: as given by the request and environment (text, numbers, maps ...), by name.
-    hidden: names of the parameters whose values nobody is shown. source: the template's text as it
-    was sent; None: it was sent as a document.
+    parameters: values of the request and environment (text, numbers, maps ...), by name.
+    hidden_parameters: names of hidden ones. source: the template's text as the client sent it;
+    None: the client sent a document. key_order: of the fields, by name
+    (engine/store/key_order.py).
     """
 
     version: int
@@ -57,17 +62,38 @@ class TemplateRecord:
     environment: Json
     files: dict[str, str]
     parameters: Json
-    hidden: list[str]
+    hidden_parameters: list[str]
     created_at: datetime
     source: str | None = None
+    key_order: Json = None
+
+    def ordered(self) -> "TemplateRecord":
+        """The record with the keys of its documents in the order in which they were sent."""
+        return replace(
+            self,
+            template=in_order(self.template, self.order_of("template")),
+            environment=self.ordered_environment(),
+            parameters=self.ordered_parameters(),
+        )
+
+    def order_of(self, field_name: str) -> Json:
+        return (self.key_order or {}).get(field_name)
+
+    def ordered_environment(self) -> dict[str, Json]:
+        environment: dict[str, Json] = in_order(self.environment, self.order_of("environment"))
+        return environment
+
+    def ordered_parameters(self) -> dict[str, Json]:
+        parameters: dict[str, Json] = in_order(self.parameters, self.order_of("parameters"))
+        return parameters
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRecord:
-    """A resource as it is now; action and status include the operation that runs on it.
+    """A resource with its current state. action and status include the operation that runs on it.
 
-    parent_resource: the resource that owns its stack; None: the requested stack. nested_id,
-    nested_name: its nested stack, if it has one. secret: names of its secret attributes
+    parent_resource: the resource that owns its stack; None: of a root stack. nested_id,
+    nested_name: its nested stack, if it has one. secret_attributes: names of its secret attributes
     (engine/hot/expressions/member_attributes.py); None: those that its type declares.
     """
 
@@ -84,8 +110,8 @@ class ResourceRecord:
     status: str
     reason: str
     properties: Json
-    shown: Json
-    secret: list[str] | None
+    masked_properties: Json
+    secret_attributes: list[str] | None
     attributes: Json
     metadata: Json
     requires: list[str]
@@ -97,7 +123,7 @@ class ResourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRecord:
-    """A resource's row, as far as predicting a change needs it."""
+    """The columns of a resource's row that the preview of a change needs."""
 
     id: UUID
     name: str
@@ -107,23 +133,24 @@ class PlannedRecord:
     physical_id: str | None
     reference: str | None
     properties: Json
-    shown: Json
-    secret: list[str] | None
+    masked_properties: Json
+    secret_attributes: list[str] | None
     attributes: Json
     data: Json
     metadata: Json
-    broken: bool
+    tainted: bool
     protected: bool
     deletion_policy: str
     replaced_by: UUID | None
+    lifecycle: Json
 
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """A fact. type is the CloudEvents type; action, status and reason are what Heat's API shows.
+    """An event. type is the CloudEvents type; action, status and reason are those of Heat's API.
 
-    resource_name is None for an event of the stack itself. status is None for events that the
-    Orchestration API does not list (deliveries). stack_name: only where the API lists events.
+    resource_name: None: an event of the stack itself. status: None: the Orchestration API does not
+    list the event, for example one about deliveries. stack_name: set only in lists of the API.
     """
 
     stack_id: UUID
@@ -144,11 +171,12 @@ class EventRecord:
 
 @dataclass(frozen=True, slots=True)
 class HookRecord:
-    """One occurrence of a node reaching a breakpoint.
+    """One occurrence of a change at a breakpoint.
 
-    rule: as engine/hooks/rule.py decodes it. requested_by: who asked for the change. assigned: to
-    whom it was handed over. approved_by: who let it go on; so far, while it waits. root_stack:
-    the outermost one; path: from there.
+    rule: encoded (engine/hooks/rule.py). requested_by: the requester of the change. assigned: the
+    principal to whom the hook was handed over. approved_by: the principals who have approved it.
+    operator_approval: the point at which an operator rule has approved what an answer must not
+    patch; None also if the rule allows no patch. path: from the root stack.
     """
 
     id: UUID
@@ -171,9 +199,9 @@ class HookRecord:
     decision: str | None
     reason: str | None
     decided_by: str | None
-    door: str | None
+    channel: str | None
     decided_at: datetime | None
-    notice: Json
+    notification: Json
     rule: Json
     requested_by: str
     requested_by_id: str
@@ -181,30 +209,31 @@ class HookRecord:
     escalated_at: datetime | None
     reminders: int
     approved_by: list[str]
+    operator_approval: str | None = None
 
     @property
     def allowed(self) -> list[Decision]:
-        """What may be answered while it waits."""
-        return decisions(decode_rule(self.rule), self.point)
+        """The decisions that answers may contain while the hook waits."""
+        return allowed_decisions(decode_rule(self.rule), self.point, self.operator_approval)
 
     @property
     def may_answer(self) -> list[str]:
-        """Principals, as in a rule's `answer_by`; empty: everyone."""
+        """The principals who may answer, as in a rule's `answer_by`; empty: all principals."""
         rule = decode_rule(self.rule)
-        late = rule.escalate.to if rule.escalate and self.escalated_at else ()
-        handed = (self.assigned,) if self.assigned else ()
-        return [*rule.answer_by, *late, *handed] if rule.answer_by else []
+        approvers = answerers(rule, escalated=self.escalated_at is not None)
+        assigned = (self.assigned,) if self.assigned else ()
+        return [*approvers, *assigned] if approvers else []
 
     @property
     def asks_for(self) -> Json:
-        """The JSON schema that an answer's data must fit, or None."""
+        """The JSON schema of the answer data, or None."""
         return orjson.loads(self.rule["ask"]) if self.rule.get("ask") else None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A step of the current traversal. awaits: the resource whose signals it waits for, by name.
-    inside: the stack that its resource holds."""
+    """A node of a traversal. signal_resource_name: of the resource whose signals it waits for.
+    nested_stack_id: of the nested stack that its resource owns."""
 
     stack_id: UUID
     id: int
@@ -214,20 +243,21 @@ class NodeRecord:
     direction: str
     state: str
     phase: str
-    waits: int
-    requirers: list[int]
+    pending_dependencies: int
+    dependents: list[int]
     rules: Json
     reason: str | None
     wake_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
-    awaits: str | None = None
-    inside: UUID | None = None
+    signal_resource_name: str | None = None
+    nested_stack_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRecord:
-    """current: the stack should be so now. reached: once it was, whole."""
+    """A template version. current: it is the stack's current one. reached: an action has applied it
+    completely."""
 
     version: int
     description: str
@@ -239,7 +269,8 @@ class VersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TraversalRecord:
-    """stale: resources left other than they should be. worked: seconds, those in hooks apart."""
+    """stale: names of resources that are out of date. worked: seconds of working time, which does
+    not include waiting hooks."""
 
     number: int
     action: str
@@ -247,8 +278,8 @@ class TraversalRecord:
     reason: str
     digest: str
     version: int
-    stale: list[str]
+    out_of_date: list[str]
     requested_by: str
     started_at: datetime
     ended_at: datetime | None
-    worked: float
+    working_time: float

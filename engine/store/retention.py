@@ -1,7 +1,7 @@
-"""What is old and needed no more goes; a pin keeps a stack, and all that is of it.
+"""Purges old rows. A pin exempts a stack and all its rows.
 
-Each statement here looks at so many rows behind a place, deletes those of them that may go, and
-says how far it came. So none takes long, and rows that stay are passed by.
+Each statement reads a page of rows, deletes those that are no longer needed, and returns the last
+position that it read. So no statement takes long, and rows that stay are read once in each round.
 """
 
 from collections.abc import Mapping
@@ -16,19 +16,18 @@ from engine.words import Json
 #: Key of the advisory lock for purging.
 LOCK_KEY = 0x6865616470757267
 
-TAKE_TURN = "select pg_try_advisory_xact_lock($1)"
-HOLD_OFF = "select pg_advisory_xact_lock_shared($1)"
+TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
+BLOCK = "select pg_advisory_xact_lock_shared($1)"
 
-# By the rows of the outbox, which are in the order of time and say which events they are of. The
-# newest event of what is there stays, those of a change that is under way, and those that somebody
-# is still to get.
+#: Rows of the outbox are in the order of time, and name their events. These events stay: the newest
+#: of each stack and subscription, those of a change under way, those with pending deliveries.
 PURGE_EVENTS = """
-with looked as materialized (
+with page as materialized (
     select id, stack_id, project, first, last, position,
            position is not null and created_at < clock_timestamp() - $1::interval as old, created_at
       from outbox where id > $2 order by id limit $3
-), doomed as materialized (
-    select l.* from looked l
+), purged as materialized (
+    select l.* from page l
       left join stack s on s.id = l.stack_id
      where l.old and s.pinned_at is null
        and not (s.deleted_at is null and l.last is not distinct from s.sequence)
@@ -43,79 +42,83 @@ with looked as materialized (
                         where d.stack_id = l.stack_id and d.sequence between l.first and l.last
                           and d.state = 'pending')
 ), queued as (
-    delete from outbox o using doomed w where o.id = w.id
+    delete from outbox o using purged w where o.id = w.id
 ), delivered as (
-    delete from delivery d using doomed w
+    delete from delivery d using purged w
      where d.stack_id = w.stack_id and d.sequence between w.first and w.last
-), gone as (
-    delete from event e using doomed w
+), deleted as (
+    delete from event e using purged w
      where e.stack_id = w.stack_id and e.sequence between w.first and w.last
     returning 1
 ), raised as (
-    insert into stream_floor as f (project, position, sequence)
-    select distinct on (project) project, position, last from doomed
+    insert into purged_position as f (project, position, sequence)
+    select distinct on (project) project, position, last from purged
      order by project, position desc
     on conflict (project) do update
        set position = excluded.position, sequence = excluded.sequence
      where f.position < excluded.position
 )
-select (select max(id) from looked where old) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked where old) = $3 as more
+select (select max(id) from page where old) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page where old) = $3 as more
 """
 PURGE_DELIVERIES = """
-with looked as materialized (
-    select id, stack_id, hook_id, settled_at from delivery
-     where settled_at > $2 and settled_at < clock_timestamp() - $1::interval
-     order by settled_at limit $3
-), gone as (
-    delete from delivery d using looked l
+with page as materialized (
+    select id, stack_id, hook_id, ended_at from delivery
+     where ended_at > $2 and ended_at < clock_timestamp() - $1::interval
+     order by ended_at limit $3
+), deleted as (
+    delete from delivery d using page l
      where d.id = l.id and d.state <> 'pending'
        and not exists (select from stack s where s.id = l.stack_id and s.pinned_at is not null)
        and not exists (select from hook h where h.stack_id = l.stack_id and h.id = l.hook_id
                                             and h.state = 'waiting')
     returning 1
 )
-select (select max(settled_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(ended_at) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
-# No hook of an existing event: events are shown with their hooks.
+#: Hooks of existing events stay, because events are shown with their hooks.
 PURGE_HOOKS = """
-with looked as materialized (
+with page as materialized (
     select stack_id, id, traversal, decided_at from hook
      where state <> 'waiting' and decided_at > $2
        and decided_at < clock_timestamp() - $1::interval
      order by decided_at limit $3
-), told as materialized (
+), mentioned as materialized (
     select e.stack_id, e.data ->> 'hook_id' as hook_id
-      from (select distinct stack_id from looked) l join event e on e.stack_id = l.stack_id
+      from (select distinct stack_id from page) l join event e on e.stack_id = l.stack_id
      where e.data ->> 'hook_id' is not null
-), gone as (
-    delete from hook h using looked l, stack s
+), deleted as (
+    delete from hook h using page l, stack s
      where h.stack_id = l.stack_id and h.id = l.id and s.id = l.stack_id
        and s.pinned_at is null and l.traversal < s.traversal
-       and not exists (select from told t where t.stack_id = l.stack_id and t.hook_id = l.id::text)
+       and not exists (select from mentioned m
+                        where m.stack_id = l.stack_id and m.hook_id = l.id::text)
        and not exists (select from node n
                         where n.stack_id = l.stack_id and n.traversal = l.traversal)
     returning 1
 )
-select (select max(decided_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(decided_at) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
-# None that a snapshot is of, that still says of a version that it was reached, or whose end is to
-# be told of.
+#: Traversals stay that belong to a snapshot, that completed a version that still exists, or of
+#: whose end lifecycle plug-ins were not notified yet.
 PURGE_TRAVERSALS = """
-with looked as materialized (
-    select stack_id, number, version, state, watched is null as told, ended_at from traversal
+with page as materialized (
+    select stack_id, number, version, state, lifecycle_view is null as notified, ended_at
+      from traversal
      where ended_at > $2 and ended_at < clock_timestamp() - $1::interval
      order by ended_at limit $3
-), gone as (
-    delete from traversal t using looked l, stack s
+), deleted as (
+    delete from traversal t using page l, stack s
      where t.stack_id = l.stack_id and t.number = l.number and s.id = l.stack_id
-       and s.pinned_at is null and l.number < s.traversal and l.told
+       and s.pinned_at is null and l.number < s.traversal and l.notified
        and not (l.state = 'complete' and exists (
                select from template v where v.stack_id = l.stack_id and v.version = l.version))
        and not exists (select from node n
                         where n.stack_id = l.stack_id and n.traversal = l.number)
+       and not exists (select from archive_queue q
+                        where q.stack_id = l.stack_id and q.traversal = l.number)
        and not exists (select from hook h
                         where h.stack_id = l.stack_id and h.traversal = l.number)
        and not exists (select from snapshot p
@@ -124,98 +127,85 @@ with looked as materialized (
                         where k.stack_id = l.stack_id and k.traversal = l.number)
     returning t.stack_id, t.number
 ), graphs as (
-    delete from past_graph p using gone g where p.stack_id = g.stack_id and p.traversal = g.number
+    delete from archived_graph p using deleted g
+     where p.stack_id = g.stack_id and p.traversal = g.number
 )
-select (select max(ended_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(ended_at) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
 PURGE_KEYS = """
-with looked as materialized (
+with page as materialized (
     select project, key, created_at from idempotency
      where created_at > $2 and created_at < clock_timestamp() - $1::interval
      order by created_at limit $3
-), gone as (
-    delete from idempotency i using looked l where i.project = l.project and i.key = l.key
+), deleted as (
+    delete from idempotency i using page l where i.project = l.project and i.key = l.key
     returning 1
 )
-select (select max(created_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(created_at) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
-# Tokens that are no longer accepted; there are few.
-PURGE_TOKENS = """
-with looked as materialized (
-    select id, over from (
-        select id, least(revoked_at, expires_at) as over from token) t
+_purge_rows = """
+with page as materialized (
+    select {key}, over from {rows}
      where over > $2 and over < clock_timestamp() - $1::interval
      order by over limit $3
-), gone as (
-    delete from token t using looked l where t.id = l.id
+), deleted as (
+    delete from {table} t using page l where t.{key} = l.{key}
     returning 1
 )
-select (select max(over) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(over) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
-PURGE_SESSIONS = """
-with looked as materialized (
-    select id, expires_at from session
-     where expires_at > $2 and expires_at < clock_timestamp() - $1::interval
-     order by expires_at limit $3
-), gone as (
-    delete from session s using looked l where s.id = l.id
-    returning 1
+#: Tokens that are no longer accepted.
+PURGE_TOKENS = _purge_rows.format(
+    table="token", key="id",
+    rows="(select id, least(revoked_at, expires_at) as over from token) r",
+)  # fmt: skip
+PURGE_SESSIONS = _purge_rows.format(
+    table="session", key="id", rows="(select id, expires_at as over from session) r"
 )
-select (select max(expires_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
-"""
-PURGE_SIGN_IN_PLACES = """
-with looked as materialized (
-    select key, last_at from sign_in_place
-     where last_at > $2 and last_at < clock_timestamp() - $1::interval
-     order by last_at limit $3
-), gone as (
-    delete from sign_in_place p using looked l where p.key = l.key
-    returning 1
+PURGE_SIGN_IN_PLACES = _purge_rows.format(
+    table="sign_in_place", key="key", rows="(select key, last_at as over from sign_in_place) r"
 )
-select (select max(last_at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
-"""
-# Of purged stacks without newer decisions.
-PURGE_TRAILS = """
-with looked as materialized (
+#: The audit logs of purged stacks without newer entries.
+PURGE_AUDIT_LOGS = """
+with page as materialized (
     select stack_id, at from decision
      where number = 1 and at > $2 and at < clock_timestamp() - $1::interval
      order by at limit $3
-), gone as (
-    delete from decision d using looked l
+), deleted as (
+    delete from decision d using page l
      where d.stack_id = l.stack_id
        and not exists (select from stack s where s.id = l.stack_id)
        and not exists (select from decision n where n.stack_id = l.stack_id
                                                 and n.at >= clock_timestamp() - $1::interval)
     returning d.stack_id
 ), unsigned as (
-    delete from audit_head h using gone g where h.stack_id = g.stack_id
+    delete from audit_head h using deleted g where h.stack_id = g.stack_id
 )
-select (select max(at) from looked) as reached, (select count(*) from gone) as gone,
-       (select count(*) from looked) = $3 as more
+select (select max(at) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) = $3 as more
 """
-# Not before its last event was purged, so that every subscriber has received it.
-LOOK_AT_DELETED = """
-with looked as materialized (
+#: Only stacks whose last event was purged, so that every subscriber has received it.
+FIND_DELETED_STACKS = """
+with page as materialized (
     select id, deleted_at from stack
      where deleted_at > $2 and deleted_at < clock_timestamp() - $1::interval
      order by deleted_at limit $3
-), held as materialized (
-    select s.id from stack s join looked l on l.id = s.id
+), locked as materialized (
+    select s.id from stack s join page l on l.id = s.id
      where s.pinned_at is null
        and not exists (select from event e where e.stack_id = s.id)
-       and not exists (select from traversal t where t.stack_id = s.id and t.watched is not null)
+       and not exists (select from traversal t
+                        where t.stack_id = s.id and t.lifecycle_view is not null)
      order by s.id for update of s skip locked
 )
-select (select max(deleted_at) from looked) as reached,
-       array(select id from held) as doomed, (select count(*) from looked) = $3 as more
+select (select max(deleted_at) from page) as reached,
+       array(select id from locked) as stacks, (select count(*) from page) = $3 as more
 """
 LOCK_SINKS = "select id from subscription where stack_id = any ($1::uuid[]) order by id for update"
-# Every table with rows of a stack, except events, which are purged before, and the audit log.
+#: All tables with rows of a stack, except events, which are purged before, and the audit log.
 PURGE_STACKS = """
 with sinks as (
     delete from subscription where stack_id = any ($1::uuid[]) returning id
@@ -228,14 +218,16 @@ with sinks as (
 ), nodes as (
     delete from node where stack_id = any ($1)
 ), graphs as (
-    delete from past_graph where stack_id = any ($1)
+    delete from archived_graph where stack_id = any ($1)
+), queue as (
+    delete from archive_queue where stack_id = any ($1)
 ), resources as (
     delete from resource where stack_id = any ($1)
 ), hooks as (
     delete from hook where stack_id = any ($1)
 ), snapshots as (
     delete from snapshot where stack_id = any ($1)
-), kept as (
+), resource_snapshots as (
     delete from resource_snapshot where stack_id = any ($1)
 ), breakpoints as (
     delete from breakpoint where stack_id = any ($1)
@@ -245,6 +237,10 @@ with sinks as (
     delete from resource_signal where stack_id = any ($1)
 ), keys as (
     delete from idempotency where stack_id = any ($1)
+), observations as (
+    delete from observation where stack_id = any ($1)
+), schedules as (
+    delete from observation_schedule where stack_id = any ($1)
 )
 delete from stack where id = any ($1)
 """
@@ -255,9 +251,9 @@ update stack
  where project = $1 and id = $2
 """
 
-#: Places of the next rows, one statement for each kind.
+#: The position of the next row of each kind.
 NEXT_EVENTS = "select min(id) from outbox where id > $1"
-NEXT_DELIVERY = "select min(settled_at) from delivery where settled_at > $1"
+NEXT_DELIVERY = "select min(ended_at) from delivery where ended_at > $1"
 NEXT_HOOK = "select min(decided_at) from hook where state <> 'waiting' and decided_at > $1"
 NEXT_TRAVERSAL = "select min(ended_at) from traversal where ended_at > $1"
 NEXT_KEY = "select min(created_at) from idempotency where created_at > $1"
@@ -265,70 +261,73 @@ NEXT_REVOKED = "select min(t) from token, least(revoked_at, expires_at) t where 
 NEXT_SESSION = "select min(expires_at) from session where expires_at > $1"
 NEXT_SIGN_IN_PLACE = "select min(last_at) from sign_in_place where last_at > $1"
 NEXT_DELETED = "select min(deleted_at) from stack where deleted_at > $1"
-NEXT_TRAIL = "select min(at) from decision where number = 1 and at > $1"
+NEXT_AUDIT_LOG = "select min(at) from decision where number = 1 and at > $1"
 
-#: Before everything.
+#: Before every row.
 FIRST = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What one look did. reached: where to go on. more: there may be."""
+class PurgedPage:
+    """reached: the position after which the next page starts. deleted: number of rows. more: there
+    may be more old rows."""
 
     reached: Json
-    gone: int
+    deleted: int
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Old:
+class _Kind:
     statement: str
     next: str
     first: Json = FIRST
 
 
-#: Kind -> its statement. In this order, no row refers to a purged one.
-OLD: Mapping[str, _Old] = MappingProxyType(
+#: By kind. In this order, no row refers to a purged one.
+KINDS: Mapping[str, _Kind] = MappingProxyType(
     {
-        "events": _Old(PURGE_EVENTS, NEXT_EVENTS, first=0),
-        "deliveries": _Old(PURGE_DELIVERIES, NEXT_DELIVERY),
-        "hooks": _Old(PURGE_HOOKS, NEXT_HOOK),
-        "traversals": _Old(PURGE_TRAVERSALS, NEXT_TRAVERSAL),
-        "idempotency_keys": _Old(PURGE_KEYS, NEXT_KEY),
-        "tokens": _Old(PURGE_TOKENS, NEXT_REVOKED),
-        "sessions": _Old(PURGE_SESSIONS, NEXT_SESSION),
-        "sign_in_places": _Old(PURGE_SIGN_IN_PLACES, NEXT_SIGN_IN_PLACE),
-        "deleted_stacks": _Old(LOOK_AT_DELETED, NEXT_DELETED),
-        "trails": _Old(PURGE_TRAILS, NEXT_TRAIL),
+        "events": _Kind(PURGE_EVENTS, NEXT_EVENTS, first=0),
+        "deliveries": _Kind(PURGE_DELIVERIES, NEXT_DELIVERY),
+        "hooks": _Kind(PURGE_HOOKS, NEXT_HOOK),
+        "traversals": _Kind(PURGE_TRAVERSALS, NEXT_TRAVERSAL),
+        "idempotency_keys": _Kind(PURGE_KEYS, NEXT_KEY),
+        "tokens": _Kind(PURGE_TOKENS, NEXT_REVOKED),
+        "sessions": _Kind(PURGE_SESSIONS, NEXT_SESSION),
+        "sign_in_places": _Kind(PURGE_SIGN_IN_PLACES, NEXT_SIGN_IN_PLACE),
+        "deleted_stacks": _Kind(FIND_DELETED_STACKS, NEXT_DELETED),
+        "audit_logs": _Kind(PURGE_AUDIT_LOGS, NEXT_AUDIT_LOG),
     }
 )
 
 
-async def take_turn(conn: Connection) -> bool:
-    """Whether this transaction may purge: no other one purges, or replays events."""
-    mine: bool = await conn.fetchval(TAKE_TURN, LOCK_KEY)
-    return mine
+async def try_lock(conn: Connection) -> bool:
+    """Lock purging for this transaction; False: another one purges, or replays events."""
+    locked: bool = await conn.fetchval(TRY_LOCK, LOCK_KEY)
+    return locked
 
 
-async def hold_off(conn: Connection) -> None:
-    """Nothing is purged until this transaction ends."""
-    await conn.execute(HOLD_OFF, LOCK_KEY)
+async def block_purging(conn: Connection) -> None:
+    """Prevent purging until this transaction ends."""
+    await conn.execute(BLOCK, LOCK_KEY)
 
 
-async def purge(conn: Connection, kind: str, age: timedelta, after: Json, limit: int) -> Batch:
-    """Purge in one page of rows of a kind, after a place (None: the start)."""
-    old = OLD[kind]
-    row = await conn.fetchrow(old.statement, age, old.first if after is None else after, limit)
+async def purge(conn: Connection, kind: str, age: timedelta, after: Json, limit: int) -> PurgedPage:
+    """Purge one page of rows of a kind, after a position (None: the start)."""
+    purging = KINDS[kind]
+    row = await conn.fetchrow(
+        purging.statement, age, purging.first if after is None else after, limit
+    )
     if row is None:
         raise LookupError(f"there is no result for {kind}")
-    gone = await _purge_stacks(conn, row["doomed"]) if "doomed" in row else row["gone"]
-    return Batch(row["reached"], gone, row["more"])
+    deleted = await _purge_stacks(conn, row["stacks"]) if "stacks" in row else row["deleted"]
+    return PurgedPage(row["reached"], deleted, row["more"])
 
 
 async def next_row(conn: Connection, kind: str, after: Json) -> Json:
-    """The place of the first row of a kind behind a place (None: of all); None: there is none."""
-    old = OLD[kind]
-    return await conn.fetchval(old.next, old.first if after is None else after)
+    """The position of the first row of a kind after a position (None: the start), or None."""
+    purging = KINDS[kind]
+    return await conn.fetchval(purging.next, purging.first if after is None else after)
 
 
 async def _purge_stacks(conn: Connection, stacks: list[UUID]) -> int:
@@ -341,5 +340,5 @@ async def _purge_stacks(conn: Connection, stacks: list[UUID]) -> int:
 async def pin(
     conn: Connection, project: str, stack_id: UUID, *, pinned: bool, by: str, reason: str
 ) -> None:
-    """Keep a stack, deleted or not, from being purged; or let it go again."""
+    """Pin or unpin a stack, deleted or not."""
     await conn.execute(PIN, project, stack_id, pinned, by, reason)

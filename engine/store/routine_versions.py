@@ -1,9 +1,8 @@
 """Functions and views of the database, and their version.
 
-Routines (``routines/*.sql``) hold no data: all of them are made anew when the database has older
-ones. They are only ever upgraded. ``routines/VERSIONS`` has the version and the digest of each set
-of routines that was released; files that differ from the last one are on the way to the next
-version.
+Routines (``routines/*.sql``) contain no data, so an upgrade creates all of them again. There are no
+downgrades. ``routines/VERSIONS`` has the version and the digest of each released set of routines.
+Files that differ from the last released set belong to the next version.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from engine import errors
 from engine.store.connection import Connection
 
 PRESENT = "select to_regclass('routines') is not null"
-#: The table had no version at first; then this reads as none.
+#: Through jsonb, because the table had no column `version` in earlier schemas.
 READ = """
 select coalesce((to_jsonb(r) ->> 'version')::integer, 0) as version,
        coalesce((to_jsonb(r) ->> 'released')::boolean, false) as released, r.digest
@@ -39,7 +38,8 @@ class SqlFile:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class RoutineVersion:
-    """released: False while the routines are on the way to this version, which comes before it."""
+    """released: False: an unreleased state of this version, which is older than the released
+    one."""
 
     number: int
     released: bool
@@ -69,7 +69,7 @@ def read_sql(directory: Traversable) -> list[SqlFile]:
 
 
 def routines() -> list[SqlFile]:
-    """The functions and views of this program, in the order in which they are made."""
+    """The functions and views of this program, in the order in which they are created."""
     return read_sql(_directory())
 
 
@@ -78,14 +78,14 @@ def digest_of(files: Iterable[SqlFile]) -> str:
 
 
 def released_versions() -> list[RoutineVersion]:
-    """What ``routines/VERSIONS`` records, oldest first."""
+    """The versions in ``routines/VERSIONS``, oldest first."""
     text = (_directory() / "VERSIONS").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return [RoutineVersion(int(number), True, digest) for number, digest in lines]
 
 
 def version_of(files: Sequence[SqlFile], released: Sequence[RoutineVersion]) -> RoutineVersion:
-    """The version of a set of routines: the last released one, or what comes after it."""
+    """The version of a set of routines: the last released one, or the one after it."""
     digest = digest_of(files)
     if released and released[-1].digest == digest:
         return released[-1]
@@ -98,18 +98,18 @@ def own_version() -> RoutineVersion:
 
 
 async def database_version(connection: Connection) -> RoutineVersion | None:
-    """The version of the routines that the database has; None where it has none."""
+    """The version of the routines in the database; None: it has no routines."""
     if not await connection.fetchval(PRESENT):
         return None
     row = await connection.fetchrow(READ)
     return RoutineVersion(row["version"], row["released"], row["digest"]) if row else None
 
 
-def check_not_newer(there: RoutineVersion | None, own: RoutineVersion) -> None:
-    """Raise Conflict when the routines of the database are newer than those of this program."""
-    if there is not None and own < there:
+def check_not_newer(installed: RoutineVersion | None, own: RoutineVersion) -> None:
+    """Raise Conflict if the routines of the database are newer than those of this program."""
+    if installed is not None and own < installed:
         raise errors.Conflict(
-            f"the database's routines are {there}, newer than those of this headgate, {own}",
+            f"the database's routines are {installed}, newer than those of this headgate, {own}",
             place="[database]",
             remedy="Run the version that created them, or a later one",
             code="DatabaseNewer",

@@ -1,4 +1,4 @@
-"""Reads for scaling a group: the properties of its policy, and its current state."""
+"""Reads scaling policies, and the groups that they scale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,21 +7,20 @@ from typing import Any
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.encryption import Scope, reveal
-from engine.store.secret_rows import reveal_row
+from engine.store.encrypted_rows import decrypt_record
+from engine.store.encryption import Scope, decrypt
 from engine.words import Json
 
-POLICY = """
+READ_PROPERTIES = """
 select r.properties, s.project
   from resource r join stack s on s.id = r.stack_id where r.stack_id = $1 and r.id = $2
 """
-NAMED = """
+READ_PROPERTIES_BY_REFERENCE = """
 select r.properties, s.project
   from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.physical_id = $2 and r.replaced_by is null
 """
-#: By what get_resource gives; members that failed are not counted.
-GROUP = """
+READ_GROUP = """
 select g.id, g.name, g.type, g.action, g.status, g.properties, g.data, now() as now,
        (select count(*) from resource m
          where m.stack_id = c.id and m.replaced_by is null and m.status <> 'FAILED'
@@ -34,7 +33,7 @@ select g.id, g.name, g.type, g.action, g.status, g.properties, g.data, now() as 
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A resource that holds others. size: members that did not fail."""
+    """A group. size: number of members that have not failed."""
 
     id: UUID
     name: str
@@ -47,30 +46,32 @@ class GroupRecord:
     size: int
 
 
-async def policy_of(conn: Connection, stack_id: UUID, resource_id: UUID) -> Mapping[str, Json]:
-    """The resolved properties of a resource; empty while it has none. Raises Sealed."""
-    return _properties(stack_id, await conn.fetchrow(POLICY, stack_id, resource_id)) or {}
+async def read_properties(
+    conn: Connection, stack_id: UUID, resource_id: UUID
+) -> Mapping[str, Json]:
+    """The resolved properties of a resource; empty if it has none yet. Raises DecryptionFailed."""
+    return _properties(stack_id, await conn.fetchrow(READ_PROPERTIES, stack_id, resource_id)) or {}
 
 
-async def named_by(conn: Connection, stack_id: UUID, reference: str) -> Mapping[str, Json] | None:
-    """The resolved properties of the resource of which get_resource gives this. Raises Sealed."""
-    return _properties(stack_id, await conn.fetchrow(NAMED, stack_id, reference))
+async def find_properties(
+    conn: Connection, stack_id: UUID, reference: str
+) -> Mapping[str, Json] | None:
+    """The resolved properties of the resource with this reference. Raises DecryptionFailed."""
+    return _properties(
+        stack_id, await conn.fetchrow(READ_PROPERTIES_BY_REFERENCE, stack_id, reference)
+    )
 
 
 def _properties(stack_id: UUID, row: Any) -> Mapping[str, Json] | None:
     if row is None:
         return None
-    found: Mapping[str, Json] | None = reveal(
+    found: Mapping[str, Json] | None = decrypt(
         row["properties"], Scope(row["project"], stack_id, "resource.properties")
     )
     return found
 
 
-async def group_of(conn: Connection, stack_id: UUID, reference: str) -> GroupRecord | None:
-    """Raises Sealed."""
-    row = await conn.fetchrow(GROUP, stack_id, reference)
-    if row is None:
-        return None
-    revealed = reveal_row(row, row["project"], stack_id, "resource")
-    del revealed["project"]
-    return GroupRecord(**revealed)
+async def find_group(conn: Connection, stack_id: UUID, reference: str) -> GroupRecord | None:
+    """reference: the value of get_resource. Raises DecryptionFailed."""
+    row = await conn.fetchrow(READ_GROUP, stack_id, reference)
+    return decrypt_record(GroupRecord, row, stack_id, "resource") if row else None

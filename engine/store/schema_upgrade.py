@@ -1,6 +1,6 @@
 """Upgrades the schema of a database to the one that this program needs.
 
-A new database gets ``migrations/0037_baseline.sql``, and then the migrations after it: numbered
+A new database gets ``migrations/0040_baseline.sql``, and then the migrations after it: numbered
 files, applied in the order of their names. A database from before the baseline gets the file of
 ``upgrades`` in its place. All pending files are applied in one transaction, under an advisory lock,
 so any number of processes can start at once. There are no downgrades.
@@ -18,7 +18,8 @@ from types import MappingProxyType
 import asyncpg
 
 from engine import errors
-from engine.store.connection import TRANSIENT, Connection, connect, unavailable
+from engine.store.connection import Connection, connect
+from engine.store.database_errors import TRANSIENT, unavailable
 from engine.store.pooler_check import check_pooling
 from engine.store.routine_versions import (
     SqlFile,
@@ -39,11 +40,11 @@ select set_config('statement_timeout', '15min', false),
        set_config('lock_timeout', '15min', false)
 """
 
-#: Bounds the wait for a table in use: statements of running processes queue behind this one.
-PATIENCE = "set local lock_timeout = '5s'"
+#: Limits the wait for a table in use, because statements of other processes wait behind this one.
+SET_LOCK_TIMEOUT = "set local lock_timeout = '5s'"
 #: Number of attempts, and the seconds between two.
 TRIES, PAUSE = 20, 0.5
-IN_THE_WAY = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
+LOCK_ERRORS = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
 LOCK = "select pg_advisory_xact_lock($1)"
 
@@ -66,23 +67,21 @@ RECORD = "insert into migration (name) select * from unnest($1::text[]) on confl
 Migration = SqlFile
 
 #: The schema of a new database.
-BASELINE = "0037_baseline.sql"
-#: Newest migration of a database from before the baseline -> the file of ``upgrades`` for it; None:
-#: its schema is that of the baseline.
-UPGRADES: Mapping[str, str | None] = MappingProxyType(
+BASELINE = "0040_baseline.sql"
+#: Newest migration of a database from before the baseline -> the file of ``upgrades`` for it.
+UPGRADES: Mapping[str, str] = MappingProxyType(
     {
-        "0024_source.sql": "0024_to_0037.sql",
-        "0036_ignored_answers.sql": None,
+        "0024_source.sql": "0024_to_0040.sql",
     }
 )
 
 
-def shipped(directory: Traversable | None = None) -> list[Migration]:
+def read_migrations(directory: Traversable | None = None) -> list[Migration]:
     """Read the migrations of this version, or of another directory, in order."""
     return read_sql(directory or _STORE / "migrations")
 
 
-def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
+def pending_migrations(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
     """The files to apply to a database, in order. known: migrations of this version, in order.
 
     Raises Conflict if this version cannot upgrade the database: a newer version migrated it
@@ -101,25 +100,25 @@ def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migratio
             remedy="Run the version that migrated it, or a later one",
             code="DatabaseNewer",
         )
-    left = [migration for migration in known if migration.name not in applied]
-    if left and applied and left[0].name < max(applied):
+    pending = [migration for migration in known if migration.name not in applied]
+    if pending and applied and pending[0].name < max(applied):
         raise errors.Conflict(
-            f"the database has migration {max(applied)}, but not {left[0].name}",
+            f"the database has migration {max(applied)}, but not {pending[0].name}",
             place="[database]",
             remedy="Restore the database from a backup of a released version",
             code="MigrationMissing",
         )
-    return left
+    return pending
 
 
 def _upgrade_to_baseline(newest: str) -> list[Migration]:
     if newest not in UPGRADES:
         raise errors.Conflict(
-            f"the database's newest migration, {newest}, is of a build between two versions that"
-            " this headgate can upgrade",
+            f"an unreleased build created the database's newest migration, {newest}, and this"
+            " headgate cannot upgrade it",
             place="[database]",
-            remedy="Run `headgate admin migrate` of the build whose newest migration is one of "
-            f"{', '.join(UPGRADES)}; then start this version again. If you have no such build,"
+            remedy="Run `headgate admin migrate` of the build whose newest migration is "
+            f"{' or '.join(UPGRADES)}; then start this version again. If you have no such build,"
             " restore a backup of a released version",
             code="DatabaseUnreleased",
         )
@@ -130,14 +129,14 @@ def _upgrade_to_baseline(newest: str) -> list[Migration]:
 async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
     """Apply the pending migrations; return the names of the applied files, in order.
 
-    Raises Conflict (see `pending`; or the database is behind a pooler in transaction mode),
-    Unavailable (not reachable), and MigrationFailed, which names the file, the line and
+    Raises Conflict (see `pending_migrations`; or the database is behind a pooler in transaction
+    mode), Unavailable (not reachable), and MigrationFailed, which names the file, the line and
     PostgreSQL's reason. An error leaves the database unchanged.
 
     Processes can work during the migration. If a lock conflicts with theirs, the transaction is
     rolled back and starts again.
     """
-    known = shipped(directory)
+    known = read_migrations(directory)
     await check_pooling(url)
     connection = await connect(url)
     try:
@@ -145,7 +144,7 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
         for _ in range(TRIES - 1):
             try:
                 return await _migrate(connection, known, routines() if directory is None else ())
-            except IN_THE_WAY:
+            except LOCK_ERRORS:
                 await asyncio.sleep(PAUSE)
         return await _migrate(connection, known, routines() if directory is None else ())
     except (OSError, *TRANSIENT) as error:
@@ -161,49 +160,50 @@ async def _migrate(
         await connection.execute(LOCK, LOCK_KEY)
         await connection.execute(CREATE)
         applied = [row["name"] for row in await connection.fetch(APPLIED)]
-        left = pending(known, applied)
-        await connection.execute(PATIENCE)
-        for migration in left:
+        pending = pending_migrations(known, applied)
+        await connection.execute(SET_LOCK_TIMEOUT)
+        for migration in pending:
             await _apply(connection, migration)
         await connection.execute(RECORD, [migration.name for migration in known])
         if own_routines:
             await _upgrade_routines(connection, own_routines)
-    return [migration.name for migration in left]
+    return [migration.name for migration in pending]
 
 
-async def outstanding(connection: Connection) -> list[str]:
-    """Names of the pending migrations. Raises Conflict as `pending` does."""
-    made = await connection.fetchval(PRESENT)
-    applied = [row["name"] for row in await connection.fetch(APPLIED)] if made else []
-    return [migration.name for migration in pending(shipped(), applied)]
+async def read_pending(connection: Connection) -> list[str]:
+    """The names of the pending migrations. Raises the errors of `pending_migrations`."""
+    exists = await connection.fetchval(PRESENT)
+    applied = [row["name"] for row in await connection.fetch(APPLIED)] if exists else []
+    return [migration.name for migration in pending_migrations(read_migrations(), applied)]
 
 
 async def routines_outdated(connection: Connection) -> bool:
     """Whether `migrate` would upgrade the routines. Raises Conflict if they are newer."""
-    there, own = await database_version(connection), own_version()
-    check_not_newer(there, own)
-    return there != own
+    installed, own = await database_version(connection), own_version()
+    check_not_newer(installed, own)
+    return installed != own
 
 
 async def check_current(connection: Connection) -> None:
     """Raise Conflict unless the database has the schema of this version."""
-    left = await outstanding(connection)
-    if left or await routines_outdated(connection):
-        lacks = f"it has no {left[0]}" if left else "its routines are of another version"
+    pending = await read_pending(connection)
+    if pending or await routines_outdated(connection):
+        difference = f"it lacks {pending[0]}" if pending else "its routines have an older version"
         raise errors.Conflict(
-            f"the database's schema is older than this headgate: {lacks}",
+            f"the database's schema is older than this headgate: {difference}",
             place="[database]",
-            remedy="Bring it up to date with `headgate admin migrate`; a server of this version"
-            " does so when it starts",
+            remedy="Upgrade it with `headgate admin migrate`; a server of this version upgrades it"
+            " when it starts",
             code="DatabaseOlder",
         )
 
 
 async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) -> None:
-    """Create all routines again, unless the database has these. Raises Conflict if newer."""
-    there, own = await database_version(connection), own_version()
-    check_not_newer(there, own)
-    if there == own:
+    """Create all routines again, unless the database has this version. Raises Conflict if it has a
+    newer one."""
+    installed, own = await database_version(connection), own_version()
+    check_not_newer(installed, own)
+    if installed == own:
         return
     for routine in known:
         await _apply(connection, routine)
@@ -222,7 +222,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     except asyncpg.PostgresError as error:
         line = _line(migration.text, error)
         raise MigrationFailed(
-            f"PostgreSQL refused the migration: {error}",
+            f"PostgreSQL rejected the migration: {error}",
             place=f"{migration.name}, line {line}" if line else migration.name,
             remedy="The database is unchanged. Remove the cause and start again",
         ) from error

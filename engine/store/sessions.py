@@ -6,12 +6,12 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 
-#: Notified when a session ends before its time.
+#: Notified when a session ends before it expires.
 CHANNEL = "headgate_sessions"
 
-# A few that are over go with each that begins, and the oldest of an owner that has too many.
+#: Also deletes some expired sessions, and the oldest ones of an owner with more than 100.
 BEGIN = """
-with over as (
+with expired as (
     delete from session where id in (
         select id from session where expires_at < clock_timestamp()
          order by expires_at limit 100 for update skip locked)
@@ -34,8 +34,8 @@ NOTIFY = "notify headgate_sessions"
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """mode: of [auth]. owner: who began it. token_id, name, encrypted: what it acts with, by mode:
-    the token or password, the name that was sent, a token of Keystone."""
+    """mode: of [auth]. owner: the principal that signed in. Credentials, by mode: token_id: the
+    token or password; name: the name that was sent; encrypted: a token of Keystone."""
 
     id: bytes = field(repr=False)
     mode: str
@@ -51,13 +51,13 @@ class SessionRecord(NewSession):
 
 
 async def begin(conn: Connection, new: NewSession, lasts: timedelta) -> SessionRecord:
-    said = (new.id, new.mode, new.owner, new.token_id, new.name, new.encrypted)
-    expires_at = await conn.fetchval(BEGIN, *said, lasts)
-    return SessionRecord(*said, expires_at)
+    values = (new.id, new.mode, new.owner, new.token_id, new.name, new.encrypted)
+    expires_at = await conn.fetchval(BEGIN, *values, lasts)
+    return SessionRecord(*values, expires_at)
 
 
 async def read(conn: Connection, session_id: bytes, mode: str) -> SessionRecord | None:
-    """None: there is none, it is over, or it began in another mode."""
+    """None: there is no such session, it has expired, or it began in another mode."""
     row = await conn.fetchrow(READ, session_id, mode)
     return SessionRecord(**row) if row else None
 

@@ -1,20 +1,26 @@
-"""Snapshots of stacks, and what resources save before deletion."""
+"""Snapshots of stacks, and the data that resources save before their deletion."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.encryption import Scope, Sealed, members, reveal
-from engine.store.secret_rows import UNDECRYPTABLE, show_row
+from engine.store.encrypted_rows import UNDECRYPTABLE, display_record
+from engine.store.encryption import DecryptionFailed, Scope, decrypt, encrypted_members
 from engine.words import Json
 
 INSERT_SNAPSHOT = """
 insert into snapshot (stack_id, id, name, traversal, version) values ($1, $2, $3, $4, $5)
 """
-COUNT_SNAPSHOTS = "select count(*) from snapshot where stack_id = $1"
+#: $1: the nested stack. $3, $4: the parent stack and its traversal, which takes a snapshot.
+INSERT_NESTED_SNAPSHOT = """
+insert into snapshot (stack_id, id, name, traversal, version, root_id)
+select $1, $2, p.name, $5, $6, coalesce(p.root_id, p.id)
+  from snapshot p where p.stack_id = $3 and p.traversal = $4
+"""
+COUNT_SNAPSHOTS = "select count(*) from snapshot where stack_id = $1 and root_id is null"
 READ_SNAPSHOTS = """
 select p.id, p.name, p.version, p.created_at,
        case t.state when 'complete' then 'COMPLETE' when 'running' then 'IN_PROGRESS'
@@ -27,16 +33,21 @@ select p.id, p.name, p.version, p.created_at,
           from resource_snapshot k
          where k.stack_id = p.stack_id and k.traversal = p.traversal) as resources
   from snapshot p join traversal t on t.stack_id = p.stack_id and t.number = p.traversal
- where p.stack_id = $1 and ($2::uuid is null or p.id = $2) order by p.created_at, p.id
+ where p.stack_id = $1 and ($2::uuid is null or p.id = $2) and (p.root_id is not null) = $3
+ order by p.created_at, p.id
 """
 DELETE_SNAPSHOT = """
-with gone as (
+with root as (
     delete from snapshot where stack_id = $1 and id = $2 returning stack_id, traversal
+), nested as (
+    delete from snapshot where root_id = $2 returning stack_id, traversal
+), deleted as (
+    select stack_id, traversal from root union all select stack_id, traversal from nested
 )
-delete from resource_snapshot k using gone g
+delete from resource_snapshot k using deleted g
  where k.stack_id = g.stack_id and k.traversal = g.traversal
 """
-READ_KEPT = """
+READ_SAVED = """
 select k.name, k.type, k.physical_id, k.data, k.created_at, t.project
   from resource_snapshot k
   join traversal t on t.stack_id = k.stack_id and t.number = k.traversal
@@ -51,7 +62,7 @@ _COLUMNS = {"resource_data": "data"}
 @dataclass(frozen=True, slots=True)
 class SnapshotRecord:
     """resources: name -> {name, resource_id, type, action, status, metadata, properties,
-    resource_data}; complete only when status is COMPLETE. undecryptable: why something of it
+    resource_data}; complete only if status is COMPLETE. undecryptable: the reason if a value
     cannot be decrypted, or ""."""
 
     id: UUID
@@ -63,10 +74,18 @@ class SnapshotRecord:
     resources: Mapping[str, Json]
     undecryptable: str = ""
 
+    def kept(self, names: Collection[str]) -> dict[str, Json]:
+        """The data of the resources with these names that saved any."""
+        return {
+            name: one["resource_data"]
+            for name, one in self.resources.items()
+            if one["resource_data"] and name in names
+        }
+
 
 @dataclass(frozen=True, slots=True)
-class KeptRecord:
-    """What a resource saved before its deletion (deletion_policy: Snapshot)."""
+class SavedResource:
+    """The data that a resource saved before its deletion (deletion_policy: Snapshot)."""
 
     name: str
     type: str
@@ -81,53 +100,63 @@ async def insert_snapshot(
     await conn.execute(INSERT_SNAPSHOT, stack_id, snapshot_id, name, traversal, version)
 
 
+async def insert_nested_snapshot(
+    conn: Connection,
+    stack_id: UUID,
+    snapshot_id: UUID,
+    parent: tuple[UUID, int],
+    traversal: int,
+    version: int,
+) -> None:
+    """A snapshot of a nested stack, as a part of that of its parent. parent: the parent stack and
+    its traversal."""
+    await conn.execute(INSERT_NESTED_SNAPSHOT, stack_id, snapshot_id, *parent, traversal, version)
+
+
 async def count_snapshots(conn: Connection, stack_id: UUID) -> int:
     count: int = await conn.fetchval(COUNT_SNAPSHOTS, stack_id)
     return count
 
 
 async def read_snapshots(
-    conn: Connection, stack_id: UUID, snapshot_id: UUID | None = None
+    conn: Connection, stack_id: UUID, snapshot_id: UUID | None = None, *, nested: bool = False
 ) -> list[SnapshotRecord]:
-    rows = await conn.fetch(READ_SNAPSHOTS, stack_id, snapshot_id)
+    """nested: those that belong to a snapshot of the root stack; otherwise, the others."""
+    rows = await conn.fetch(READ_SNAPSHOTS, stack_id, snapshot_id, nested)
     return [_snapshot(stack_id, row) for row in rows]
 
 
 def _snapshot(stack_id: UUID, row: Any) -> SnapshotRecord:
     shown, project = dict(row), row["project"]
     del shown["project"]
-    whys: list[str] = []
+    reasons: list[str] = []
     shown["resources"] = {
-        name: _resource(project, stack_id, members(one), whys)
-        for name, one in members(row["resources"]).items()
+        name: _resource(project, stack_id, encrypted_members(one), reasons)
+        for name, one in encrypted_members(row["resources"]).items()
     }
-    return SnapshotRecord(**shown, undecryptable=whys[0] if whys else "")
+    return SnapshotRecord(**shown, undecryptable=reasons[0] if reasons else "")
 
 
 def _resource(
-    project: str, stack_id: UUID, kept: Mapping[str, Json], whys: list[str]
+    project: str, stack_id: UUID, kept: Mapping[str, Json], reasons: list[str]
 ) -> dict[str, Json]:
-    """whys: takes why something of it cannot be decrypted."""
+    """reasons: gets the reason for each value that cannot be decrypted."""
     shown: dict[str, Json] = {}
     for key, value in kept.items():
         column = f"resource_snapshot.{_COLUMNS.get(key, key)}"
         try:
-            shown[key] = reveal(value, Scope(project, stack_id, column))
-        except Sealed as error:
-            whys.append(str(error))
+            shown[key] = decrypt(value, Scope(project, stack_id, column))
+        except DecryptionFailed as error:
+            reasons.append(str(error))
             shown[key] = {UNDECRYPTABLE: str(error)}
     return shown
 
 
 async def delete_snapshot(conn: Connection, stack_id: UUID, snapshot_id: UUID) -> None:
+    """With those of the nested stacks that belong to it."""
     await conn.execute(DELETE_SNAPSHOT, stack_id, snapshot_id)
 
 
-async def read_kept(conn: Connection, stack_id: UUID) -> list[KeptRecord]:
-    return [_kept(stack_id, row) for row in await conn.fetch(READ_KEPT, stack_id)]
-
-
-def _kept(stack_id: UUID, row: Any) -> KeptRecord:
-    shown = show_row(row, row["project"], stack_id, "resource_snapshot")
-    del shown["project"]
-    return KeptRecord(**shown)
+async def read_saved_resources(conn: Connection, stack_id: UUID) -> list[SavedResource]:
+    rows = await conn.fetch(READ_SAVED, stack_id)
+    return [display_record(SavedResource, row, stack_id, "resource_snapshot") for row in rows]

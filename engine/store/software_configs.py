@@ -1,4 +1,4 @@
-"""Software configs, and their deployments to servers."""
+"""Software configs and their deployments to servers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.encryption import Hidden, Scope
-from engine.store.secret_rows import Row, reveal_row, show_row
+from engine.store.encrypted_rows import Row, decrypt_row, display_row
+from engine.store.encryption import Scope, Secret
 from engine.types.software.software_store import NewConfig
 from engine.words import Json
 
@@ -16,7 +16,7 @@ insert into software_config (id, project, name, "group", config, inputs, outputs
 values ($1, $2, $3, $4, $5, $6, $7, $8)
 returning *
 """
-KEEP_CONFIG = """
+INSERT_CONFIG_ONCE = """
 insert into software_config (id, project, name, "group", config, inputs, outputs, options)
 values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (id) do nothing
@@ -29,9 +29,10 @@ select * from software_config
         or (created_at, id) < (select created_at, id from software_config where id = $2))
  order by created_at desc, id desc limit $3
 """
-#: Until the end of the transaction, a config cannot be deleted, or not be used newly.
-HOLD_CONFIG = "select id from software_config where id = $1 and project = $2 for key share"
-LOCK_CONFIG = "select id from software_config where id = $1 and project = $2 for update"
+#: Until the end of the transaction, other transactions cannot delete the config (LOCK_FOR_USE), or
+#: cannot use it in a new deployment (LOCK_FOR_DELETION).
+LOCK_FOR_USE = "select id from software_config where id = $1 and project = $2 for key share"
+LOCK_FOR_DELETION = "select id from software_config where id = $1 and project = $2 for update"
 DELETE_UNUSED = """
 delete from software_config
  where id = $1 and not exists (select from software_deployment where config_id = $1)
@@ -82,7 +83,7 @@ class ConfigRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentChange:
-    """None: as it was."""
+    """The new values of a deployment; None: unchanged."""
 
     config_id: UUID | None
     input_values: Mapping[str, Json] | None = field(repr=False)
@@ -94,7 +95,7 @@ class DeploymentChange:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRecord:
-    """stack_id .. operation_key: of the resource that it is, if it is one."""
+    """stack_id .. operation_key: of its resource; None: it is not a resource of a stack."""
 
     id: UUID
     project: str
@@ -116,67 +117,70 @@ async def insert_config(
     conn: Connection, config_id: UUID, project: str, new: NewConfig
 ) -> ConfigRecord:
     (row,) = await conn.fetch(INSERT_CONFIG, *_columns(config_id, project, new))
-    return revealed_config(row)
+    return decrypt_config(row)
 
 
-def revealed_config(row: Row) -> ConfigRecord:
-    """Raises Sealed."""
-    return ConfigRecord(**reveal_row(row, row["project"], row["id"], "software_config"))
+def decrypt_config(row: Row) -> ConfigRecord:
+    """Raises DecryptionFailed."""
+    return ConfigRecord(**decrypt_row(row, row["project"], row["id"], "software_config"))
 
 
-def _revealed_deployment(row: Row) -> DeploymentRecord:
-    return DeploymentRecord(**reveal_row(row, row["project"], row["id"], "software_deployment"))
+def _decrypt_deployment(row: Row) -> DeploymentRecord:
+    return DeploymentRecord(**decrypt_row(row, row["project"], row["id"], "software_deployment"))
 
 
-async def keep_config(conn: Connection, config_id: UUID, project: str, new: NewConfig) -> None:
-    """Unless there is one of this id."""
-    await conn.execute(KEEP_CONFIG, *_columns(config_id, project, new))
+async def insert_config_once(
+    conn: Connection, config_id: UUID, project: str, new: NewConfig
+) -> None:
+    """Insert a config, unless one with this ID exists."""
+    await conn.execute(INSERT_CONFIG_ONCE, *_columns(config_id, project, new))
 
 
 def _columns(config_id: UUID, project: str, new: NewConfig) -> tuple[Json, ...]:
     return (
         config_id, project, new.name, new.group,
-        _hidden(new.config, Scope(project, config_id, "software_config.config")),
-        _hidden(list(new.inputs), Scope(project, config_id, "software_config.inputs")),
-        _hidden(list(new.outputs), Scope(project, config_id, "software_config.outputs")),
-        _hidden(new.options, Scope(project, config_id, "software_config.options")),
+        _secret(new.config, Scope(project, config_id, "software_config.config")),
+        _secret(list(new.inputs), Scope(project, config_id, "software_config.inputs")),
+        _secret(list(new.outputs), Scope(project, config_id, "software_config.outputs")),
+        _secret(new.options, Scope(project, config_id, "software_config.options")),
     )  # fmt: skip
 
 
 async def find_config(conn: Connection, project: str, config_id: UUID) -> ConfigRecord | None:
     row = await conn.fetchrow(FIND_CONFIG, config_id, project)
-    return revealed_config(row) if row else None
+    return decrypt_config(row) if row else None
 
 
 async def list_configs(
     conn: Connection, project: str | None, marker: UUID | None, limit: int | None
 ) -> list[ConfigRecord]:
-    """Newest first. project: None: of every project."""
+    """Newest first. project: None: all projects."""
     rows = await conn.fetch(LIST_CONFIGS, project, marker, limit)
     return [
-        ConfigRecord(**show_row(row, row["project"], row["id"], "software_config")) for row in rows
+        ConfigRecord(**display_row(row, row["project"], row["id"], "software_config"))
+        for row in rows
     ]
 
 
-async def hold_config(conn: Connection, project: str, config_id: UUID) -> bool:
-    """Keep it from being deleted in this transaction; False: there is none."""
-    return await conn.fetchval(HOLD_CONFIG, config_id, project) is not None
+async def lock_config_for_use(conn: Connection, project: str, config_id: UUID) -> bool:
+    """Prevent other transactions from deleting the config; False: it does not exist."""
+    return await conn.fetchval(LOCK_FOR_USE, config_id, project) is not None
 
 
-async def lock_config(conn: Connection, project: str, config_id: UUID) -> bool:
-    """Keep it from being used anew in this transaction; False: there is none."""
-    return await conn.fetchval(LOCK_CONFIG, config_id, project) is not None
+async def lock_config_for_deletion(conn: Connection, project: str, config_id: UUID) -> bool:
+    """Prevent new deployments of the config; False: it does not exist."""
+    return await conn.fetchval(LOCK_FOR_DELETION, config_id, project) is not None
 
 
-async def delete_unused_config(conn: Connection, config_id: UUID) -> bool:
-    """Under `lock_config`. False: a deployment uses it."""
+async def delete_locked_config(conn: Connection, config_id: UUID) -> bool:
+    """Delete a config that `lock_config_for_deletion` has locked. False: a deployment uses it."""
     return await conn.fetchval(DELETE_UNUSED, config_id) is not None
 
 
-async def drop_config(conn: Connection, project: str, config_id: UUID) -> None:
-    """Unless a deployment uses it."""
-    if await lock_config(conn, project, config_id):
-        await delete_unused_config(conn, config_id)
+async def delete_unused_config(conn: Connection, project: str, config_id: UUID) -> None:
+    """Delete a config, unless a deployment uses it."""
+    if await lock_config_for_deletion(conn, project, config_id):
+        await delete_locked_config(conn, config_id)
 
 
 async def insert_deployment(
@@ -185,17 +189,17 @@ async def insert_deployment(
     """new has all fields except output_values. The caller has locked the config."""
     (row,) = await conn.fetch(
         INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id,
-        *_hidden_values(project, deployment_id, new), new.action, new.status,
+        *_secret_values(project, deployment_id, new), new.action, new.status,
         new.status_reason,
     )  # fmt: skip
-    return _revealed_deployment(row)
+    return _decrypt_deployment(row)
 
 
 async def find_deployment(
     conn: Connection, project: str, deployment_id: UUID
 ) -> DeploymentRecord | None:
     row = await conn.fetchrow(FIND_DEPLOYMENT, deployment_id, project)
-    return _revealed_deployment(row) if row else None
+    return _decrypt_deployment(row) if row else None
 
 
 async def list_deployments(
@@ -204,7 +208,7 @@ async def list_deployments(
     """Oldest first."""
     rows = await conn.fetch(LIST_DEPLOYMENTS, project, server_id)
     return [
-        DeploymentRecord(**show_row(row, row["project"], row["id"], "software_deployment"))
+        DeploymentRecord(**display_row(row, row["project"], row["id"], "software_deployment"))
         for row in rows
     ]
 
@@ -214,10 +218,10 @@ async def change_deployment(
 ) -> DeploymentRecord | None:
     row = await conn.fetchrow(
         CHANGE_DEPLOYMENT, deployment_id, project, change.config_id,
-        *_hidden_values(project, deployment_id, change), change.action,
+        *_secret_values(project, deployment_id, change), change.action,
         change.status, change.status_reason,
     )  # fmt: skip
-    return _revealed_deployment(row) if row else None
+    return _decrypt_deployment(row) if row else None
 
 
 async def delete_deployment(conn: Connection, project: str, deployment_id: UUID) -> bool:
@@ -227,26 +231,26 @@ async def delete_deployment(conn: Connection, project: str, deployment_id: UUID)
 async def configs_of_server(
     conn: Connection, project: str, server_id: str
 ) -> list[tuple[ConfigRecord, dict[str, Json]]]:
-    """The config of each deployment, by name, and the deployment's values."""
+    """The deployments of a server: config and input values of each, sorted by the config's name."""
     found = []
     for row in await conn.fetch(CONFIGS_OF_SERVER, project, server_id):
         deployment_id, columns = row["deployment_id"], ("input_values",)
-        config = reveal_row(row, project, deployment_id, "software_deployment", columns)
+        config = decrypt_row(row, project, deployment_id, "software_deployment", columns)
         del config["deployment_id"]
         values = config.pop("input_values")
-        found.append((revealed_config(config), values))
+        found.append((decrypt_config(config), values))
     return found
 
 
-def _hidden(value: Json, scope: Scope) -> Json:
-    """Scripts and values may hold secrets."""
-    return None if value is None else Hidden(value, scope)
+def _secret(value: Json, scope: Scope) -> Json:
+    """Encrypt scripts and values, because they may contain secrets."""
+    return None if value is None else Secret(value, scope)
 
 
-def _hidden_values(project: str, deployment_id: UUID, change: DeploymentChange) -> list[Json]:
-    """Inputs and outputs."""
+def _secret_values(project: str, deployment_id: UUID, change: DeploymentChange) -> list[Json]:
+    """The input and output values, encrypted."""
     return [
-        _hidden(value, Scope(project, deployment_id, f"software_deployment.{column}"))
+        _secret(value, Scope(project, deployment_id, f"software_deployment.{column}"))
         for column, value in (
             ("input_values", change.input_values), ("output_values", change.output_values)
         )

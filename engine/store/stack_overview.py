@@ -10,8 +10,8 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.words import TraversalState
 
-#: The page first, by an index; then what is inside of the stacks on it, all at once. Nodes are
-#: those of the change: of the traversals that a stack's own has begun inside, and so on.
+#: An index finds the page; then the nested stacks of all its stacks are read. Nodes are those of
+#: the change: of the traversals that the root stack's traversal started, on all levels.
 READ = """
 with recursive page as materialized (
     select s.id, s.name, s.tags, s.owner, s.created_at, s.changed_at, t.number, t.action, t.state,
@@ -31,37 +31,37 @@ with recursive page as materialized (
     select id as root, id from page
     union all
     select s.root_id, s.id from page p join stack s on s.root_id = p.id and s.deleted_at is null
-), walk as (
+), change as (
     select id as root, id, number from page
     union all
     select w.root, c.id, c.traversal
-      from walk w
+      from change w
       join stack c on c.parent_id = w.id and c.deleted_at is null
       join traversal t on t.stack_id = c.id and t.number = c.traversal
        and t.parent_traversal = w.number
 ), counted as (
-    select w.root, n.state, count(*) as many
-      from walk w join node n on n.stack_id = w.id and n.traversal = w.number group by 1, 2
+    select w.root, n.state, count(*) as count
+      from change w join node n on n.stack_id = w.id and n.traversal = w.number group by 1, 2
 ), nodes as (
-    select root, jsonb_object_agg(state, many) as nodes from counted group by 1
+    select root, jsonb_object_agg(state, count) as nodes from counted group by 1
 ), waiting as (
-    select t.root, count(*) as many
+    select t.root, count(*) as count
       from tree t join hook h on h.stack_id = t.id and h.state = 'waiting' group by 1
 ), dry as (
-    select w.root, count(*) as many
-      from walk w join hook h on h.stack_id = w.id and h.traversal = w.number
+    select w.root, count(*) as count
+      from change w join hook h on h.stack_id = w.id and h.traversal = w.number
        and h.rule ->> 'dry' = 'true' group by 1
-), held as (
-    select t.root, count(*) as many
+), resources as (
+    select t.root, count(*) as count
       from tree t join resource r on r.stack_id = t.id and r.replaced_by is null group by 1
 )
-select p.*, coalesce(nodes.nodes, '{}') as nodes, coalesce(waiting.many, 0) as hooks_waiting,
-       coalesce(dry.many, 0) as hooks_dry, coalesce(held.many, 0) as resources
+select p.*, coalesce(nodes.nodes, '{}') as nodes, coalesce(waiting.count, 0) as hooks_waiting,
+       coalesce(dry.count, 0) as hooks_dry, coalesce(resources.count, 0) as resources
   from page p
   left join nodes on nodes.root = p.id
   left join waiting on waiting.root = p.id
   left join dry on dry.root = p.id
-  left join held on held.root = p.id
+  left join resources on resources.root = p.id
  order by p.changed_at desc, p.id desc
 """
 COUNT = """
@@ -70,7 +70,7 @@ with waiting as materialized (
       from hook h join stack s on s.id = h.stack_id
      where h.project = $1 and h.state = 'waiting'
 )
-select t.state, count(*) as many, count(w.id) as waiting
+select t.state, count(*) as count, count(w.id) as waiting
   from stack s
   join traversal t on t.stack_id = s.id and t.number = s.traversal
   left join waiting w on w.id = s.id
@@ -91,7 +91,7 @@ STATES: Mapping[str, Sequence[str]] = MappingProxyType({
 _STATUS = {state: status for status, states in STATES.items() for state in states}
 
 
-class Place(NamedTuple):
+class PagePosition(NamedTuple):
     """The stack after which a page starts."""
 
     changed_at: datetime
@@ -100,9 +100,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverviewFilter:
-    """None: not asked for. search: a part of the name or of the id. tags: has all of them; hidden:
-    has none of them. statuses: (action or None, status). ids: is one of them. counted: with the
-    number of stacks in each status."""
+    """None: does not filter. search: a part of the name or ID. tags: all of them; hidden: none of
+    them. statuses: (action or None, status). waiting: with waiting hooks. after: the end of the
+    previous page. counted: also count the stacks by status."""
 
     search: str | None = None
     tags: Sequence[str] | None = None
@@ -110,13 +110,13 @@ class OverviewFilter:
     statuses: Sequence[tuple[str | None, str]] | None = None
     waiting: bool = False
     ids: Sequence[UUID] | None = None
-    after: Place | None = None
+    after: PagePosition | None = None
     limit: int = 50
     counted: bool = False
 
     @property
     def states(self) -> list[str] | None:
-        """Of traversals, alone or behind an action."""
+        """States of traversals, alone or after an action: ``UPDATE running``."""
         if self.statuses is None:
             return None
         return [
@@ -127,9 +127,9 @@ class OverviewFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class StackLine:
-    """An outermost stack with its current traversal. nodes: state -> how many, of the change in the
-    whole tree. hooks_dry: those of its change that would have been held. resources: in the tree."""
+class OverviewStack:
+    """A root stack with its current traversal. nodes: state -> number of nodes of the change in the
+    tree. hooks_dry: number of dry-run hooks of the change. resources: number in the tree."""
 
     id: UUID
     name: str
@@ -154,12 +154,12 @@ class StackLine:
         return _STATUS[self.state]
 
     @property
-    def place(self) -> Place:
-        return Place(self.changed_at, self.id)
+    def position(self) -> PagePosition:
+        return PagePosition(self.changed_at, self.id)
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StatusCounts:
     """statuses: status -> stacks. waiting: number of stacks with waiting hooks."""
 
     statuses: Mapping[str, int]
@@ -170,31 +170,31 @@ class Counts:
 class Overview:
     """more: there are stacks after the page. counts: None if not requested."""
 
-    stacks: Sequence[StackLine] = field(default_factory=list)
+    stacks: Sequence[OverviewStack] = field(default_factory=list)
     more: bool = False
-    counts: Counts | None = None
+    counts: StatusCounts | None = None
 
 
-async def read_overview(conn: Connection, project: str, wanted: OverviewFilter) -> Overview:
-    """Newest change first. counts look at the search and the tags alone. In a transaction that
-    plans anew: what is asked for decides which index is the right one."""
-    search = wanted.search.lower() if wanted.search else None
-    common = (project, search, wanted.tags, list(wanted.hidden))
+async def read_overview(conn: Connection, project: str, filters: OverviewFilter) -> Overview:
+    """Newest change first. Counts apply search and tags only. Call it in a transaction with
+    `replan`: the best index depends on the filter."""
+    search = filters.search.lower() if filters.search else None
+    common = (project, search, filters.tags, list(filters.hidden))
     rows = await conn.fetch(
-        READ, *common, wanted.states, wanted.waiting, wanted.ids, *(wanted.after or (None, None)),
-        wanted.limit + 1,
+        READ, *common, filters.states, filters.waiting, filters.ids,
+        *(filters.after or (None, None)), filters.limit + 1,
     )  # fmt: skip
     counts = None
-    if wanted.counted:
+    if filters.counted:
         counts = _counts(await conn.fetch(COUNT, *common))
-    lines = [StackLine(**row) for row in rows]
-    return Overview(lines[: wanted.limit], len(lines) > wanted.limit, counts)
+    lines = [OverviewStack(**row) for row in rows]
+    return Overview(lines[: filters.limit], len(lines) > filters.limit, counts)
 
 
-def _counts(rows: Sequence[Any]) -> Counts:
+def _counts(rows: Sequence[Any]) -> StatusCounts:
     statuses = dict.fromkeys(STATES, 0)
     waiting = 0
     for row in rows:
-        statuses[_STATUS[row["state"]]] += row["many"]
+        statuses[_STATUS[row["state"]]] += row["count"]
         waiting += row["waiting"]
-    return Counts(statuses, waiting)
+    return StatusCounts(statuses, waiting)

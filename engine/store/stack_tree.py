@@ -2,43 +2,42 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
 from engine.store.connection import Connection
-from engine.store.database import all_or_nothing
+from engine.store.database import savepoint
 from engine.store.stack_locks import lock_stacks
-from engine.words import Pace
+from engine.words import StepMode
 
-#: A stack is of the change when its traversal was begun by the traversal of the stack around.
+#: A nested stack belongs to the change if its parent's current traversal started its traversal.
 READ = """
-with recursive around as (
+with recursive ancestor as (
     select s.id, s.traversal, s.parent_id, t.parent_traversal, 0 as level
       from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
      where s.id = $1
     union all
     select p.id, p.traversal, p.parent_id, t.parent_traversal, a.level - 1
-      from around a
+      from ancestor a
       join stack p on p.id = a.parent_id and p.traversal = a.parent_traversal
       join traversal t on t.stack_id = p.id and t.number = p.traversal
-), inside as (
-    select id, traversal, level from around where level = 0
+), nested as (
+    select id, traversal, level from ancestor where level = 0
     union all
     select c.id, c.traversal, i.level + 1
-      from inside i
+      from nested i
       join stack c on c.parent_id = i.id and c.deleted_at is null
       join traversal t on t.stack_id = c.id and t.number = c.traversal
        and t.parent_traversal = i.traversal
 )
-select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way, t.pace,
+select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way,
+       t.step_mode,
        s.sequence, s.name
-  from (select id, level from around union select id, level from inside) k
+  from (select id, level from ancestor union select id, level from nested) k
   join stack s on s.id = k.id
   join traversal t on t.stack_id = s.id and t.number = s.traversal
  order by s.id
 """
-READ_WALK = "select id, name, path, traversal, sequence from stack where id = $1"
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
 """
@@ -48,16 +47,16 @@ TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class StackTreeMember:
-    """A stack that a change goes through. level: 0 for the one in question, less around it, more
-    inside. path: from the outermost stack. under_way: its traversal has not ended. sequence: of
-    its newest event."""
+    """A stack of a change. level: 0: the stack for which the tree was read; less: its ancestors;
+    more: its nested stacks. path: from the root stack. under_way: its traversal has not ended.
+    sequence: number of its newest event."""
 
     id: UUID
     level: int
     path: str
     traversal: int
     under_way: bool
-    pace: Pace | None
+    step_mode: StepMode | None
     sequence: int = 0
     name: str = ""
 
@@ -67,66 +66,46 @@ class StackTreeMember:
         return list(filter(None, self.path.split("/")))
 
 
-class Walk(NamedTuple):
-    """A traversal of a stack. path: of the stack. sequence: of its newest event. current: it is
-    the last one there."""
-
-    id: UUID
-    name: str
-    path: str
-    traversal: int
-    sequence: int
-    current: bool = True
-
-
-class _NotAll(Exception):
+class _LockedElsewhere(Exception):
     """New nested stacks were created, which another transaction has locked."""
 
 
 async def read_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMember]:
-    """In the order of their ids."""
+    """In the order of the IDs."""
     rows = await conn.fetch(READ, stack_id)
     return [
-        StackTreeMember(**{**row, "pace": Pace(row["pace"]) if row["pace"] else None})
+        StackTreeMember(
+            **{**row, "step_mode": StepMode(row["step_mode"]) if row["step_mode"] else None}
+        )
         for row in rows
     ]
 
 
-async def read_traversal_states(conn: Connection, stack_id: UUID, *, nested: bool) -> list[Walk]:
-    """The stack's own traversal; nested: and those that it began inside."""
-    if nested:
-        return [
-            Walk(one.id, one.name, one.path, one.traversal, one.sequence)
-            for one in within(await read_stack_tree(conn, stack_id))
-        ]
-    return [Walk(**row) for row in await conn.fetch(READ_WALK, stack_id)]
-
-
 async def lock_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMember]:
-    """Lock all stacks that the stack's change goes through; nothing comes to be in them then.
+    """Lock all stacks of the stack's change, so that it gets no more nested stacks.
 
-    Raises Unavailable when too much comes and goes to hold all of it.
+    Raises Unavailable if nested stacks are created and deleted too fast.
     """
     for _ in range(TRIES):
         known = await read_stack_tree(conn, stack_id)
         try:
-            async with all_or_nothing(conn):
+            async with savepoint(conn):
                 return await _locked(conn, stack_id, {one.id for one in known})
-        except _NotAll:
+        except _LockedElsewhere:
             continue
-    raise Unavailable("the stack changes too fast to be held", remedy="Try it again.")
+    raise Unavailable("the stack changes too fast to be locked", remedy="Try it again.")
 
 
 async def _locked(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[StackTreeMember]:
     await lock_stacks(conn, known)
     now = await read_stack_tree(conn, stack_id)
     newer = sorted({one.id for one in now} - known)
-    # After the locked ones in the order of IDs, so there is no wait.
+    # These locks are not in the order of the IDs, so they must not wait.
     if newer and len(await conn.fetch(LOCK_NEWER, newer)) < len(newer):
-        raise _NotAll
+        raise _LockedElsewhere
     return await read_stack_tree(conn, stack_id) if newer else now
 
 
-def within(kin: Iterable[StackTreeMember]) -> Sequence[StackTreeMember]:
-    """The given stack and its nested stacks."""
-    return [one for one in kin if one.level >= 0]
+def self_and_nested(members: Iterable[StackTreeMember]) -> Sequence[StackTreeMember]:
+    """The stack for which the tree was read, and its nested stacks."""
+    return [one for one in members if one.level >= 0]

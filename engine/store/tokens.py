@@ -12,18 +12,18 @@ from engine.errors import Conflict, NotFound
 from engine.store.connection import Connection
 
 Kind = Literal["token", "password"]
-#: The project of those that hold everywhere.
+#: The project of tokens that are valid in all projects.
 EVERYWHERE = "*"
-#: The mode of [auth] in which tokens are accepted. Without a row in token_mode, one was made there.
+#: The mode of [auth] in which tokens are accepted. A token without a row in token_mode has it.
 MODE = "tokens"
-#: Notifies caches of tokens when one has changed.
+#: Notified when a token changes.
 CHANNEL = "headgate_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """seconds_left: until it expires, at the time it was read; None: it does not. mode: of [auth],
-    when it was made; a token is accepted in mode tokens alone, and only if it was made there."""
+    """seconds_left: until it expires, when it was read; None: it does not expire. mode: of [auth]
+    when it was created; only tokens created in mode tokens are accepted, in this mode."""
 
     id: UUID
     project: str
@@ -43,7 +43,7 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """lasts: until it expires; None: it does not. mode: of [auth]."""
+    """lasts: time until it expires; None: it does not expire. mode: of [auth]."""
 
     id: UUID
     project: str
@@ -57,19 +57,19 @@ class NewToken:
 
 
 CREATE = """
-with made as (
+with created as (
     insert into token (id, project, name, roles, kind, hash, created_by, expires_at)
     values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval)
     returning id
 )
-insert into token_mode (token_id, mode) select id, $9 from made
+insert into token_mode (token_id, mode) select id, $9 from created
 """
 READ = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
        revoked_at, revoked_by, seconds_left, mode
   from token_details where id = $1
 """
-#: A use is written down when the last one is a minute old.
+#: `used_at` is updated once a minute.
 USE = """
 with used as (
     update token set used_at = now()
@@ -87,9 +87,8 @@ select id, project, name, roles, kind, hash, created_by, created_at, expires_at,
  where name = $1 and project in ($2, '*') and kind = 'password' and is_accepted
  order by project = '*'
 """
-#: None where it is not accepted now.
-ROLES_OF_ONE = "select roles from token_details where id = $1 and kind = 'token' and is_accepted"
-ROLES_OF_ACCOUNT = """
+ROLES_BY_ID = "select roles from token_details where id = $1 and kind = 'token' and is_accepted"
+ROLES_BY_NAME = """
 select roles from token_details
  where project = $1 and name = $2 and kind = 'password' and is_accepted
 """
@@ -111,11 +110,11 @@ select count(*) from token
    and split_part(hash, '$', 2)::bigint * split_part(hash, '$', 3)::bigint
        * split_part(hash, '$', 4)::bigint < $1
 """
-TELL = "notify headgate_tokens"
+NOTIFY = "notify headgate_tokens"
 
 
 async def create(conn: Connection, new: NewToken) -> TokenRecord:
-    """Raises Conflict: the name has a password there."""
+    """Raises Conflict if the name has a password in the project."""
     try:
         await conn.execute(
             CREATE, new.id, new.project, new.name, new.roles, new.kind, new.hash, new.created_by,
@@ -137,49 +136,49 @@ async def _read(conn: Connection, token_id: UUID) -> TokenRecord:
 
 
 async def use(conn: Connection, token_id: UUID, *, by_session: bool = False) -> TokenRecord | None:
-    """A token that holds now; None: there is none such. by_session: or a password."""
+    """A token that is accepted now, or None. by_session: also a password."""
     row = await conn.fetchrow(USE, token_id, by_session)
     return TokenRecord(**row) if row else None
 
 
 async def passwords(conn: Connection, name: str, project: str) -> list[TokenRecord]:
-    """Those of a name that hold now: of the project, and everywhere."""
+    """The accepted passwords of a name: in the project, and in all projects."""
     return [TokenRecord(**row) for row in await conn.fetch(PASSWORDS, name, project)]
 
 
 async def rehash(conn: Connection, token_id: UUID, before: str, after: str) -> None:
-    """The same password, hashed with other parameters."""
+    """Replace the hash of a password by one with other parameters."""
     await conn.execute(REHASH, token_id, before, after)
 
 
 async def weak_passwords(conn: Connection, cost: int) -> int:
-    """How many are hashed with less than this cost (N * r * p of scrypt)."""
+    """The number of passwords whose hash has less than this cost (N * r * p of scrypt)."""
     count: int = await conn.fetchval(WEAK_PASSWORDS, cost)
     return count
 
 
 async def roles_of_token(conn: Connection, token_id: UUID) -> Sequence[str]:
-    """Those that a token has now; none where it does not hold."""
-    return await conn.fetchval(ROLES_OF_ONE, token_id) or ()
+    """The current roles of a token; empty if it is not accepted."""
+    return await conn.fetchval(ROLES_BY_ID, token_id) or ()
 
 
 async def roles_of_account(conn: Connection, project: str, name: str) -> Sequence[str]:
-    """The same, of a name with a password."""
-    return await conn.fetchval(ROLES_OF_ACCOUNT, project, name) or ()
+    """The current roles of a name with a password."""
+    return await conn.fetchval(ROLES_BY_NAME, project, name) or ()
 
 
-async def listed(conn: Connection, project: str, *, gone: bool) -> list[TokenRecord]:
-    """gone: include revoked and expired ones."""
-    return [TokenRecord(**row) for row in await conn.fetch(LIST, project, gone)]
+async def list_tokens(conn: Connection, project: str, *, all_tokens: bool) -> list[TokenRecord]:
+    """all_tokens: include revoked and expired tokens."""
+    return [TokenRecord(**row) for row in await conn.fetch(LIST, project, all_tokens)]
 
 
 async def revoke(conn: Connection, project: str, token_id: UUID, by: str) -> TokenRecord:
-    """Revoke a token: it is no longer accepted. Raises NotFound."""
+    """Raises NotFound."""
     if await conn.fetchval(REVOKE, project, token_id, by) is None:
         raise NotFound(
             f"there is no token {token_id} to revoke",
-            remedy="GET .../tokens lists those of the project.",
+            remedy="GET .../tokens lists the tokens of the project.",
             code="TokenNotFound",
         )
-    await conn.execute(TELL)
+    await conn.execute(NOTIFY)
     return await _read(conn, token_id)

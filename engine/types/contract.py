@@ -12,16 +12,17 @@ here, and a type must not put them into reasons. If a resource depends on a secr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.keyed_names import plain_name
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.group_size import SizeAdjustment
-from engine.types.nested_stack_view import Child, Member
+from engine.types.observation import Observation
 from engine.types.operation_outcomes import (
     ActOnNested,
     Confirm,
@@ -32,12 +33,13 @@ from engine.types.operation_outcomes import (
     Outcome,
     ReconcileNested,
     Replace,
+    RestoreNested,
     RunNested,
     Stopped,
     Wait,
 )
 from engine.types.signal_urls import SignalUrl
-from engine.words import Json, ResourceId, StackId
+from engine.words import Json, ResourceId, StackId, TraversalState
 
 __all__ = [
     "ActOnNested",
@@ -54,6 +56,7 @@ __all__ = [
     "ReconcileNested",
     "Replace",
     "ResourceType",
+    "RestoreNested",
     "RunNested",
     "Stopped",
     "Wait",
@@ -61,10 +64,53 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A current resource of the nested stack. Replaced resources are not included.
+
+    status: of its action. created_at: when it was first planned. secret: the names of its secret
+    attributes, "" for its reference and "*" for all attributes.
+    """
+
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference: Json = field(repr=False)
+    attributes: Mapping[str, Json] = field(repr=False)
+    created_at: datetime
+    secret_attributes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The nested stack of a resource.
+
+    step: the last step of this operation that ran on it (`RunNested.step`); "" before the first.
+    state: the result of that step, or of an earlier operation: COMPLETE, FAILED or STOPPED. RUNNING
+    means that the stack runs an action of its own, which the next step supersedes. members: in the
+    order of their creation. outputs: by name; None for an output that cannot be evaluated.
+    secret_outputs: the names of outputs computed from secrets. template, parameters: of the last
+    step, even if it failed: as in `ReconcileNested`, or as the template file defines them.
+    """
+
+    id: StackId
+    name: str
+    step: str
+    state: TraversalState
+    reason: str
+    members: Sequence[Member] = field(default=(), repr=False)
+    outputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    template: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    secret_outputs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One call of an operation.
 
-    properties: resolved and wanted, with defaults. For delete: as last applied.
+    properties: resolved, with defaults. For delete: as last applied.
     previous: resolved and last applied; None for a create.
     changed: the names of top-level properties that differ between the two. Empty if a failed update
     is repeated with the properties that the resource had before.
@@ -72,19 +118,23 @@ class Call:
     progress: the progress that the operation last returned, or None at the first call.
     attempts: the number of failed attempts of this operation.
     kept: for an update or create that restores a snapshot, the data of `snapshot`; else None.
-    confirmed: the answer to the last `Confirm` of the operation, or None.
+    confirmation: the answer to the last `Confirm` of the operation, or None.
     answers: data of the answers to hooks of this node, by point.
     credential: of the request, or of the answer that resumed the node, for calls to the cloud; ""
     for none. The type must not store it.
     signals: data of all signals to the resource, oldest first, including those that arrived before
     the operation. A type whose schema has `signals` is called when one arrives while it waits.
-    After ``Wait.awaits``, these are the signals of that resource.
+    After ``Wait.signal_resource_id``, these are the signals of that resource.
     signal_url: for a type with signals. Its token is a secret.
-    awaited: the type of the resource in ``Wait.awaits``; None: the stack has no such resource.
+    signal_resource_type: the type of the resource in ``Wait.signal_resource_id``; None: the stack
+    has no such resource.
     update_policy: from the template, resolved: how a group changes its members.
     child: the nested stack of a type that has one; None before it is created.
     superseded: the change ended early. An operation under way may continue to its end; one that
     only waits should return `Failed`, because a newer change may wait for it.
+    cancelled: the change was cancelled, has timed out, or was superseded by a delete, so no change
+    needs the outcome. The operation should return `Failed` at once, with the physical resource that
+    may exist, which the next change deletes. Never set for a delete.
     referenced: the properties of the resource that `ResourceType.referenced_resource` names; None:
     there is no such resource.
     has_secrets: a property is secret.
@@ -108,15 +158,16 @@ class Call:
     progress: Json | None = field(default=None, repr=False)
     attempts: int = 0
     kept: Mapping[str, Json] | None = field(default=None, repr=False)
-    confirmed: "Confirmation | None" = None
+    confirmation: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
     signal_url: SignalUrl = field(default=SignalUrl(), repr=False)
-    awaited: str | None = None
+    signal_resource_type: str | None = None
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: Child | None = None
     superseded: bool = False
+    cancelled: bool = False
     referenced: Mapping[str, Json] | None = field(default=None, repr=False)
     has_secrets: bool = False
     adjusted: Mapping[str, Json] | None = None
@@ -124,7 +175,7 @@ class Call:
     @property
     def own_name(self) -> str:
         """A name for the physical resource, the same in all calls of this operation."""
-        return f"{self.stack_name}-{self.resource_name}-{self.operation_key.hex[:12]}"
+        return f"{self.stack_name}-{plain_name(self.resource_name)}-{self.operation_key.hex[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +195,14 @@ class ResourceType(ABC):
     repeats the update. repairs: an update repairs every failure, even of create; the resource is
     never replaced for it. uses_credential: False: it calls no cloud, and its calls have no
     credential. has_nested_stack: its operations may return `RunNested`
-    (engine/types/nested_commands.py). cancellable: if its change ends early while it waits, it is
-    called again with `Call.superseded`, to stop waiting. constraints: custom constraints for
+    (`run_nested`). cancellable: if its operation is cancelled while it waits, it is called again at
+    once with `Call.cancelled`, to end. interruptible: also during a call, which gets
+    `asyncio.CancelledError`. supersedable: if its change ends early for any reason while it waits,
+    also by an update, it is called again at once with `Call.superseded`, to stop waiting.
+    computes_only: its create is a plain
+    function without effects, so its outcome may be discarded and computed again with another
+    operation key. The engine may then execute it together with the resources that wait for it, and
+    write all of them in one transaction. constraints: custom constraints for
     parameters and properties of any template and type.
     """
 
@@ -155,6 +212,9 @@ class ResourceType(ABC):
     uses_credential: bool = True
     has_nested_stack: bool = False
     cancellable: bool = False
+    interruptible: bool = False
+    supersedable: bool = False
+    computes_only: bool = False
     constraints: Sequence[CustomConstraint] = ()
 
     @abstractmethod
@@ -194,6 +254,24 @@ class ResourceType(ABC):
         """
         return Done(call.physical_id, call.attributes)
 
+    def observation_key(self, call: Call) -> str | None:
+        """Resources with the same key are observed by one call of `observe`. None: the resource
+        cannot be observed, because the type or its properties name no way to read it.
+
+        The key must have no secret. Raises nothing.
+        """
+        return None
+
+    def observe(
+        self, calls: Sequence[Call]
+    ) -> Mapping[ResourceId, Observation] | Awaitable[Mapping[ResourceId, Observation]]:
+        """Read the state of physical resources that have the same `observation_key`, and compare it
+        with their properties. It changes nothing. Calls have no credential and no progress.
+
+        Returns the observations by resource ID; a resource without one is unknown.
+        """
+        return {}
+
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
     ) -> str:
@@ -203,6 +281,15 @@ class ResourceType(ABC):
     def needs_replace(self, call: Call) -> bool:
         """Whether this change replaces the resource although the schema allows an update."""
         return False
+
+    def preview_nested(self, call: Call) -> ReconcileNested | None:
+        """For a type that generates the template of its nested stack: the command for the members
+        that a create or update ends with, for a dry run; None if they are not known.
+
+        `call.properties` contain `engine.plan.expected_changes.UNKNOWN` for unknown values, at any
+        depth, and `call.child` has no outputs.
+        """
+        return None
 
     def accept_signal(self, data: Json, number: int) -> Json:
         """Validate the data of a signal and return what to store.
@@ -241,3 +328,37 @@ class ResourceType(ABC):
         properties: without values that are unknown before creation, and without defaults. place: of
         the properties, such as ``resources.a.properties``.
         """
+
+
+class InternalType(ResourceType):
+    """The base class of types without physical resources: a delete has nothing to do."""
+
+    uses_credential = False
+
+    def delete(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return Done(None)
+
+
+def run_nested(
+    call: Call,
+    step: str,
+    goal: NestedCommand,
+    then: Callable[[Child], Outcome],
+    progress: Json = None,
+) -> Outcome:
+    """Run one step on the nested stack, then return `then` of the stack. A step that fails or is
+    stopped ends the operation in the same way.
+
+    The type computes only: engine/service/traversals/nested.py runs the command, continues after a
+    crash, and ends it early when a newer change supersedes it.
+    """
+    child = call.child
+    if child is None or child.step != step:
+        return RunNested(step, goal, call.progress if progress is None else progress)
+    match child.state:
+        case TraversalState.COMPLETE:
+            return then(child)
+        case TraversalState.STOPPED:
+            return Stopped(child.reason, str(child.id), call.data, public_reason=child.reason)
+        case _:
+            return Failed(child.reason, str(child.id), call.data, public_reason=child.reason)

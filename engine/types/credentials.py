@@ -41,11 +41,11 @@ class Credentials(CustomConstraint):
         self._known = known
 
     def validate(self, value: Json, context: ValidationContext) -> str | None:
-        return None if self._lent(value, context.project) else _unknown(value, context.project)
+        return None if self._allowed(value, context.project) else _unknown(value, context.project)
 
     def headers(self, name: str, project: str, url: str) -> dict[str, str]:
         """The headers of a request to this URL. Raises CredentialDenied."""
-        found = self._lent(name, project)
+        found = self._allowed(name, project)
         if found is None:
             raise CredentialDenied(_unknown(name, project))
         if str(URL(url).origin()) not in [str(URL(one).origin()) for one in found.origins]:
@@ -60,14 +60,14 @@ class Credentials(CustomConstraint):
         known = self._known.values()
         return [text for one in known for text in (one.secret, one.value.rpartition(" ")[2])]
 
-    def _lent(self, name: Json, project: str) -> Credential | None:
+    def _allowed(self, name: Json, project: str) -> Credential | None:
         found = self._known.get(name) if isinstance(name, str) else None
-        lent = found and any(fnmatchcase(project, one) for one in found.projects)
-        return found if lent else None
+        allowed = found and any(fnmatchcase(project, one) for one in found.projects)
+        return found if allowed else None
 
 
 def _unknown(name: Json, project: str) -> str:
     return (
-        f'the operator lends no credential "{name}" to the project {project}:'
+        f'the operator provides no credential "{name}" for project {project}:'
         " [resource_types.http.credentials]"
     )

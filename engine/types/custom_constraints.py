@@ -66,7 +66,7 @@ class Expiration(CustomConstraint):
         except (AttributeError, ValueError):
             return "it is not a time such as 2030-01-31T12:00:00Z"
         aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return None if aware > context.now else "it is past"
+        return None if aware > context.now else "it is in the past"
 
 
 class Timezone(CustomConstraint):

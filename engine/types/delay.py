@@ -4,13 +4,13 @@ import random
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.words import Json
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 #: Seconds: a hundred years, the upper bound for a delay.
-LONGEST = 3_155_760_000
+MAX_SECONDS = 3_155_760_000
 _NOT_NEGATIVE = (Constraint("range", min=0),)
 
 
@@ -18,38 +18,31 @@ class Delay(ResourceType):
     """A delay ends early when its change ends early."""
 
     uses_credential = False
-    cancellable = True
+    supersedable = True
     schema = TypeSchema(
         "OS::Heat::Delay",
         description="Delays the named actions; creates nothing.",
         properties={
-            "min_wait": Property(
-                Kind.NUMBER,
-                "Minimum delay in seconds.",
-                default=0,
-                update_allowed=True,
-                constraints=_NOT_NEGATIVE,
+            "min_wait": updatable(
+                Kind.NUMBER, "Minimum delay in seconds.", default=0, constraints=_NOT_NEGATIVE
             ),
-            "max_jitter": Property(
+            "max_jitter": updatable(
                 Kind.NUMBER,
                 "Maximum random addition to the delay, in units of jitter_multiplier.",
                 default=0,
-                update_allowed=True,
                 constraints=_NOT_NEGATIVE,
             ),
-            "jitter_multiplier": Property(
+            "jitter_multiplier": updatable(
                 Kind.NUMBER,
                 "Unit of max_jitter, in seconds.",
                 default=1.0,
-                update_allowed=True,
                 constraints=_NOT_NEGATIVE,
             ),
-            "actions": Property(
+            "actions": updatable(
                 Kind.LIST,
                 "The actions to delay.",
                 items=Property(Kind.STRING),
                 default=["CREATE"],
-                update_allowed=True,
                 constraints=(Constraint("allowed_values", allowed=ACTIONS),),
             ),
         },
@@ -74,18 +67,18 @@ class Delay(ResourceType):
         return self._wait(call, "RESUME") or Done(call.physical_id)
 
     def max_duration(self, properties: Mapping[str, Json]) -> float:
-        least, jitter = _bounds(properties)
-        return least + jitter
+        min_seconds, jitter = _bounds(properties)
+        return min_seconds + jitter
 
     def _wait(self, call: Call, action: str) -> Outcome | None:
         """None when the delay is over or does not apply to the action."""
         if action not in (call.properties.get("actions") or ()):
             return None
-        least, jitter = _bounds(call.properties)
+        min_seconds, jitter = _bounds(call.properties)
         until = (call.progress or {}).get("until")
         if until is None:
-            seconds = least + jitter * self._randomness.random()
-            end = call.now + timedelta(seconds=min(seconds, LONGEST))
+            seconds = min_seconds + jitter * self._randomness.random()
+            end = call.now + timedelta(seconds=min(seconds, MAX_SECONDS))
         else:
             end = datetime.fromisoformat(until)
         if call.now >= end:

@@ -48,7 +48,7 @@ class NoResponse(Exception):
 
 
 class ServiceError(Exception):
-    """A service did not do what a request asked for. retry: a retry may succeed. status: None
+    """A service did not fulfil a request. retry: a retry may succeed. status: None
     without a response. public: see `public_reason` of outcomes."""
 
     def __init__(
@@ -70,6 +70,6 @@ class HttpClient(Protocol):
         """(reason, remedy) if the policy denies a URL; None if it does not. Does no I/O."""
         ...
 
-    async def ask(self, request: Request) -> Response:
+    async def send(self, request: Request) -> Response:
         """Send a request once, with a timeout. Raises NoResponse."""
         ...

@@ -1,18 +1,19 @@
 """Resource types without any effect: OS::Heat::None and OS::Heat::AccessPolicy."""
 
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.contract import Call, Done, InternalType, Outcome
 
 
-class NoneResource(ResourceType):
+class NoneResource(InternalType):
     """Accepts any properties. An environment maps a type to it to disable that type."""
 
-    uses_credential = False
+    computes_only = True
     schema = TypeSchema(
         "OS::Heat::None",
         description="Does nothing; accepts any properties and returns null for any attribute.",
         any_property=True,
         any_attribute=True,
+        snapshots=True,
     )
 
     def create(self, call: Call) -> Outcome:
@@ -21,14 +22,12 @@ class NoneResource(ResourceType):
     def update(self, call: Call) -> Outcome:
         return Done(call.physical_id)
 
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
 
+class AccessPolicy(InternalType):
+    """Has no effect: in Heat, only users of the EC2 API refer to it, and Headgate has no such
+    types."""
 
-class AccessPolicy(ResourceType):
-    """In Heat, only the users of the EC2 types refer to it; Headgate has no such types."""
-
-    uses_credential = False
+    computes_only = True
     schema = TypeSchema(
         "OS::Heat::AccessPolicy",
         description="Names resources that a user may read; stored, without effect.",
@@ -45,6 +44,3 @@ class AccessPolicy(ResourceType):
 
     def create(self, call: Call) -> Outcome:
         return Done(str(call.resource_id))
-
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)

@@ -7,9 +7,10 @@ computed from one. public_seen: the entries of `seen` to which the same applies.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from engine.back_off import BackOff
 from engine.words import Json, Operation
 
 
@@ -35,15 +36,15 @@ class Done:
 class Wait:
     """Call the operation again at `until` with this progress, or earlier when a signal arrives.
 
-    until: None: only when a signal arrives. awaits: another resource of the stack, whose signals
-    wake the operation and are then in ``Call.signals``. reason: what the operation waits for; must
-    not contain secrets.
+    until: None: only when a signal arrives. signal_resource_id: another resource of the stack,
+    whose signals wake the operation and are then in ``Call.signals``. reason: what the operation
+    waits for; must not contain secrets.
     """
 
     until: datetime | None
     progress: Json = field(repr=False)
     reason: str = ""
-    awaits: UUID | None = None
+    signal_resource_id: UUID | None = None
     public_reason: str = ""
 
 
@@ -51,9 +52,9 @@ class Wait:
 class Confirm:
     """Open the hooks at ``confirm-<step>``, if a rule matches.
 
-    The operation is called again with this progress and the answer in ``Call.confirmed``; at once
-    if no rule matches. seen: data for the reviewer, in the event. ``TypeSchema.steps`` lists the
-    steps of a type.
+    The operation is called again with this progress and the answer in ``Call.confirmation``; at
+    once if no rule matches. seen: data for the reviewer, in the event. ``TypeSchema.steps`` lists
+    the steps of a type.
     """
 
     step: str
@@ -98,11 +99,22 @@ class ReconcileNested:
 
     template: the parsed template; None: the template file that the resource's type names.
     parameters: by name. The environment is the part of the parent's environment that applies to the
-    resource.
+    resource. adopts: `resources` of an exported nested stack: their physical resources are adopted.
     """
 
     template: Mapping[str, Json] | None = field(repr=False)
     parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    adopts: Mapping[str, Json] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreNested:
+    """Return the nested stack to a snapshot of it. parameters: as in `ReconcileNested`, for the
+    template file that the resource's type names; None: the template and the parameters of the
+    snapshot."""
+
+    snapshot_id: UUID
+    parameters: Mapping[str, Json] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +124,13 @@ class DeleteNested:
 
 @dataclass(frozen=True, slots=True)
 class ActOnNested:
-    """Check, suspend or resume the nested stack."""
+    """Check, suspend, resume or snapshot the nested stack. The ID of a snapshot is the operation
+    key."""
 
     operation: Operation
 
 
-NestedCommand = ReconcileNested | DeleteNested | ActOnNested
+NestedCommand = ReconcileNested | RestoreNested | DeleteNested | ActOnNested
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +147,17 @@ class RunNested:
     progress: Json = field(default=None, repr=False)
 
 
+#: The reason of a cancelled operation.
+CANCELLED = "the change was cancelled before the operation ended"
+
 Outcome = Done | Wait | Confirm | Replace | Failed | Stopped | RunNested
+
+
+#: Seconds before the first poll; each further interval is 1.5 times as long, up to the longest.
+FIRST = 0.2
+_GROWTH = 1.5
+
+
+def next_poll(now: datetime, tries: int, max_pause: float) -> datetime:
+    """The time of the next poll. tries: polls so far. max_pause: in seconds."""
+    return now + timedelta(seconds=BackOff(FIRST, max_pause, _GROWTH).ceiling(tries + 1))

@@ -18,14 +18,14 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict
-from engine.installed import entry_points, make, misfit
+from engine.installed import entry_points, load_plugin, wrong_type_error
 from engine.words import Json
 
 #: Increases when the arguments of plug-ins get new fields.
 VERSION = 1
 ENTRY_POINTS = "headgate.placement"
 #: The timeout of a call, in seconds.
-LONGEST = 30.0
+MAX_SECONDS = 30.0
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -77,30 +77,30 @@ class Placement(ABC):
 class Placer:
     """Calls the plug-in with a timeout, in seconds."""
 
-    def __init__(self, placement: Placement, *, longest: float = LONGEST) -> None:
+    def __init__(self, placement: Placement, *, max_seconds: float = MAX_SECONDS) -> None:
         self._placement = placement
-        self._longest = longest
+        self._max_seconds = max_seconds
 
     async def place(self, view: GroupView) -> Places | str:
         """The properties of the new members, or the reason why there are none."""
         name = type(self._placement).__name__
         try:
-            async with asyncio.timeout(self._longest):
+            async with asyncio.timeout(self._max_seconds):
                 result = self._placement.place(view)
                 places = await result if isawaitable(result) else result
         except Refused as refused:
             return f"{name} refused to place members: {refused}"
         except TimeoutError:
-            return f"{name} did not place the members within {self._longest:g} s"
+            return f"{name} did not place the members within {self._max_seconds:g} s"
         except Exception as error:
-            log.error("placement.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
-            return f"{name} failed with {type(error).__name__}, so no members are created"
-        if not _is_sound(places, view.new):
+            log.error("placement.failed", plugin=name, stack_id=str(view.stack_id), exc_info=error)
+            return f"{name} failed, so no members are created; see the server's log"
+        if not _is_valid(places, view.new):
             return f"{name} did not return a mapping from names of new members to properties"
         return places
 
 
-def _is_sound(places: Json, new: Sequence[str]) -> bool:
+def _is_valid(places: Json, new: Sequence[str]) -> bool:
     return (
         isinstance(places, Mapping)
         and {*places} <= {*new}
@@ -108,7 +108,7 @@ def _is_sound(places: Json, new: Sequence[str]) -> bool:
     )
 
 
-def installed() -> Placer | None:
+def load_installed() -> Placer | None:
     """The installed plug-in. Raises Unavailable if it does not load, Conflict for several."""
     points = entry_points(ENTRY_POINTS)
     if len(points) > 1:
@@ -116,8 +116,8 @@ def installed() -> Placer | None:
         reason = f"several placement plug-ins are installed: {names}"
         raise Conflict(reason, remedy="Uninstall all but one.")
     for point in points:
-        made = make(point, "placement")
-        if not isinstance(made, Placement):
-            raise misfit(point, "placement", Placement)
-        return Placer(made)
+        plugin = load_plugin(point, "placement")
+        if not isinstance(plugin, Placement):
+            raise wrong_type_error(point, "placement", Placement)
+        return Placer(plugin)
     return None

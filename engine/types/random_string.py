@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome
 from engine.words import Json
 
 SEQUENCES: Mapping[str, str] = {
@@ -24,8 +24,7 @@ DEFAULT_LENGTH = 32
 _DEFAULT_CLASSES: list[Json] = [{"class": "lettersdigits", "min": 1}]
 
 
-class RandomString(ResourceType):
-    uses_credential = False
+class RandomString(InternalType):
     schema = TypeSchema(
         "OS::Heat::RandomString",
         description="A random string, such as a password. Changing any property creates a new one.",
@@ -82,9 +81,6 @@ class RandomString(ResourceType):
         text = self._text(call.properties)
         return Done(call.own_name, {"value": text}, {"value": text})
 
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
-
     def adopt(self, call: Call) -> Outcome:
         text = call.data.get("value")
         if not isinstance(text, str):
@@ -106,7 +102,9 @@ class RandomString(ResourceType):
 
     def _text(self, properties: Mapping[str, Json]) -> str:
         sources = _sources(properties)
-        characters = [self._randomness.choice(one) for one, least in sources for _ in range(least)]
+        characters = [
+            self._randomness.choice(one) for one, min_count in sources for _ in range(min_count)
+        ]
         every = "".join(one for one, _ in sources)
         missing = _length(properties) - len(characters)
         characters += [self._randomness.choice(every) for _ in range(missing)]
@@ -120,20 +118,21 @@ def _length(properties: Mapping[str, Json]) -> int:
 
 def _too_short(properties: Mapping[str, Json]) -> tuple[str, str] | None:
     """(reason, remedy) if the length is less than the sum of the minimum numbers; else None."""
-    length, least = _length(properties), sum(least for _, least in _sources(properties))
-    if length >= least:
+    length, min_count = _length(properties), sum(min_count for _, min_count in _sources(properties))
+    if length >= min_count:
         return None
     return (
-        f"Length {length} is less than the {least} characters that are required.",
-        f"Set a length of at least {least}, or require fewer characters of each class.",
+        f"Length {length} is less than the {min_count} characters that are required.",
+        f"Set a length of at least {min_count}, or require fewer characters of each class.",
     )
 
 
 def _sources(properties: Mapping[str, Json]) -> list[tuple[str, int]]:
     """(characters to choose from, minimum number of them) for each class or sequence."""
     sequences: list[Json] = properties.get("character_sequences") or []
-    given = properties.get("character_classes")
-    classes: list[Json] = _DEFAULT_CLASSES if given is None else given
+    classes: list[Json] | None = properties.get("character_classes")
+    if classes is None:
+        classes = _DEFAULT_CLASSES
     if properties.get("sequence"):
         classes = [{"class": properties["sequence"]}]
     if not sequences and not classes:

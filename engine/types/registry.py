@@ -1,19 +1,19 @@
 """The registry of resource types. The program creates one and passes it on; none is global."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 
 from engine.errors import Conflict, Findings, NotFound, nearest
 from engine.hot.environment.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema.type_schema import TypeSchema
-from engine.installed import entry_points, make, misfit
+from engine.installed import entry_points, load_plugin, wrong_type_error
 from engine.types.contract import ResourceType
 from engine.types.custom_constraints import BUILT_IN, CustomConstraint, Validator
 from engine.types.delay import Delay
 from engine.types.groups import groups
 from engine.types.inert_resources import AccessPolicy, NoneResource
-from engine.types.placement import Placer, installed
+from engine.types.placement import Placer, load_installed
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
@@ -57,10 +57,23 @@ class Registry:
         return sorted(named - REPEATED)
 
     def cancellable_types(self) -> list[str]:
-        """The types that stop waiting when their change ends early, as patterns for SQL `like`."""
+        """The types that end their operations early when these are cancelled, as patterns for SQL
+        `like`."""
+        return self._patterns(lambda type_: type_.cancellable or type_.supersedable)
+
+    def supersedable_types(self) -> list[str]:
+        """The types that stop waiting whenever their change ends early, as patterns for SQL
+        `like`."""
+        return self._patterns(lambda type_: type_.supersedable)
+
+    def _patterns(self, applies: Callable[[ResourceType], bool]) -> list[str]:
         types = self._types.items()
-        given = [name for name, type_ in types if type_.cancellable or type_.has_nested_stack]
-        return [*given, *(f"%{ending}" for ending in TEMPLATE_FILES)]
+        names = [name for name, type_ in types if applies(type_) or type_.has_nested_stack]
+        return [*names, *(f"%{ending}" for ending in TEMPLATE_FILES)]
+
+    def computing_types(self) -> list[str]:
+        """The types whose create only computes (`ResourceType.computes_only`)."""
+        return sorted(name for name, type_ in self._types.items() if type_.computes_only)
 
     def names(self) -> list[str]:
         return sorted(self._types)
@@ -74,6 +87,11 @@ class Registry:
             reason = f"The Resource Type ({name}) could not be found."
             raise NotFound(reason, remedy=nearest(name, self.names()), code="EntityNotFound")
         return found
+
+    def has_nested_stack(self, name: str) -> bool:
+        """Whether the type runs nested stacks; False for an unknown type."""
+        type_ = self._template if is_template_file(name) else self._types.get(name)
+        return type_ is not None and type_.has_nested_stack
 
     def check_properties(
         self,
@@ -137,13 +155,13 @@ def built_in(
         Delay(randomness),
         AccessPolicy(),
         *WAITING,
-        *groups(placer or installed()),
+        *groups(placer or load_installed()),
     ]
     return Registry([*own, *more, *plugged], gate=gate)
 
 
 def _load(point: EntryPoint) -> ResourceType:
-    made = make(point, "resource type")
-    if not isinstance(made, ResourceType):
-        raise misfit(point, "resource type", ResourceType)
-    return made
+    plugin = load_plugin(point, "resource type")
+    if not isinstance(plugin, ResourceType):
+        raise wrong_type_error(point, "resource type", ResourceType)
+    return plugin

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from engine.hooks.tokens import TokenKeys, signal_token
 
-#: Below the server's public URL; the hub serves it (hub/api/headgate/signals.py).
+#: Below the server's public URL; the hub serves it (hub/api/headgate/resource_signals.py).
 PATH = "/signals/{stack}/{resource}"
 _SIGNAL_PATH = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
 #: The query parameter of a signed URL.

@@ -13,8 +13,9 @@ from engine.types.contract import (
     Outcome,
     ReconcileNested,
     ResourceType,
+    run_nested,
 )
-from engine.types.nested_commands import run_nested
+from engine.types.nested_state import adopt_nested, restore_nested, snapshot_nested
 from engine.words import Json, Operation
 
 #: An attribute, and an output that overrides the value of `get_resource`.
@@ -37,14 +38,23 @@ class TemplateResource(ResourceType):
         return run_nested(call, "create", ReconcileNested(None, call.properties), _completed(call))
 
     def update(self, call: Call) -> Outcome:
+        restored = restore_nested(call, call.properties, _completed(call))
+        if restored is not None:
+            return restored
         return run_nested(call, "update", ReconcileNested(None, call.properties), _completed(call))
 
     def delete(self, call: Call) -> Outcome:
         return (
-            _gone()
+            _deleted()
             if call.child is None
-            else run_nested(call, "delete", DeleteNested(), lambda _: _gone())
+            else run_nested(call, "delete", DeleteNested(), lambda _: _deleted())
         )
+
+    def adopt(self, call: Call) -> Outcome:
+        return adopt_nested(call, lambda _: ReconcileNested(None, call.properties), _completed)
+
+    def snapshot(self, call: Call) -> Outcome:
+        return snapshot_nested(call)
 
     def check(self, call: Call) -> Outcome:
         return run_nested(call, "check", ActOnNested(Operation.CHECK), _completed(call))
@@ -61,7 +71,7 @@ class TemplateResource(ResourceType):
         return str(data.get("reference") or physical_id or resource_name)
 
 
-def _gone() -> Done:
+def _deleted() -> Done:
     return Done(None)
 
 
@@ -73,7 +83,7 @@ def _completed(call: Call) -> Callable[[Child], Done]:
         reference = child.outputs.get(STACK_ID) or known
         members = [(one.name, one.reference, one.attributes) for one in child.members]
         members_values = members_entry(
-            members, secret={one.name: one.secret for one in child.members}
+            members, secret={one.name: one.secret_attributes for one in child.members}
         )
         attributes = {STACK_ID: known, **child.outputs, **members_values}
         secret = set(child.secret_outputs)

@@ -3,80 +3,64 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
+from engine.types.operation_outcomes import CANCELLED
 from engine.words import Json
 
 #: The interval of the calls of an operation that waits forever.
 STEP = timedelta(hours=1)
 #: The longest wait in seconds: a hundred years.
-LONGEST = 3_155_760_000
+MAX_SECONDS = 3_155_760_000
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _FAILED = "Test Resource failed"
 
 
 class TestResource(ResourceType):
     uses_credential = False
+    cancellable = True
     __test__ = False  # pytest: this is not a test class
     schema = TypeSchema(
         "OS::Heat::TestResource",
         description="Stores a value and returns it; for tests.",
         properties={
-            "value": Property(
-                Kind.STRING, "What to store.", default="test_string", update_allowed=True
+            "value": updatable(Kind.STRING, "What to store.", default="test_string"),
+            "fail": updatable(
+                Kind.BOOLEAN, "Whether create and update fail, after the wait.", default=False
             ),
-            "fail": Property(
-                Kind.BOOLEAN,
-                "Whether create and update fail, after the wait.",
-                default=False,
-                update_allowed=True,
+            "wait_secs": updatable(
+                Kind.NUMBER, "Seconds that each operation takes; -1: forever.", default=0
             ),
-            "wait_secs": Property(
-                Kind.NUMBER,
-                "Seconds that each operation takes; -1: forever.",
-                default=0,
-                update_allowed=True,
-            ),
-            "action_wait_secs": Property(
+            "action_wait_secs": updatable(
                 Kind.MAP,
                 "Seconds by operation; overrides wait_secs.",
-                update_allowed=True,
-                fields={
-                    name: Property(Kind.NUMBER, update_allowed=True)
-                    for name in ("create", "update", "delete")
-                },
+                fields={name: updatable(Kind.NUMBER) for name in ("create", "update", "delete")},
             ),
-            "update_replace": Property(
-                Kind.BOOLEAN,
-                "Whether a change of value replaces the resource.",
-                default=False,
-                update_allowed=True,
+            "update_replace": updatable(
+                Kind.BOOLEAN, "Whether a change of value replaces the resource.", default=False
             ),
             "update_replace_value": Property(Kind.STRING, "A change replaces the resource."),
-            "constraint_prop_secs": Property(
+            "constraint_prop_secs": updatable(
                 Kind.NUMBER,
                 "Accepted for compatibility with Heat; no effect.",
                 default=0,
-                update_allowed=True,
                 constraints=(Constraint("custom_constraint", name="test_constr"),),
             ),
-            "attr_wait_secs": Property(
-                Kind.NUMBER,
-                "Accepted for compatibility with Heat; no effect.",
-                default=0,
-                update_allowed=True,
+            "attr_wait_secs": updatable(
+                Kind.NUMBER, "Accepted for compatibility with Heat; no effect.", default=0
             ),
-            "client_name": Property(
-                Kind.STRING,
-                "Accepted for compatibility with Heat; no effect.",
-                default="",
-                update_allowed=True,
+            "client_name": updatable(
+                Kind.STRING, "Accepted for compatibility with Heat; no effect.", default=""
             ),
-            "entity_name": Property(
-                Kind.STRING,
-                "Accepted for compatibility with Heat; no effect.",
-                default="",
-                update_allowed=True,
+            "entity_name": updatable(
+                Kind.STRING, "Accepted for compatibility with Heat; no effect.", default=""
             ),
         },
         attributes={"output": Attribute(Kind.ANY, "The value.")},
@@ -123,13 +107,15 @@ def _physical_id(call: Call) -> str:
     return f"{call.stack_name}-{call.resource_name}-{characters}"
 
 
-def _wait(call: Call, operation: str) -> Wait | None:
-    """None when the wait is over."""
+def _wait(call: Call, operation: str) -> Wait | Failed | None:
+    """None when the wait is over; Failed if the operation is cancelled before."""
     by_operation = call.properties.get("action_wait_secs") or {}
     seconds = by_operation.get(operation)
     seconds = call.properties.get("wait_secs") if seconds is None else seconds
     if not seconds:
         return None
+    if call.cancelled:
+        return Failed(CANCELLED, public_reason=CANCELLED)
     if seconds < 0:
         return Wait(call.now + STEP, {})
     progress = call.progress or {}
@@ -137,6 +123,6 @@ def _wait(call: Call, operation: str) -> Wait | None:
     end = (
         datetime.fromisoformat(until)
         if until
-        else call.now + timedelta(seconds=min(seconds, LONGEST))
+        else call.now + timedelta(seconds=min(seconds, MAX_SECONDS))
     )
     return None if call.now >= end else Wait(end, {"until": end.isoformat()})

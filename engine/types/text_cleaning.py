@@ -7,7 +7,7 @@ import orjson
 from engine.words import Json
 
 #: Only secrets of at least this many characters are masked in messages.
-SHORTEST_SECRET = 6
+MIN_SECRET_LENGTH = 6
 _MASK = "******"
 
 
@@ -35,6 +35,6 @@ def replace_nul(value: Json) -> Json:
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """Mask the secrets in a text, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= SHORTEST_SECRET:
+        if len(secret) >= MIN_SECRET_LENGTH:
             text = text.replace(secret, _MASK)
     return text

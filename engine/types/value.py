@@ -4,27 +4,27 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from engine.errors import Findings
+from engine.errors import Findings, Quoting
 from engine.hot.schema.parameters import InvalidValue, parse_number
-from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, TypeSchema, updatable
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome
+from engine.types.text_cleaning import as_text
 from engine.words import Json
 
 _TRUE = frozenset({"t", "true", "on", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "off", "n", "no", "0"})
 
 
-class Value(ResourceType):
-    uses_credential = False
+class Value(InternalType):
+    computes_only = True
     schema = TypeSchema(
         "OS::Heat::Value",
         description="Returns its property as an attribute.",
         properties={
-            "value": Property(Kind.ANY, "The value.", required=True, update_allowed=True),
-            "type": Property(
+            "value": updatable(Kind.ANY, "The value.", required=True),
+            "type": updatable(
                 Kind.STRING,
                 "The type to convert the value to.",
-                update_allowed=True,
                 constraints=(
                     Constraint(
                         "allowed_values",
@@ -42,9 +42,6 @@ class Value(ResourceType):
     def update(self, call: Call) -> Outcome:
         return _done(call.physical_id, call.properties)
 
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
-
     def check(self, call: Call) -> Outcome:
         return _done(call.physical_id, call.properties)
 
@@ -56,7 +53,8 @@ class Value(ResourceType):
             try:
                 CONVERT[kind](properties["value"])
             except ValueError as error:
-                findings.add(f"{place}.value", str(error))
+                reason = Quoting(str(error), f"Value cannot be converted to {kind}")
+                findings.add(f"{place}.value", reason)
 
 
 def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
@@ -68,10 +66,6 @@ def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
 
 
 # A value that cannot be converted may be a secret, so no message contains it.
-
-
-def _text(value: Json) -> Json:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _number(value: Json) -> Json:
@@ -119,7 +113,7 @@ def _boolean(value: Json) -> Json:
 
 
 CONVERT: Mapping[str, Callable[[Json], Json]] = {
-    "string": _text,
+    "string": as_text,
     "number": _number,
     "comma_delimited_list": _list,
     "json": _json,

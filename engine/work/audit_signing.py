@@ -11,15 +11,15 @@ from engine.hooks.checkpoint import Checkpoint, Head, Signer, sign
 from engine.loops import Supervisor, wait_at_most
 from engine.store.audit_checkpoints import (
     Chain,
-    chains,
     checkpoints_to_export,
+    lock_chains,
     mark_exported,
     store_checkpoints,
-    take_turn,
+    try_lock,
     unsigned_heads,
 )
 from engine.store.connection import Connection
-from engine.store.database import Database, all_or_nothing
+from engine.store.database import Database, savepoint
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -34,14 +34,14 @@ Export = Callable[[Sequence[Checkpoint]], None]
 
 async def sign_heads(conn: Connection, signer: Signer) -> int:
     """Sign logs with new entries since their last checkpoint; return the number of checkpoints."""
-    async with all_or_nothing(conn):
-        if not await take_turn(conn):
+    async with savepoint(conn):
+        if not await try_lock(conn):
             return 0
         heads = await unsigned_heads(conn)
-        found, now = await chains(conn, sorted(heads))
-        made = list(_signed(heads, found, now, signer)) if now else []
-        await store_checkpoints(conn, made)
-    return len(made)
+        found, now = await lock_chains(conn, sorted(heads))
+        checkpoints = list(_signed(heads, found, now, signer)) if now else []
+        await store_checkpoints(conn, checkpoints)
+    return len(checkpoints)
 
 
 def _signed(
@@ -80,7 +80,7 @@ class AuditSigning:
         self._signer = signer
         self._export = export
         self._every = every.total_seconds()
-        self._guard = (supervisor or Supervisor()).guard("audit_signing", longest=self._every)
+        self._guard = (supervisor or Supervisor()).guard("audit_signing", max_pause=self._every)
 
     async def run(self, stop: asyncio.Event) -> None:
         async def turn() -> None:

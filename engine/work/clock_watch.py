@@ -35,17 +35,17 @@ class ClockWatch:
         self._database = database
         self._lease = lease
         self._jumped = jumped
-        self._guard = (supervisor or Supervisor()).guard("clock", longest=INTERVAL)
+        self._guard = (supervisor or Supervisor()).guard("clock", max_pause=INTERVAL)
         self._last: tuple[datetime, float] | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         async def turn() -> None:
-            await self.look()
+            await self.check()
             await wait_at_most(stop, INTERVAL)
 
         await self._guard.run(turn, stop)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Read the clock once."""
         async with self._database.transaction() as conn:
             reading = await read_clock(conn, self._lease, CORRECTED)
@@ -56,7 +56,9 @@ class ClockWatch:
         jump = -reading.behind
         if self._last is not None:
             before, then = self._last
-            jump = min(jump, reading.now - before - timedelta(seconds=elapsed - then), key=_least)
+            jump = min(
+                jump, reading.now - before - timedelta(seconds=elapsed - then), key=_largest_first
+            )
         self._last = reading.now, elapsed
         if abs(jump) < JUMP:
             return
@@ -69,6 +71,6 @@ class ClockWatch:
         )
 
 
-def _least(jump: timedelta) -> timedelta:
+def _largest_first(jump: timedelta) -> timedelta:
     """Sort key: the larger jump first."""
     return -abs(jump)

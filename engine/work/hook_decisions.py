@@ -13,16 +13,14 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.hooks.hash_chain import Entry
-from engine.hooks.rule import at_pace, decode_rules
-from engine.node.inputs import Answered, Expired
+from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide
-from engine.node.node import NOBODY, Node, Refused
+from engine.node.node import DECIDED_BY_ENGINE, Answered, Expired, Node, Refused
 from engine.principal import Principal
 from engine.store.advance import Claim, Work, advance
 from engine.store.audit_log import record
 from engine.store.connection import Connection
-from engine.store.hooks import Decision as WrittenDecision
-from engine.store.hooks import Held, decide_hooks
+from engine.store.hooks import LockedHook, decide_hooks
 from engine.words import (
     GATES,
     Decision,
@@ -31,29 +29,28 @@ from engine.words import (
     Json,
     OnTimeout,
     Operation,
-    Pace,
     Phase,
     State,
     Status,
+    StepMode,
     word_of,
 )
-from engine.work.hook_opening import Notice
-from engine.work.transition_documents import write_step
-from engine.work.transition_encoder import Result
+from engine.work.hook_opening import NotificationData
+from engine.work.transition_encoder import Result, write_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-__all__ = ["NOBODY", "Verdict", "apply", "entry_of", "hook_event"]
+__all__ = ["DECIDED_BY_ENGINE", "Verdict", "apply", "entry_of", "hook_event"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision of one hook. input: of the node machine; the other fields are stored."""
 
-    held: Held
+    hook: LockedHook
     input: Answered | Expired
     by: Principal
-    door: str
+    channel: str
     reason: str = ""
     data: Json = None
     address: str = ""
@@ -98,64 +95,73 @@ async def apply(
 
 def entry_of(verdict: Verdict, kind: str) -> Entry:
     """Return the entry of the audit log."""
-    held, expired = verdict.held, isinstance(verdict.input, Expired)
+    hook, expired = verdict.hook, isinstance(verdict.input, Expired)
     return Entry(
-        stack_id=held.stack_id,
-        hook_id=held.id,
+        stack_id=hook.stack_id,
+        hook_id=hook.id,
         kind=f"expired-{kind}" if expired else kind,
         by=verdict.by.name,
         principal=verdict.by.id,
         token_id=verdict.by.token_id,
-        door=verdict.door,
-        at=held.now,
+        channel=verdict.channel,
+        at=hook.now,
         address=verdict.address,
         reason=verdict.reason,
-        digest=verdict.digest or held.asked.digest,
+        digest=verdict.digest or hook.digest,
         data=verdict.data,
     )
 
 
-def _decision(verdict: Verdict) -> WrittenDecision:
-    state = HookState.EXPIRED if isinstance(verdict.input, Expired) else HookState.ANSWERED
-    return WrittenDecision(
-        stack_id=verdict.held.stack_id,
-        id=verdict.held.id,
-        state=state,
-        decision=verdict.word,
-        reason=verdict.reason,
-        data=verdict.data,
-        decided_by=verdict.by.name,
-        decided_by_id=verdict.by.id,
-        door=verdict.door,
-    )
+def _decision(verdict: Verdict) -> Json:
+    """Return the row for `decide_hooks`."""
+    expired = isinstance(verdict.input, Expired)
+    return {
+        "stack_id": verdict.hook.stack_id,
+        "id": verdict.hook.id,
+        "state": HookState.EXPIRED if expired else HookState.ANSWERED,
+        "decision": verdict.word,
+        "reason": verdict.reason,
+        "data": verdict.data,
+        "decided_by": verdict.by.name,
+        "decided_by_id": verdict.by.id,
+        "channel": verdict.channel,
+    }
 
 
 def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedelta) -> Json | None:
-    held = verdict.held
-    if held.claim is None:
+    hook = verdict.hook
+    if hook.claim is None:
         return None
     node = Node(
-        operation=Operation(held.operation),
-        state=State(held.node_state),
-        phase=Phase(held.phase),
-        rules=at_pace(decode_rules(held.rules), Pace(held.pace) if held.pace else None),
-        passed=tuple(held.passed),
+        operation=Operation(hook.operation),
+        state=State(hook.node_state),
+        phase=Phase(hook.phase),
+        rules=rules_in_force(
+            decode_rules(hook.rules), StepMode(hook.step_mode) if hook.step_mode else None
+        ),
+        breakpoints_hit=tuple(hook.breakpoints_hit),
     )
     step = decide(node, verdict.input)
     if isinstance(step, Refused):
-        log.error("hook.refused", hook=str(held.id), reason=step.reason)
+        log.error("hook.refused", hook=str(hook.id), reason=step.reason)
         return None
-    work = _work(held)
-    notice = Notice(held.notice.get("properties") or {}, held.notice.get("changes") or {})
+    work = _work(hook)
+    notification = NotificationData(
+        hook.notification.get("properties") or {}, hook.notification.get("changes") or {}
+    )
     result = Result(
         properties=work.properties,
-        physical_id=work.physical_id,
         data=work.data or {},
-        progress=held.progress,
-        attempts=held.attempts or 0,
+        progress=hook.progress,
+        attempts=hook.attempts or 0,
     )
     document = write_step(
-        work, step, result, new_id=new_id, default_timeout=default_timeout, notice=lambda: notice
+        work,
+        step,
+        result,
+        new_id=new_id,
+        default_timeout=default_timeout,
+        notification=lambda: notification,
     )
     document["events"].insert(0, _event(verdict))
     return document
@@ -165,23 +171,23 @@ def _event(verdict: Verdict) -> Json:
     expired = isinstance(verdict.input, Expired)
     kind = "headgate.hook.expired" if expired else "headgate.hook.answered"
     data = {"decision": verdict.word, "decided_by": verdict.by.name, "reason": verdict.reason}
-    return hook_event(verdict.held, kind, _event_reason(verdict, verdict.held.asked.point), data)
+    return hook_event(verdict.hook, kind, _event_reason(verdict, verdict.hook.point), data)
 
 
-def hook_event(held: Held, kind: str, reason: str, data: Mapping[str, Json]) -> Json:
+def hook_event(hook: LockedHook, kind: str, reason: str, data: Mapping[str, Json]) -> Json:
     """Return an event about a hook, as `advance` and `record_events` take it."""
-    row = held.resource or {}
-    gate = held.operation in GATES
+    row = hook.resource or {}
+    gate = hook.operation in GATES
     return {
-        "stack_id": held.stack_id,
+        "stack_id": hook.stack_id,
         "type": kind,
-        "resource_name": held.name or None,
-        "resource_type": None if gate else held.type,
+        "resource_name": hook.name or None,
+        "resource_type": None if gate else hook.type,
         "physical_id": row.get("physical_id"),
-        "action": held.notice["action"] if gate else row.get("action") or "INIT",
+        "action": hook.notification["action"] if gate else row.get("action") or "INIT",
         "status": Status.IN_PROGRESS if gate else row.get("status") or "COMPLETE",
         "reason": reason,
-        "data": {"hook_id": held.id, "point": held.asked.point, "mode": held.mode, **data},
+        "data": {"hook_id": hook.id, "point": hook.point, "mode": hook.mode, **data},
     }
 
 
@@ -208,45 +214,35 @@ _EFFECTS = {
 }
 
 
-def _work(held: Held) -> Work:
-    row = held.resource or {}
+#: The fields of `Work` that a locked hook has, and those that the resource's row has.
+_OF_HOOK = (
+    "project", "stack_name", "replacement_id", "name", "type", "operation", "direction", "phase",
+    "definition", "rules", "breakpoints_hit", "operation_key", "progress", "now", "step_mode",
+    "patched",
+)  # fmt: skip
+_OF_ROW = (
+    "action", "status", "physical_id", "reference", "properties", "masked_properties",
+    "secret_attributes", "digest", "deletion_policy", "lifecycle",
+)  # fmt: skip
+
+
+def _work(hook: LockedHook) -> Work:
+    row: Json = hook.resource or {}
     return Work(
-        key=Claim(held.stack_id, held.traversal, held.node, held.claim or 0),
-        project=held.project,
-        stack_name=held.stack_name,
-        resource_id=UUID(row["id"]) if row else held.resource_id,
-        replacement_id=held.replacement_id,
-        name=held.name,
-        type=held.type,
-        operation=held.operation,
-        direction=held.direction,
-        phase=held.phase,
-        definition=held.definition,
-        rules=held.rules,
-        passed=held.passed,
-        operation_key=held.operation_key,
-        progress=held.progress,
-        attempts=held.attempts or 0,
-        started=held.phase == Phase.POST,
-        dependents=held.notice.get("dependents"),
+        **{name: getattr(hook, name) for name in _OF_HOOK},
+        **{name: row.get(name) for name in _OF_ROW},
+        key=Claim(hook.stack_id, hook.traversal, hook.node, hook.claim or 0),
+        resource_id=UUID(row["id"]) if row else hook.resource_id,
+        attempts=hook.attempts or 0,
+        started=hook.phase == Phase.POST,
+        dependents=hook.notification.get("dependents"),
         row_type=row.get("type"),
-        action=row.get("action"),
-        status=row.get("status"),
-        physical_id=row.get("physical_id"),
-        reference=row.get("reference"),
-        properties=row.get("properties"),
-        shown=row.get("shown"),
-        secret=row.get("secret"),
         attributes=row.get("attributes") or {},
         data=row.get("data") or {},
         metadata=row.get("metadata") or {},
-        digest=row.get("digest"),
-        broken=bool(row.get("broken")),
+        tainted=bool(row.get("tainted")),
         protected=bool(row.get("protected")),
-        deletion_policy=row.get("deletion_policy"),
         replaced_by=UUID(row["replaced_by"]) if row.get("replaced_by") else None,
         inputs={},
-        now=held.now,
-        patched=held.patched,
-        path=held.stack_path,
+        path=hook.stack_path,
     )

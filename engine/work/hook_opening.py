@@ -26,7 +26,7 @@ CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
 
 
 @dataclass(slots=True)
-class Notice:
+class NotificationData:
     """Properties and changes for the person who decides, with secrets masked."""
 
     properties: Mapping[str, Json]
@@ -40,7 +40,7 @@ class HookContext:
     work: Work
     operation: Operation
     physical_id: str | None
-    notice: Notice
+    notification: NotificationData
     seen: Mapping[str, Json]
 
 
@@ -48,7 +48,7 @@ def hook_row(
     context: HookContext, rule: Rule, hook_id: UUID, default: timedelta
 ) -> dict[str, Json]:
     """Return the row of a new hook. default: its timeout if the rule has none."""
-    work, document = context.work, _notice_document(context)
+    work, document = context.work, _notification_document(context)
     closed = CLOSED_AT_ONCE.get(_mode(rule))
     return {
         "id": hook_id,
@@ -60,8 +60,8 @@ def hook_row(
         "on_timeout": rule.on_timeout,
         "timeout": (rule.timeout or default).total_seconds(),
         "rule": encode_rule(rule),
-        "wakes": None if closed else _wakes(rule),
-        "notice": document,
+        "wake_after": None if closed else _wake_after(rule),
+        "notification": document,
         "digest": _digest(document),
         "decision": closed[1] if closed else None,
     }
@@ -92,14 +92,14 @@ def _mode(rule: Rule) -> Mode:
     return Mode.NOTIFY if rule.dry else rule.mode
 
 
-def _notice_document(context: HookContext) -> dict[str, Json]:
+def _notification_document(context: HookContext) -> dict[str, Json]:
     work = context.work
     document: dict[str, Json] = dict(work.definition or {}) if work.operation in GATES else {
         "type": work.type,
         "operation": context.operation,
         "physical_id": context.physical_id,
-        "properties": context.notice.properties,
-        "changes": context.notice.changes,
+        "properties": context.notification.properties,
+        "changes": context.notification.changes,
         "dependents": work.dependents or [],
     }  # fmt: skip
     return document | ({"seen": context.seen} if context.seen else {})
@@ -119,7 +119,7 @@ def _reason(operation: Operation, rule: Rule, mode: Mode) -> str:
             assert_never(never)
 
 
-def _wakes(rule: Rule) -> float | None:
+def _wake_after(rule: Rule) -> float | None:
     """Return the seconds until the first reminder or escalation, or None."""
     after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
     return min(after).total_seconds() if after else None

@@ -1,7 +1,7 @@
 """Fails a node after an unexpected exception, without affecting other nodes or the process.
 
 Users see an error ID; the log has the traceback under that ID. The message of the exception is
-written nowhere, because it may contain a secret.
+neither stored nor logged, because it may contain a secret.
 """
 
 import traceback
@@ -13,16 +13,15 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.node.inputs import OperationFailed
-from engine.node.node import BREAKING, Node
+from engine.node.node import BREAKING, Node, OperationFailed
 from engine.store.advance import Work
-from engine.store.document_size import size_of
+from engine.store.connection import size_of
 from engine.types.contract import Outcome
 from engine.words import GATES, Json, Operation, Phase, State, Status
 from engine.work.hook_opening import ACTION_OF
 from engine.work.job import Job, NodeInput, settle
 from engine.work.operation_call import RAISED
-from engine.work.prepare import Prepared
+from engine.work.prepare import PreparedNode
 from engine.work.transition_encoder import Result
 from engine.work.visible_properties import kept_view
 
@@ -45,12 +44,12 @@ def report(error: BaseException, error_id: UUID, stage: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What is known of a node when it fails. outcome: of its operation, so that physical resources
+    """The data of a node when it fails. outcome: of its operation, so that physical resources
     that it created can be found and deleted.
     """
 
     work: Work
-    prepared: Prepared | None = None
+    prepared: PreparedNode | None = None
     outcome: Outcome | None = None
 
 
@@ -73,10 +72,13 @@ def fail(
 
 
 def _with_properties(context: NodeContext) -> Result:
-    made = _with_physical_id(context)
+    result = _with_physical_id(context)
     if context.prepared is not None:
-        made.properties, made.shown = context.prepared.properties, kept_view(context.prepared)
-    return made
+        result.properties, result.masked_properties = (
+            context.prepared.properties,
+            kept_view(context.prepared),
+        )
+    return result
 
 
 def _with_physical_id(context: NodeContext) -> Result:
@@ -93,7 +95,9 @@ def _physical_id(outcome: Outcome | None) -> str | None:
 
 
 def _untouched(context: NodeContext) -> Result:
-    return Result(properties=context.work.properties, shown=context.work.shown)
+    return Result(
+        properties=context.work.properties, masked_properties=context.work.masked_properties
+    )
 
 
 def _without_rules(work: Work) -> Node:
@@ -101,7 +105,7 @@ def _without_rules(work: Work) -> Node:
         operation=Operation(work.operation),
         state=State.RUNNING,
         phase=Phase(work.phase),
-        passed=tuple(work.passed),
+        breakpoints_hit=tuple(work.breakpoints_hit),
     )
 
 
@@ -109,21 +113,21 @@ def bare_failure(context: NodeContext, reason: str) -> Json:
     """Return the step that fails a node without its documents. The resource keeps its columns, with
     a new physical ID if the operation returned one.
     """
-    work, made = context.work, _physical_id(context.outcome)
+    work, physical_id = context.work, _physical_id(context.outcome)
     action = ACTION_OF.get(work.operation, work.operation.upper())
     resource = {
         "write": "fail",
         "id": work.resource_id,
         "action": "UPDATE" if work.operation == Operation.REPLACE else action,
         "reason": reason,
-        "physical_id": None if work.operation == Operation.REPLACE else made,
-        "broken": work.phase != Phase.PRE and work.operation in BREAKING,
+        "physical_id": None if work.operation == Operation.REPLACE else physical_id,
+        "tainted": work.phase != Phase.PRE and work.operation in BREAKING,
     }
     event = {
         "type": f"headgate.resource.{work.operation}.failed",
         "resource_name": work.name,
         "resource_type": work.type,
-        "physical_id": made or work.physical_id,
+        "physical_id": physical_id or work.physical_id,
         "action": action,
         "status": Status.FAILED,
         "reason": reason,
@@ -138,15 +142,15 @@ def bare_failure(context: NodeContext, reason: str) -> Json:
         "state": State.FAILED,
         "phase": work.phase,
         "operation": work.operation,
-        "passed": work.passed,
+        "breakpoints_hit": work.breakpoints_hit,
         "wake_at": None,
         "progress": None,
         "attempts": work.attempts,
         "reason": reason,
-        "confirmed": None,
-        "awaits": None,
+        "confirmation": None,
+        "signal_resource_id": None,
         "resource": None if gate else resource,
-        "kept": None,
+        "snapshot": None,
         "hook": None,
         "events": [] if gate else [event],
     }

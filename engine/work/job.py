@@ -10,20 +10,28 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError
-from engine.hooks.rule import at_pace, decode_rules
-from engine.node.effects import Call
-from engine.node.inputs import Claimed, Input, OperationFailed, OperationForbidden, Superseded
+from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide, decide_superseded
-from engine.node.node import Node, Refused, Step
-from engine.store.advance import Work
+from engine.node.node import (
+    Call,
+    Claimed,
+    Input,
+    Node,
+    OperationFailed,
+    OperationForbidden,
+    Refused,
+    Step,
+    Superseded,
+)
+from engine.store.advance import RefusedStep, Work
 from engine.types.registry import Registry
-from engine.words import Direction, Json, Operation, Pace, Phase, State
-from engine.work.hook_opening import Notice
-from engine.work.prepare import Prepared, Unresolved, prepare
+from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
+from engine.work.conditions import failed_precondition
+from engine.work.hook_opening import NotificationData
+from engine.work.prepare import PreparedNode, UnresolvedProperties, prepare
 from engine.work.secret_propagation import public_secret_reason, secret_unchanged
-from engine.work.transition_documents import write_step
-from engine.work.transition_encoder import Result
-from engine.work.visible_properties import keeps_secrets, kept_view, notice
+from engine.work.transition_encoder import Result, write_step
+from engine.work.visible_properties import keeps_secrets, kept_view, notification_data
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -34,7 +42,7 @@ class Job:
 
     work: Work
     node: Node
-    prepared: Prepared | None = None
+    prepared: PreparedNode | None = None
 
 
 class NodeInput(NamedTuple):
@@ -52,25 +60,27 @@ def prepare_claim(work: Work, registry: Registry) -> tuple[Job, NodeInput | None
         return job, NodeInput(OperationFailed(work.undecryptable), unchanged)
     try:
         job.prepared = prepare(work, registry)
-    except (Unresolved, HeadgateError) as error:
+    except (UnresolvedProperties, HeadgateError) as error:
         return job, NodeInput(OperationFailed(str(error)), unchanged)
     if job.prepared.denied is not None:
         return job, NodeInput(OperationForbidden(job.prepared.denied), unchanged)
-    begun = work.progress is not None or job.node.phase not in (Phase.PRE, Phase.ACT)
+    if (failed := failed_precondition(job.prepared)) is not None:
+        return job, NodeInput(OperationFailed(failed), unchanged)
+    begun = work.progress is not None or job.node.phase not in (Phase.PRE, Phase.EXECUTE)
     if not begun and (reason := public_secret_reason(job.prepared)):
         return job, NodeInput(OperationFailed(reason), unchanged)
-    if job.node.phase is Phase.ACT:
+    if job.node.phase is Phase.EXECUTE:
         return job, None
     return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged(job.prepared))
 
 
-def _unchanged(prepared: Prepared) -> Result:
+def _unchanged(prepared: PreparedNode) -> Result:
     """Return the result for an unchanged resource. Its definition may make more values secret."""
     work = prepared.work
     if prepared.change.operation is not None or work.direction == Direction.CLEANUP:
         return Result()
     shown = kept_view(prepared)
-    return Result(shown=shown, secret=secret_unchanged(prepared, shown))
+    return Result(masked_properties=shown, secret_attributes=secret_unchanged(prepared, shown))
 
 
 def settle(
@@ -81,19 +91,25 @@ def settle(
     return _step_document(job, node_input, step, new_id, default_timeout)
 
 
-def settle_superseded(
+def settle_refused(
     job: Job,
     node_input: NodeInput,
-    ended: Superseded,
+    refused: RefusedStep,
     *,
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
 ) -> Json | None:
-    """Return the step that replaces one refused because its traversal has ended.
+    """Return the step that replaces a refused one, from the same input and result.
 
-    It has the same result of the operation and opens no hook, so the store accepts it.
+    If the traversal has ended, it opens no hook; else it follows the current step mode.
     """
-    step = decide_superseded(job.node, node_input.input, ended)
+    if refused.traversal_state == TraversalState.RUNNING:
+        job.work.step_mode = refused.step_mode
+        job.node = node_of(job.work)
+        step = decide(job.node, node_input.input)
+    else:
+        ended = Superseded(reason=refused.reason)
+        step = decide_superseded(job.node, node_input.input, ended)
     return _step_document(job, node_input, step, new_id, default_timeout)
 
 
@@ -110,8 +126,8 @@ def _step_document(
     if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
         return None
 
-    def make_notice() -> Notice:
-        return notice(job.prepared) if job.prepared else Notice({}, {})
+    def make_notification() -> NotificationData:
+        return notification_data(job.prepared) if job.prepared else NotificationData({}, {})
 
     return write_step(
         job.work,
@@ -119,19 +135,23 @@ def _step_document(
         node_input.result,
         new_id=new_id,
         default_timeout=default_timeout,
-        notice=make_notice,
-        sealed=job.prepared is None or keeps_secrets(job.prepared),
+        notification=make_notification,
+        # An operation may return secret values although nothing in the definition is secret.
+        encrypt=job.prepared is None
+        or keeps_secrets(job.prepared)
+        or bool(node_input.result.secret_attributes),
     )
 
 
 def node_of(work: Work) -> Node:
     """Return a claimed node as the machine reads it."""
-    pace = Pace(work.pace) if work.pace else None
+    step_mode = StepMode(work.step_mode) if work.step_mode else None
     return Node(
         operation=Operation(work.operation),
         state=State.RUNNING,
         phase=Phase(work.phase),
-        rules=at_pace(decode_rules(work.rules), pace),
-        passed=tuple(work.passed),
-        stepping=pace is Pace.STEP,
+        rules=rules_in_force(decode_rules(work.rules), step_mode),
+        breakpoints_hit=tuple(work.breakpoints_hit),
+        stepping=step_mode is StepMode.STEP,
+        cancelled=work.cancelled,
     )

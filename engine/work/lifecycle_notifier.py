@@ -4,11 +4,11 @@ import asyncio
 from datetime import timedelta
 
 from engine.lifecycle.contract import Ended
+from engine.lifecycle.gate import view_of
 from engine.lifecycle.plugins import Plugins
-from engine.lifecycle.view import view_of
 from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.traversal_end import EndedRecord, claim_ended, mark_notified
+from engine.store.traversal_end import EndedTraversal, claim_ended, mark_notified
 
 #: How many ended traversals one batch reports.
 BATCH = 20
@@ -31,7 +31,7 @@ class LifecycleNotifier:
         self._plugins = plugins
         self._poll = poll.total_seconds()
         self._wake = asyncio.Event()
-        self._guard = (supervisor or Supervisor()).guard("lifecycle", longest=self._poll)
+        self._guard = (supervisor or Supervisor()).guard("lifecycle", max_pause=self._poll)
 
     def wake(self) -> None:
         self._wake.set()
@@ -56,11 +56,11 @@ class LifecycleNotifier:
             )
         return len(ended)
 
-    async def _notify(self, one: EndedRecord) -> None:
+    async def _notify(self, one: EndedTraversal) -> None:
         """Notify plug-ins of one traversal. After an internal error it is repeated when the lease
         expires.
         """
-        if one.began:
-            await self._plugins.after(view_of(one.view), Ended(one.state, one.reason))
+        if one.accepted:
+            await self._plugins.after(view_of(one.lifecycle_view), Ended(one.state, one.reason))
         async with self._database.transaction() as conn:
             await mark_notified(conn, one.stack_id, one.number)

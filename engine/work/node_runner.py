@@ -5,7 +5,6 @@ An exception that a node raises fails this node only.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from inspect import isawaitable
@@ -13,13 +12,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 import structlog
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars, reset_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from engine.node.inputs import Superseded
-from engine.store.advance import MOST_LOST, TOO_LARGE, Claim, RefusedStep, Work
-from engine.store.document_size import size_of
-from engine.store.encryption import Sealer
+from engine.store.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
+from engine.store.connection import size_of
+from engine.store.encryption import Keyring
 from engine.store.fault_points import reach
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
@@ -27,14 +25,21 @@ from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json, State
 from engine.work.internal_error import NodeContext, bare_failure, fail, report
-from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_superseded
-from engine.work.measures import Measures
-from engine.work.operation_call import RAISED, Exchange, RunNestedOperation, judge, start
-from engine.work.prepare import Prepared
-from engine.work.resource_size import within_quota, within_quota_before
-from engine.work.retries import Retrying
-from engine.work.step_queue import Decided, StepQueue, WaitingStep
-from engine.work.worker_metrics import outcome_of, report_step
+from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_refused
+from engine.work.operation_call import (
+    OUTCOMES,
+    RAISED,
+    Exchange,
+    OperationRetries,
+    RunNestedOperation,
+    judge,
+    start,
+)
+from engine.work.prepare import PreparedNode
+from engine.work.resource_size import check_size, check_size_before
+from engine.work.runs import LaterNodes, LaterStep, Runs
+from engine.work.step_queue import StepOrigin, StepQueue, WaitingStep
+from engine.work.worker_metrics import Measures, outcome_of, report_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -43,17 +48,17 @@ log: FilteringBoundLogger = structlog.get_logger()
 class RunnerSettings:
     """What a runner needs to call operations.
 
-    sealer, exchange: open credentials. run_nested: runs operations of resources with a nested
+    keyring, exchange: open credentials. run_nested: runs operations of resources with a nested
     stack. signal_urls: make the URLs at which resources receive signals. resource_bytes: the quota
     of a project.
     """
 
     registry: Registry
-    retrying: Retrying
+    retrying: OperationRetries
     default_timeout: timedelta
     resource_bytes: Callable[[str], int]
     new_id: Callable[[], UUID]
-    sealer: Sealer | None
+    keyring: Keyring | None
     exchange: Exchange
     run_nested: RunNestedOperation | None
     signal_urls: SignalUrls | None
@@ -69,7 +74,7 @@ class _Call(NamedTuple):
 
 
 class NodeRunner:
-    """held: the claims of this process, with a task while an operation does I/O."""
+    """claims: those of this process, with a task while an operation does I/O."""
 
     def __init__(
         self, settings: RunnerSettings, queue: StepQueue, *, wake: Callable[[], None]
@@ -77,11 +82,26 @@ class NodeRunner:
         self._settings = settings
         self._queue = queue
         self._wake = wake
-        self.held: dict[Claim, asyncio.Task[None] | None] = {}
+        self.claims: dict[Claim, asyncio.Task[None] | None] = {}
         self._last_tries: dict[Claim, float] = {}
+        self._interruptible: dict[Claim, asyncio.Future[Outcome]] = {}
+        self._runs = Runs(
+            settings.registry,
+            settings.retrying,
+            settings.resource_bytes,
+            settings.new_id,
+            settings.default_timeout,
+        )
+
+    def interrupt(self, claim: Claim) -> None:
+        """Interrupt the cancelled operation of a claim, if its type is interruptible: its call is
+        cancelled, and it is called again to end."""
+        call = self._interruptible.pop(claim, None)
+        if call is not None:
+            call.cancel()
 
     def running(self) -> list[asyncio.Task[None]]:
-        return [task for task in self.held.values() if task is not None]
+        return [task for task in self.claims.values() if task is not None]
 
     @property
     def last_try_since(self) -> float | None:
@@ -90,33 +110,38 @@ class NodeRunner:
 
         A node that ends the worker at the same time would make it fail as well.
         """
-        for claim in self._last_tries.keys() - self.held.keys():
+        for claim in self._last_tries.keys() - self.claims.keys():
             del self._last_tries[claim]
         return min(self._last_tries.values(), default=None)
 
     def retain(self, claims: Collection[Claim]) -> None:
         """Drop all other claims, whose tasks have ended."""
-        self.held = {claim: task for claim, task in self.held.items() if claim in claims}
+        self.claims = {claim: task for claim, task in self.claims.items() if claim in claims}
 
     def fail_unread(self, work: Work) -> None:
-        """Fail a claimed node whose documents were not read, because it ended too many workers or
-        is too large. Keep any other one until its lease ends, so that it does not delay the rest.
+        """Fail a claimed node whose documents were not read because too many of its workers ended
+        or it is too large. Keep any other one until its lease ends, so that it does not delay the
+        rest.
         """
-        with _log_context(work):
-            if work.lost >= MOST_LOST:
+        with _LogContext(work):
+            if work.expired_leases >= MAX_EXPIRED_LEASES:
                 reason = (
-                    f"it ended its worker {work.lost} times in a row, or ran until its lease"
-                    " expired, and is not retried; see the server's log"
+                    f"its worker ended, or its lease expired, {work.expired_leases} times in a row;"
+                    " it is not retried (see the server's log)"
                 )
             elif work.size > TOO_LARGE:
                 reason = f"its documents are {work.size} bytes, more than a worker can read at once"
             else:
                 log.warning(
-                    "node.left", lost=work.lost, remedy="None needed: it is claimed again later."
+                    "node.returned",
+                    expired_leases=work.expired_leases,
+                    remedy="No action needed: a worker claims the node again later.",
                 )
                 return
-            log.error("node.given_up", lost=work.lost, bytes=work.size, type=work.type)
-            self.held[work.key] = None
+            log.error(
+                "node.given_up", expired_leases=work.expired_leases, bytes=work.size, type=work.type
+            )
+            self.claims[work.key] = None
             self._queue.add(
                 _waiting_step(bare_failure(NodeContext(work), reason), NodeContext(work))
             )
@@ -128,18 +153,27 @@ class NodeRunner:
         )  # fmt: skip
         self.measure(lambda measures: measures.restarted(work.type, work.operation))
 
-    def run_node(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
-        """Decide the next step of a node, or call its operation in phase act."""
-        self.held[work.key] = None
-        if work.lost == MOST_LOST - 1:
+    def run_node(
+        self,
+        group: asyncio.TaskGroup,
+        work: Work,
+        claimed_at: float,
+        later: LaterNodes | None = None,
+    ) -> None:
+        """Decide the next step of a node, or call its operation in phase act.
+
+        later: nodes that may be executed after it, in a run.
+        """
+        self.claims[work.key] = None
+        if work.expired_leases == MAX_EXPIRED_LEASES - 1:
             self._last_tries[work.key] = claimed_at
-        with _log_context(work):
+        with _LogContext(work):
             try:
                 reach("worker.prepare", work.name)
                 job, node_input = prepare_claim(work, self._settings.registry)
                 if job.prepared is not None:
-                    most = self._settings.resource_bytes(work.project)
-                    node_input = within_quota_before(job.prepared, node_input, most)
+                    max_bytes = self._settings.resource_bytes(work.project)
+                    node_input = check_size_before(job.prepared, node_input, max_bytes)
             except RAISED as error:
                 self._fail_internally(NodeContext(work), error, "prepare")
                 return
@@ -150,56 +184,92 @@ class NodeRunner:
             elif job.prepared is not None:
                 seconds = asyncio.get_running_loop().time() - claimed_at
                 self.measure(lambda measures: measures.claimed(seconds))
-                self._execute(group, job, job.prepared)
+                self._execute(group, job, job.prepared, later)
 
-    def _execute(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
+    async def _await_outcome(self, prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
+        """Await an operation. One that is interrupted is called again, to end."""
+        if not prepared.type.interruptible:
+            return await outcome
+        claim, work = prepared.work.key, prepared.work
+        call = asyncio.ensure_future(outcome)
+        self._interruptible[claim] = call
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if claim in self._interruptible:  # this task was cancelled instead
+                raise
+        finally:
+            self._interruptible.pop(claim, None)
+        work.cancelled = True
+        again = self._start(prepared)
+        return await again if isawaitable(again) else again
+
+    def _start(self, prepared: PreparedNode) -> Outcome | Awaitable[Outcome]:
         settings = self._settings
+        return start(
+            prepared,
+            settings.keyring,
+            settings.exchange,
+            settings.run_nested,
+            settings.signal_urls,
+        )
+
+    def _execute(
+        self,
+        group: asyncio.TaskGroup,
+        job: Job,
+        prepared: PreparedNode,
+        later: LaterNodes | None,
+    ) -> None:
         try:
             reach("worker.start", job.work.name)
             call = self._begin_call(job.work)
-            outcome = start(
-                prepared,
-                settings.sealer,
-                settings.exchange,
-                settings.run_nested,
-                settings.signal_urls,
-            )
-            if isawaitable(outcome):
+            outcome = self._start(prepared)
+            if not isinstance(outcome, OUTCOMES) and isawaitable(outcome):
                 task = group.create_task(self._await(job, prepared, outcome, call))
-                self.held[job.work.key] = task
+                self.claims[job.work.key] = task
                 return
         except RAISED as error:
             self._fail_internally(NodeContext(job.work, prepared), error, "start")
             return
-        self._judge(job, prepared, outcome, call)
+        self._judge(job, prepared, outcome, call, later)
 
     def _begin_call(self, work: Work) -> _Call:
-        span = self._settings.tracer.begin(
-            f"{work.operation} {work.type}", work.traceparent or "",
+        return _Call(asyncio.get_running_loop().time(), self._begin_span(work))
+
+    def _begin_span(self, work: Work, seconds_ago: float = 0.0) -> Span:
+        return self._settings.tracer.begin(
+            f"{work.operation} {work.type}", work.traceparent or "", seconds_ago=seconds_ago,
             stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name,
         )  # fmt: skip
-        return _Call(asyncio.get_running_loop().time(), span)
 
     async def _await(
-        self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome], call: _Call
+        self, job: Job, prepared: PreparedNode, outcome: Awaitable[Outcome], call: _Call
     ) -> None:
         try:
-            awaited = await outcome
+            awaited = await self._await_outcome(prepared, outcome)
             reach("worker.await", job.work.name)
         except RAISED as error:
-            self.held[job.work.key] = None
+            self.claims[job.work.key] = None
             self._fail_internally(NodeContext(job.work, prepared), error, "await")
         else:
-            self.held[job.work.key] = None
+            self.claims[job.work.key] = None
             self._judge(job, prepared, awaited, call)
         self._wake()
 
-    def _judge(self, job: Job, prepared: Prepared, outcome: Outcome, call: _Call) -> None:
+    def _judge(
+        self,
+        job: Job,
+        prepared: PreparedNode,
+        outcome: Outcome,
+        call: _Call,
+        later: LaterNodes | None = None,
+    ) -> None:
         try:
             reach("worker.judge", job.work.name)
-            most = self._settings.resource_bytes(job.work.project)
+            max_bytes = self._settings.resource_bytes(job.work.project)
             node_input = judge(prepared, outcome, self._settings.retrying)
-            node_input = within_quota(prepared, node_input, most)
+            node_input = check_size(prepared, node_input, max_bytes)
         except RAISED as error:
             call.span.end(outcome="failed")
             self._fail_internally(NodeContext(job.work, prepared, outcome), error, "judge")
@@ -213,9 +283,15 @@ class NodeRunner:
             lambda measures: measures.operated(work.type, work.operation, outcome_name, seconds)
         )
         call.span.end(outcome=outcome_name)
-        self._settle(job, node_input, outcome)
+        self._settle(job, node_input, outcome, later)
 
-    def _settle(self, job: Job, node_input: NodeInput, outcome: Outcome | None = None) -> None:
+    def _settle(
+        self,
+        job: Job,
+        node_input: NodeInput,
+        outcome: Outcome | None = None,
+        later: LaterNodes | None = None,
+    ) -> None:
         settings, context = self._settings, NodeContext(job.work, job.prepared, outcome)
         try:
             reach("worker.settle", job.work.name)
@@ -225,7 +301,9 @@ class NodeRunner:
             if step is None:
                 raise RuntimeError("the node machine refuses this input")
             waiting = _waiting_step(step, context)
-            waiting.decided = Decided(job, node_input)
+            waiting.decided = StepOrigin(job, node_input)
+            if later is not None:
+                waiting.add_later(self._runs.execute(job, step, later))
         except RAISED as error:
             self._fail_internally(context, error, "settle")
         else:
@@ -235,7 +313,7 @@ class NodeRunner:
         self.fail(context, report(error, self._settings.new_id(), stage))
 
     def fail(self, context: NodeContext, reason: str) -> None:
-        """Fail a node, whatever its documents contain."""
+        """Fail a node, also if its documents cannot be encoded."""
         settings = self._settings
         try:
             reach("worker.fail", context.work.name)
@@ -253,44 +331,59 @@ class NodeRunner:
         The failure carries none of its documents. If that is refused as well, the claim is dropped
         until its lease expires.
         """
-        with _log_context(one.context.work):
+        with _LogContext(one.context.work):
             reason = report(error, self._settings.new_id(), "write")
             if one.last:
-                self.held.pop(one.claim, None)
+                self.claims.pop(one.claim, None)
                 return
             waiting = _waiting_step(bare_failure(one.context, reason), one.context)
             waiting.last = True
             self._queue.set_apart([waiting])
 
-    def superseded(self, one: WaitingStep, refused: RefusedStep) -> None:
-        """Decide again on a step that was refused because its traversal has ended.
+    def decide_again(self, one: WaitingStep, refused: RefusedStep) -> None:
+        """Decide again on a step that was refused (`RefusedStep`).
 
         The new step is in the next batch. If this process ends before it is written, the operation
         is called again with the same operation key when the lease expires.
         """
         settings = self._settings
-        with _log_context(one.context.work):
+        with _LogContext(one.context.work):
             try:
                 if one.decided is None:
-                    raise RuntimeError("the store refused a step that opens no hook")
-                step = settle_superseded(
+                    raise RuntimeError("the store refused a step that cannot be refused")
+                step = settle_refused(
                     *one.decided,
-                    Superseded(reason=refused.reason),
+                    refused,
                     new_id=settings.new_id,
                     default_timeout=settings.default_timeout,
                 )
                 if step is None:
                     raise RuntimeError("the node machine refuses this input")
                 waiting = _waiting_step(step, one.context)
+                waiting.decided = one.decided
             except RAISED as error:
                 self._fail_internally(one.context, error, "superseded")
             else:
                 self._queue.add(waiting)
 
-    def written(self, one: WaitingStep) -> None:
-        """Release the claim of a step that is durable, and count it."""
-        self.held.pop(one.claim, None)
+    def written(self, one: WaitingStep, *, alone: bool = False) -> None:
+        """Release the claim of a step that is durable, and count it. alone: the later nodes of its
+        run were not written."""
+        self.claims.pop(one.claim, None)
         self.measure(lambda measures: report_step(one.step, measures))
+        for later in () if alone else one.later:
+            self._report_later(later)
+
+    def _report_later(self, one: LaterStep) -> None:
+        """Count and trace an operation that was executed in a run."""
+        work = one.work
+        now = asyncio.get_running_loop().time()
+        self.measure(
+            lambda measures: measures.operated(work.type, work.operation, "done", one.seconds)
+        )
+        self.measure(lambda measures: report_step(one.step, measures))
+        span = self._begin_span(work, seconds_ago=now - one.began)
+        span.end(outcome="done")
 
     def measure(self, record: Callable[[Measures], None]) -> None:
         """Record a metric. An exception is logged and fails no node."""
@@ -312,8 +405,22 @@ def _waiting_step(step: Json, context: NodeContext) -> WaitingStep:
     return WaitingStep(step, size, context)
 
 
-def _log_context(work: Work) -> AbstractContextManager[object]:
-    """Adds the node to every log line, also of tasks that start within."""
-    return bound_contextvars(
-        stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name
-    )
+class _LogContext:
+    """Adds a node to every log line, also of tasks that start within.
+
+    Cheaper than `bound_contextvars`, which copies all variables for each node.
+    """
+
+    __slots__ = ("_tokens", "_work")
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __enter__(self) -> None:
+        key = self._work.key
+        self._tokens = bind_contextvars(
+            stack_id=str(key.stack_id), traversal=key.traversal, resource=self._work.name
+        )
+
+    def __exit__(self, *_: object) -> None:
+        reset_contextvars(**self._tokens)

@@ -6,15 +6,18 @@ An error in a resource type becomes a failure of its node.
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from inspect import isawaitable
-from typing import assert_never
+from typing import assert_never, get_args
 
 import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from engine.back_off import BackOff
 from engine.errors import HeadgateError, Invalid, Unavailable
-from engine.node.inputs import (
+from engine.node.node import (
     MustConfirm,
     MustReplace,
     MustRetry,
@@ -24,9 +27,9 @@ from engine.node.inputs import (
     OperationForbidden,
     Succeeded,
 )
-from engine.plan.change import differing
+from engine.plan.change import differing_names
 from engine.store.credentials import scope
-from engine.store.encryption import Sealer
+from engine.store.encryption import Keyring
 from engine.types.contract import (
     Call,
     Confirm,
@@ -41,16 +44,38 @@ from engine.types.contract import (
 )
 from engine.types.signal_urls import SignalUrls
 from engine.words import REPEATED, Json, Operation, point_of
+from engine.work.conditions import failed_postcondition
 from engine.work.job import NodeInput
-from engine.work.prepare import UNTOLD, Prepared, call_of, denied, has_secrets
-from engine.work.retries import Retrying
-from engine.work.secret_propagation import redacted, secret_of, without_secret_id
+from engine.work.prepare import HIDDEN_REASON, PreparedNode, call_of, has_secrets
+from engine.work.refusals import denial_reason
+from engine.work.secret_propagation import redact, secret_of, without_secret_id
 from engine.work.transition_encoder import Result
 from engine.work.visible_properties import keeps_secrets, kept_view
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRetries:
+    """limit: how often an operation is retried. first, max_pause: pauses before jitter.
+
+    random: a number from 0 up to 1.
+    """
+
+    limit: int
+    first: timedelta
+    max_pause: timedelta
+    random: Callable[[], float]
+
+    def pause(self, attempts: int) -> timedelta:
+        """The pause after a failure that `attempts` failures precede."""
+        back_off = BackOff(self.first.total_seconds(), self.max_pause.total_seconds())
+        return timedelta(seconds=back_off.pause(attempts + 1, self.random()))
+
 
 #: Exceptions caught around code of one node. SystemExit would end the process; GeneratorExit is
 #: not an Exception.
 RAISED = (Exception, SystemExit, GeneratorExit)
+#: What an operation that only computes returns.
+OUTCOMES = get_args(Outcome)
 #: NUL in JSON, the one character that PostgreSQL does not store.
 NUL = b"\\u0000"
 
@@ -62,27 +87,27 @@ Exchange = Callable[[str], str | Awaitable[str]]
 #: Calls the operation of a resource with a nested stack and runs the nested-stack command that it
 #: returns.
 RunNestedOperation = Callable[
-    [Prepared, Call, Callable[[Call], Outcome | Awaitable[Outcome]]], Awaitable[Outcome]
+    [PreparedNode, Call, Callable[[Call], Outcome | Awaitable[Outcome]]], Awaitable[Outcome]
 ]
 
 
 def start(
-    prepared: Prepared,
-    sealer: Sealer | None = None,
+    prepared: PreparedNode,
+    keyring: Keyring | None = None,
     exchange: Exchange = str,
     run_nested: RunNestedOperation | None = None,
     signal_urls: SignalUrls | None = None,
 ) -> Outcome | Awaitable[Outcome]:
     """Call the node's operation. The caller awaits a coroutine, in a bounded number of tasks.
 
-    sealer, exchange: open the traversal's credential for this call. run_nested: runs operations of
+    keyring, exchange: open the traversal's credential for this call. run_nested: runs operations of
     types with a nested stack. signal_urls: make the URL at which the resource receives signals.
     """
     work = prepared.work
     operation = Operation(work.operation)
     changed = prepared.change.changed
     if operation is Operation.UPDATE and not changed:
-        changed = differing(work.properties or {}, prepared.properties)
+        changed = differing_names(work.properties or {}, prepared.properties)
     run = _OPERATIONS[operation](prepared.type)
     known = signal_urls if prepared.type.schema.signals else None
 
@@ -92,8 +117,8 @@ def start(
     try:
         kept = ""
         acts = prepared.type.uses_credential or prepared.type.has_nested_stack
-        if work.credential is not None and sealer is not None and acts:
-            kept = sealer.open(scope(work.project, work.key.stack_id), work.credential)
+        if work.credential is not None and keyring is not None and acts:
+            kept = keyring.decrypt(scope(work.project, work.key.stack_id), work.credential)
         if prepared.type.has_nested_stack and run_nested is not None:
             # The nested stack stores the credential as it is, without an exchange.
             return _guarded(prepared, run_nested(prepared, with_credential(kept), run))
@@ -104,7 +129,9 @@ def start(
             outcome = _call_with_exchanged(credential, lambda opened: run(with_credential(opened)))
     except (*RAISED, asyncio.CancelledError) as error:
         return failure(prepared, error)
-    return _guarded(prepared, outcome) if isawaitable(outcome) else outcome
+    if isinstance(outcome, OUTCOMES) or not isawaitable(outcome):
+        return outcome
+    return _guarded(prepared, outcome)
 
 
 _OPERATIONS: Mapping[
@@ -132,7 +159,7 @@ async def _call_with_exchanged(
     return await outcome if isawaitable(outcome) else outcome
 
 
-async def _guarded(prepared: Prepared, outcome: Awaitable[Outcome]) -> Outcome:
+async def _guarded(prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
     try:
         return await outcome
     except asyncio.CancelledError as error:
@@ -144,14 +171,14 @@ async def _guarded(prepared: Prepared, outcome: Awaitable[Outcome]) -> Outcome:
         return failure(prepared, error)
 
 
-def failure(prepared: Prepared, error: BaseException) -> Failed:
+def failure(prepared: PreparedNode, error: BaseException) -> Failed:
     """Return the outcome for a type's exception. Unexpected ones are logged with their traceback,
     without their message if it may contain a secret.
     """
     work = prepared.work
     if isinstance(error, Invalid) and has_secrets(work):
         # A finding about a nested template may contain a value computed from a secret.
-        places = "; ".join(f"{one.place}: {UNTOLD}" for one in error.findings)
+        places = "; ".join(f"{one.place}: {HIDDEN_REASON}" for one in error.findings)
         return Failed(places, public_reason=places)
     if isinstance(error, HeadgateError):
         # The engine words errors about decryption and, unless they quote values, nested stacks.
@@ -161,46 +188,52 @@ def failure(prepared: Prepared, error: BaseException) -> Failed:
     bug = log.bind(resource=work.name, type=work.type)
     if keeps_secrets(prepared):
         where = "".join(traceback.format_tb(error.__traceback__))
-        bug.error("operation.bug", error=type(error).__name__, where=where)
+        bug.error("operation.failed", error=type(error).__name__, where=where)
     else:
-        bug.error("operation.bug", exc_info=error)
-    reason = f"the type {work.type} failed unexpectedly: {type(error).__name__}"
+        bug.error("operation.failed", exc_info=error)
+    reason = f"the type {work.type} failed unexpectedly (see the server's log)"
     return Failed(reason, public_reason=reason)
 
 
-def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput:
+def judge(prepared: PreparedNode, outcome: Outcome, retrying: OperationRetries) -> NodeInput:
     """Return the machine's input for an outcome, and the state of the resource."""
     work = prepared.work
     result = Result(
         properties=prepared.properties,
-        shown=kept_view(prepared),
+        masked_properties=kept_view(prepared),
         attempts=work.attempts,
         renewed=prepared.type.schema.renewed,
     )
     unstorable = _unstorable(outcome)
     if unstorable:
         return NodeInput(OperationFailed(f"the type {prepared.work.type} {unstorable}"), result)
-    outcome = without_secret_id(prepared, outcome, result.shown)
-    outcome = redacted(prepared, outcome, result.shown)
+    outcome = without_secret_id(prepared, outcome, result.masked_properties)
+    outcome = redact(prepared, outcome, result.masked_properties)
     match outcome:
         case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
             result.physical_id, result.attributes, result.data = physical_id, attributes, data
             result.reference = prepared.type.reference(work.name, physical_id, data)
-            result.secret = secret_of(prepared, outcome, result.reference, result.shown)
+            result.secret_attributes = secret_of(
+                prepared, outcome, result.reference, result.masked_properties
+            )
             result.reason = reason
-            return NodeInput(Succeeded(), result)
-        case Wait(until=until, progress=progress, awaits=awaits, reason=reason):
-            result.progress, result.awaits = progress, awaits
+            failed = failed_postcondition(prepared, result)
+            return NodeInput(OperationFailed(failed) if failed else Succeeded(), result)
+        case Wait(
+            until=until, progress=progress, signal_resource_id=signal_resource_id, reason=reason
+        ):
+            result.progress, result.signal_resource_id = progress, signal_resource_id
             return NodeInput(MustWait(until, reason), result)
         case Confirm(step=step, progress=progress, seen=seen):
             refusal = _step_refusal(prepared, step)
             result.progress, result.seen = progress, seen
             return NodeInput(OperationFailed(refusal) if refusal else MustConfirm(step), result)
         case Replace():
-            refusal = denied(work, Operation.REPLACE)
+            refusal = denial_reason(work, Operation.REPLACE)
             return NodeInput(OperationForbidden(refusal) if refusal else MustReplace(), result)
         case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
             result.progress, result.attempts = work.progress, work.attempts + 1
+            result.confirmation = work.confirmation
             return NodeInput(MustRetry(work.now + retrying.pause(work.attempts), reason), result)
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
@@ -217,13 +250,13 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput
             assert_never(never)
 
 
-def _step_refusal(prepared: Prepared, step: str) -> str | None:
+def _step_refusal(prepared: PreparedNode, step: str) -> str | None:
     """Return why a type may not ask to confirm this step, or None."""
     name = prepared.work.type
     if step not in prepared.type.schema.steps:
-        return f"the type {name} asks to confirm {step!r}, which is not one of its steps"
-    if step not in REPEATED and point_of(step) in prepared.work.passed:
-        return f"the type {name} asks to confirm {step!r} a second time"
+        return f'the type {name} returned a confirmation of "{step}", which is not one of its steps'
+    if step not in REPEATED and point_of(step) in prepared.work.breakpoints_hit:
+        return f'the type {name} returned a confirmation of "{step}" a second time'
     return None
 
 

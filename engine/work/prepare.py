@@ -5,37 +5,47 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import Findings
+from engine.hot.definition.lifecycle import Lifecycle, decode_lifecycle
 from engine.hot.definition.stack import check_resolved, fill_defaults
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import REFERENCE, mask_resource
-from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import VERSIONS
 from engine.hot.schema.type_schema import TypeSchema
-from engine.plan.change import Actual, Change, cleanup_change, forward_change, nest_change
+from engine.plan.change import Actual, Change, cleanup_change, forward_change
+from engine.plan.lifecycle import (
+    Triggers,
+    ignored_names,
+    keep_ignored,
+    trigger_digest,
+    with_replacement,
+)
 from engine.store.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrl, SignalUrls
 from engine.words import (
     GATES,
-    VISITS,
+    IN_PLACE_OPERATIONS,
     DeletionPolicy,
     Direction,
     Json,
     Operation,
-    Phase,
     ResourceAction,
     ResourceId,
-    Restriction,
     StackId,
     Status,
     TraversalState,
 )
+from engine.work.refusals import change_refusal, check_refusal
+
+#: For types without signals.
+NO_SIGNAL_URL = SignalUrl()
 
 
-class Unresolved(Exception):
+class UnresolvedProperties(Exception):
     """Properties cannot be resolved from the values of other resources. The text is the reason."""
 
 
@@ -79,10 +89,12 @@ def secrets_of(values: Sequence[Json]) -> Sequence[str]:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedNode:
     """A node with resolved properties. change: the operation, from the current state.
 
-    denied: why the operation is forbidden, or None.
+    denied: why the operation is forbidden, or None. has_secrets: whether a stored value may be
+    secret; None: not determined yet (`keeps_secrets`). ignored: names of the properties that keep
+    their applied values, because the template ignores their differences.
     """
 
     work: Work
@@ -90,31 +102,59 @@ class Prepared:
     properties: Mapping[str, Json]
     change: Change
     denied: str | None = None
+    has_secrets: bool | None = None
+    ignored: frozenset[str] = frozenset()
 
 
-def prepare(work: Work, registry: Registry) -> Prepared:
-    """Resolve properties and compare them with the current state. Raises Unresolved.
+def prepare(work: Work, registry: Registry) -> PreparedNode:
+    """Resolve properties and compare them with the current state. Raises UnresolvedProperties.
 
-    Sets `metadata_now` and `update_policy_now` of `work`.
+    Sets `metadata_now`, `update_policy_now` and `lifecycle_now` of `work`.
     """
     type_ = registry.get(work.type)
     if work.operation in GATES:
-        return Prepared(work, type_, work.definition or {}, Change(Operation(work.operation)))
+        return PreparedNode(work, type_, work.definition or {}, Change(Operation(work.operation)))
     if work.direction == Direction.CLEANUP:
         return _prepared_cleanup(work, type_)
-    if work.operation in VISITS:
-        return Prepared(work, type_, work.properties or {}, Change(Operation(work.operation)))
+    if work.operation in IN_PLACE_OPERATIONS:
+        change = Change(Operation(work.operation))
+        return PreparedNode(work, type_, work.properties or {}, change, check_refusal(work))
     properties = _resolved(work, type_.schema)
+    if (lifecycle := (work.definition or {}).get("lifecycle")) is not None:
+        return _prepare_with_lifecycle(work, type_, decode_lifecycle(lifecycle), properties)
     change = _forward_change(work, type_, properties)
-    return Prepared(work, type_, properties, change, _refusal(work, change))
+    return PreparedNode(work, type_, properties, change, change_refusal(work, change))
 
 
-def _refusal(work: Work, change: Change) -> str | None:
-    """Return why the change is refused. Restrictions do not end an operation that has begun."""
-    if change.fixed:
-        return unchangeable(work.name, work.type, change.fixed)
-    begun = work.phase != Phase.PRE
-    return None if begun and work.operation != Operation.ADOPT else denied(work, change.operation)
+def _prepare_with_lifecycle(
+    work: Work, type_: ResourceType, lifecycle: Lifecycle, properties: Mapping[str, Json]
+) -> PreparedNode:
+    """As `prepare`, with the applied values of ignored properties unless it is replaced."""
+    actual = _actual(work)
+    kept = keep_ignored(lifecycle, actual, properties)
+    change = _forward_change(work, type_, kept)
+    if change.operation is Operation.REPLACE:
+        kept = properties
+    prepared = PreparedNode(work, type_, kept, change, change_refusal(work, change))
+    if kept is not properties:
+        prepared.ignored = ignored_names(lifecycle, actual, properties)
+    return prepared
+
+
+def _lifecycle_now(work: Work, budget: CostBudget) -> dict[str, Json] | None:
+    """Return the column `lifecycle` that belongs to the definition. Raises FunctionError."""
+    definition = work.definition or {}
+    stored, triggers = definition.get("lifecycle") or {}, definition.get("triggers")
+    found: dict[str, Json] = {}
+    if stored.get("prevent_destroy"):
+        found["prevent_destroy"] = True
+    if triggers:
+        view = Inputs(work.inputs or {})
+        found["replace_when"] = {
+            text: trigger_digest(resolve(decode(one, definition["version"]), view, budget=budget))
+            for text, one in triggers.items()
+        }
+    return found or None
 
 
 def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:
@@ -123,27 +163,31 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
         return Change(Operation.ADOPT, frozenset(properties))
     if definition.get("external_id") is not None and work.action is not None:
         return Change(None)
-    actual, schema = _actual(work), type_.schema
-    if type_.has_nested_stack:
-        change = nest_change(actual, work.type, schema, properties)
-    else:
-        change = forward_change(
-            actual,
-            work.type,
-            schema,
-            properties,
-            replaces_tainted=type_.replaces_tainted,
-            restores=bool(definition.get("kept")),
-            repairs=type_.repairs,
-        )
+    actual, lifecycle = _actual(work), definition.get("lifecycle")
+    change = forward_change(
+        actual,
+        work.type,
+        type_.schema,
+        properties,
+        replaces_tainted=type_.replaces_tainted,
+        restores=bool(definition.get("kept")),
+        repairs=type_.repairs,
+        nests=type_.has_nested_stack,
+    )
+    if lifecycle is not None and actual is not None:
+        now = (work.lifecycle_now or {}).get("replace_when", {})
+        triggers = Triggers((work.lifecycle or {}).get("replace_when", {}), now)
+        change = with_replacement(decode_lifecycle(lifecycle), triggers, change)
     if change.operation is Operation.UPDATE:
         call = call_of(work, Operation.UPDATE, properties, change.changed)
-        if type_.needs_replace(call):
+        # The update required a replacement, which a hook has interrupted since.
+        replacing = work.started and work.operation == Operation.REPLACE
+        if replacing or type_.needs_replace(call):
             return Change(Operation.REPLACE, change.changed)
     return change
 
 
-def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
+def _prepared_cleanup(work: Work, type_: ResourceType) -> PreparedNode:
     definition = work.definition or {}
     change = cleanup_change(
         _actual(work),
@@ -153,47 +197,8 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
     if change.operation is not None and work.operation == Operation.SNAPSHOT:
         keeps = work.deletion_policy == DeletionPolicy.SNAPSHOT
         change = Change(Operation.SNAPSHOT if keeps else None)
-    # Protection does not end a delete that has begun.
-    begun = work.phase != Phase.PRE
-    refusal = None if begun else denied(work, change.operation)
-    return Prepared(work, type_, work.properties or {}, change, refusal)
-
-
-def denied(work: Work, operation: Operation | None) -> str | None:
-    """Return why the operation is forbidden for this node's resource, or None."""
-    definition = work.definition or {}
-    return refusal(
-        work.name,
-        operation,
-        restricted=definition.get("restricted", ()),
-        protected=bool(work.protected),
-        external_id=definition.get("external_id"),
-        physical_id=work.physical_id,
-    )
-
-
-def unchangeable(name: str, type_name: str, properties: Collection[str]) -> str:
-    names = ", ".join(sorted(properties))
-    return f"Update to properties {names} of {name} ({type_name}) is not supported."
-
-
-def refusal(
-    name: str,
-    operation: Operation | None,
-    *,
-    restricted: Collection[str],
-    protected: bool,
-    external_id: str | None,
-    physical_id: str | None,
-) -> str | None:
-    """Return why an operation is forbidden for a resource, or None."""
-    if external_id is not None and physical_id not in (None, external_id):
-        return f"external_id cannot be changed from {physical_id} to {external_id}"
-    if operation in (Operation.REPLACE, Operation.DELETE) and protected:
-        return f"{name} is protected: {operation} refused until its protection is lifted"
-    if operation is not None and operation in restricted:
-        return f"{Restriction(operation)} is restricted for resource."
-    return None
+    refusal = change_refusal(work, change)
+    return PreparedNode(work, type_, work.properties or {}, change, refusal)
 
 
 def _actual(work: Work) -> Actual | None:
@@ -205,7 +210,7 @@ def _actual(work: Work) -> Actual | None:
         status=Status(work.status),
         physical_id=work.physical_id,
         properties=work.properties,
-        broken=bool(work.broken),
+        tainted=bool(work.tainted),
         replaced=work.replaced_by is not None,
     )
 
@@ -215,6 +220,8 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     if definition.get("static"):
         work.metadata_now = definition["metadata"]
         work.update_policy_now = definition.get("update_policy")
+        if "lifecycle" in definition:
+            work.lifecycle_now = _lifecycle_now(work, resolution_budget())
         return {**definition["properties"], **(work.patched or {})}
     try:
         expression = decode(definition["properties"], definition["version"])
@@ -224,19 +231,20 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
         work.metadata_now = resolve(metadata, view, budget=budget)
         policy = decode(definition.get("update_policy"), definition["version"])
         work.update_policy_now = resolve(policy, view, budget=budget)
+        work.lifecycle_now = _lifecycle_now(work, budget)
     except FunctionError as error:
-        raise Unresolved(UNTOLD if has_secrets(work) else str(error)) from error
+        raise UnresolvedProperties(HIDDEN_REASON if has_secrets(work) else str(error)) from error
     findings = Findings()
     dialect = VERSIONS[definition["version"]].dialect
     place = f"{dialect.resources}.{work.name}.{dialect.properties}"
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
-        raise Unresolved("; ".join(_reasons(findings, secret=has_secrets(work))))
+        raise UnresolvedProperties("; ".join(_reasons(findings, secret=has_secrets(work))))
     return fill_defaults(schema, {**properties, **(work.patched or {})})
 
 
 #: Replaces a reason that may contain a part of a secret.
-UNTOLD = "a value is not valid; the reason is hidden because the values contain secrets"
+HIDDEN_REASON = "a value is not valid; the reason is hidden because the values contain secrets"
 
 
 def has_secrets(work: Work) -> bool:
@@ -246,7 +254,7 @@ def has_secrets(work: Work) -> bool:
 
 def _reasons(findings: Findings, *, secret: bool) -> Iterator[str]:
     for one in findings.all:
-        yield f"{one.place}: {UNTOLD}" if secret else str(one)
+        yield f"{one.place}: {HIDDEN_REASON}" if secret else str(one)
 
 
 def call_of(
@@ -279,12 +287,13 @@ def call_of(
         attempts=work.attempts,
         kept=(work.definition or {}).get("kept"),
         adjusted=(work.definition or {}).get("adjusted"),
-        confirmed=Confirmation(**work.confirmed) if work.confirmed else None,
+        confirmation=Confirmation(**work.confirmation) if work.confirmation else None,
         answers=work.answers or {},
         credential=credential,
         signals=work.signals or (),
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
-        signal_url=signal_urls.of(work.key.stack_id, resource_id) if signal_urls else SignalUrl(),
-        awaited=work.awaited,
+        cancelled=work.cancelled,
+        signal_url=signal_urls.of(work.key.stack_id, resource_id) if signal_urls else NO_SIGNAL_URL,
+        signal_resource_type=work.signal_resource_type,
     )

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.processes import Process, beat, leave
+from engine.store.processes import Process, remove, report
 
-#: Seconds to remove the record at the end. Without that, the process is listed as down for a while.
+#: Seconds to remove the record at the end. If it stays, the process is listed as down for a while.
 LEAVE_TIMEOUT = 2.0
 
 
@@ -18,15 +18,16 @@ class Presence:
         self._database = database
         self._process = process
         self._interval = process.report_interval.total_seconds()
-        self._guard = (supervisor or Supervisor()).guard("presence", longest=self._interval)
+        self._guard = (supervisor or Supervisor()).guard("presence", max_pause=self._interval)
 
     async def report(self) -> None:
         """Raises Unavailable."""
         async with self._database.connection() as conn:
-            await beat(conn, self._process)
+            await report(conn, self._process)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Report until `stop` is set, then remove the record: the process is not listed as down."""
+        """Report until `stop` is set. Then remove the record, so that the process is not listed as
+        down."""
 
         async def turn() -> None:
             await self.report()
@@ -35,4 +36,4 @@ class Presence:
         await self._guard.run(turn, stop)
         with suppress(Exception):
             async with asyncio.timeout(LEAVE_TIMEOUT), self._database.connection() as conn:
-                await leave(conn, self._process.id)
+                await remove(conn, self._process.id)

@@ -10,16 +10,17 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
 from engine.store.connection import Connection
-from engine.store.database import Database, all_or_nothing, taken_back
-from engine.store.retention import OLD, Batch, next_row, purge, take_turn
+from engine.store.database import Database, rolled_back, savepoint
+from engine.store.retention import KINDS, PurgedPage, next_row, purge, try_lock
 from engine.words import Json
+from engine.work.archive import archive_graphs_on
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 #: Rows read per transaction.
 BATCH = 500
 #: Rows of a kind that are skipped in one run after errors; then the kind waits for the next run.
-MOST_SKIPPED = 20
+MAX_SKIPPED = 20
 
 #: Maximum age by kind. Rows of other kinds are never purged.
 Ages = Mapping[str, timedelta]
@@ -32,26 +33,32 @@ async def purge_old(
 ) -> Counter[str]:
     """Purge rows older than the age of their kind; return the number by kind.
 
-    If another process purges at the same time, it purges the rest. With a guard, rows that raise an
-    internal error are logged and skipped.
+    If another process is purging, this call stops. With a guard, rows that raise an internal error
+    are logged and skipped.
     """
-    gone: Counter[str] = Counter()
-    for kind in OLD:
+    purged: Counter[str] = Counter()
+    for kind in KINDS:
         if kind in ages:
-            gone[kind] = await _purge_kind(conn, kind, ages[kind], batch, guard)
-    return gone
+            purged[kind] = await _purge_kind(conn, kind, ages[kind], batch, guard)
+    return purged
+
+
+async def archive_and_purge(conn: Connection, ages: Ages) -> Counter[str]:
+    """As `purge_old`, after the queued graphs are archived: traversals are purged only then."""
+    await archive_graphs_on(conn)
+    return await purge_old(conn, ages)
 
 
 async def count_purgeable(conn: Connection, ages: Ages) -> Counter[str]:
-    """Return the number of rows by kind that `purge_old` would delete. Deletes nothing."""
-    async with taken_back(conn):
-        return await purge_old(conn, ages)
+    """Return the number of rows by kind that `archive_and_purge` would delete. Deletes nothing."""
+    async with rolled_back(conn):
+        return await archive_and_purge(conn, ages)
 
 
 async def _purge_kind(
     conn: Connection, kind: str, age: timedelta, batch: int, guard: Guard | None
 ) -> int:
-    gone, reached, more, size, left = 0, None, True, BatchSize(batch), MOST_SKIPPED
+    purged, reached, more, size, left = 0, None, True, BatchSize(batch), MAX_SKIPPED
     while more:
         try:
             done = await _purge_batch(conn, kind, age, reached, size.now)
@@ -65,17 +72,17 @@ async def _purge_kind(
             continue
         if done is None:
             break
-        gone, reached, more = gone + done.gone, done.reached, done.more
+        purged, reached, more = purged + done.deleted, done.reached, done.more
         size.grow()
-    return gone
+    return purged
 
 
 async def _purge_batch(
     conn: Connection, kind: str, age: timedelta, after: Json, size: int
-) -> Batch | None:
+) -> PurgedPage | None:
     """Purge one batch. Return None if another process purges."""
-    async with all_or_nothing(conn):
-        return await purge(conn, kind, age, after, size) if await take_turn(conn) else None
+    async with savepoint(conn):
+        return await purge(conn, kind, age, after, size) if await try_lock(conn) else None
 
 
 async def _skip(conn: Connection, kind: str, after: Json, error: Exception, guard: Guard) -> Json:
@@ -85,7 +92,7 @@ async def _skip(conn: Connection, kind: str, after: Json, error: Exception, guar
     return place
 
 
-class Purging:
+class PurgeLoop:
     """One loop. every: its interval. record: for metrics."""
 
     def __init__(
@@ -101,19 +108,19 @@ class Purging:
         self._ages = ages
         self._every = every.total_seconds()
         self._record = record
-        self._guard = (supervisor or Supervisor()).guard("purging", longest=self._every)
+        self._guard = (supervisor or Supervisor()).guard("purge", max_pause=self._every)
 
     async def run(self, stop: asyncio.Event) -> None:
         async def turn() -> None:
-            await self.look()
+            await self.purge()
             await wait_at_most(stop, self._every)
 
         await self._guard.run(turn, stop)
 
-    async def look(self) -> None:
+    async def purge(self) -> None:
         async with self._database.connection() as conn:
-            gone = await purge_old(conn, self._ages, guard=self._guard)
-        for kind, count in gone.items():
+            purged = await purge_old(conn, self._ages, guard=self._guard)
+        for kind, count in purged.items():
             self._record(kind, count)
-        if gone.total():
-            log.info("purged", **{kind: count for kind, count in gone.items() if count})
+        if purged.total():
+            log.info("purged", **{kind: count for kind, count in purged.items() if count})

@@ -1,39 +1,40 @@
-"""Taint: which attributes of a resource are secret, because of what the resource was made from."""
+"""Determines which attributes and texts of a resource are secret because a property is secret."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from urllib.parse import unquote, unquote_plus
 
-from engine.hot.expressions.masking import MASK, contains_mask
+from engine.hot.expressions.masking import MASK, contains_mask, leaks_secret, secret_texts
 from engine.hot.expressions.member_attributes import EVERY_ATTRIBUTE, MEMBERS_ENTRY, REFERENCE
-from engine.hot.expressions.secret_leaks import leaks_secret, secret_texts
-from engine.hot.schema.properties import PUBLIC_SECRET, has_hidden, public_secrets
+from engine.hot.schema.properties import PUBLIC_SECRET, public_secrets
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
 from engine.types.text_cleaning import mask_secrets
-from engine.words import VISITS, Json, Operation
-from engine.work.prepare import Prepared, call_of
-from engine.work.visible_properties import kept_view, masked
+from engine.words import IN_PLACE_OPERATIONS, Json, Operation
+from engine.work.prepare import PreparedNode, call_of
+from engine.work.visible_properties import keeps_secrets, kept_view, mask_properties
 
 
-def secret_of(prepared: Prepared, done: Done, reference: str, shown: Json) -> list[str]:
-    """What is secret of a resource after an operation, as its row keeps it.
+def secret_of(prepared: PreparedNode, done: Done, reference: str, shown: Json) -> list[str]:
+    """Return the names of the secret values of a resource after an operation, as stored.
 
     shown: the properties with masks (`kept_view`); None: no secret is in them.
     """
+    if done.secret is None and not keeps_secrets(prepared):
+        return []
     found = _secret_now(prepared, done, reference, shown)
     return sorted(found.union(_left(prepared.work, done.attributes)))
 
 
-def _secret_now(prepared: Prepared, done: Done, reference: str, shown: Json) -> set[str]:
-    """What the type declares, and what follows from the properties."""
+def _secret_now(prepared: PreparedNode, done: Done, reference: str, shown: Json) -> set[str]:
+    """Return the names that the type declares secret, and those derived from secret properties."""
     work, schema = prepared.work, prepared.type.schema
     found = {REFERENCE} if schema.secret_reference or schema.has_secrets() else set[str]()
     found.update(_declared(done.attributes, schema))
     if (done.attributes.get(MEMBERS_ENTRY) or {}).get("secret"):
-        found.add(MEMBERS_ENTRY)  # what of which member is kept in there
+        found.add(MEMBERS_ENTRY)  # it lists the secret values of each member
     if done.secret is not None:
         found.update(done.secret)
     elif is_tainted(prepared, shown):
@@ -43,24 +44,24 @@ def _secret_now(prepared: Prepared, done: Done, reference: str, shown: Json) -> 
     return found
 
 
-def secret_unchanged(prepared: Prepared, shown: Json) -> list[str]:
-    """The same of a resource that stays as it is, while its definition may hide more or less."""
+def secret_unchanged(prepared: PreparedNode, shown: Json) -> list[str]:
+    """As `secret_of`, for an unchanged resource, whose definition may hide other values now."""
     work = prepared.work
-    inside = (work.secret or ()) if prepared.type.has_nested_stack else None
+    inside = (work.secret_attributes or ()) if prepared.type.has_nested_stack else None
     done = Done(work.physical_id, work.attributes or {}, work.data or {}, secret=inside)
     reference = str(work.reference or work.name)
     found = _secret_now(prepared, done, reference, shown)
-    if not is_tainted(prepared, work.shown):  # what is secret was left by an earlier update
+    if not is_tainted(prepared, work.masked_properties):  # an earlier update left secret values
         found.update(_left(work, done.attributes))
     return sorted(found)
 
 
-def is_tainted(prepared: Prepared, shown: Json) -> bool:
-    """Whether the resource is made from anything secret."""
+def is_tainted(prepared: PreparedNode, shown: Json) -> bool:
+    """Return whether a property of the resource is secret."""
     schema = prepared.type.schema
-    if shown is None and not has_hidden(schema.properties):
+    if shown is None and not schema.hides:
         return False
-    return contains_mask(masked(prepared.properties if shown is None else shown, schema))
+    return contains_mask(mask_properties(prepared.properties if shown is None else shown, schema))
 
 
 #: Shown in place of a reason that may contain a secret, or a value computed from one.
@@ -68,22 +69,22 @@ WITHHELD_REASON = "The reason is not shown because the resource depends on a sec
 WITHHELD_DETAILS = "details are not shown because the resource depends on a secret"
 
 
-def depends_on_secret(prepared: Prepared, shown: Json) -> bool:
+def depends_on_secret(prepared: PreparedNode, shown: Json) -> bool:
     """Return whether a message of the type may contain something computed from a secret: the
     properties contain one or did before, or an attribute is secret.
     """
     work = prepared.work
-    before = work.shown is not None and contains_mask(work.shown)
-    return before or bool(work.secret) or is_tainted(prepared, shown)
+    before = work.masked_properties is not None and contains_mask(work.masked_properties)
+    return before or bool(work.secret_attributes) or is_tainted(prepared, shown)
 
 
-def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
-    """Return the outcome as people may see it.
+def redact(prepared: PreparedNode, outcome: Outcome, shown: Json) -> Outcome:
+    """Return the outcome without secrets.
 
-    A text computed from a secret cannot be recognized, so only `public_reason` and `public_seen`
-    are shown of a resource that depends on a secret. Its secrets are masked there, too.
+    A text that was computed from a secret cannot be recognized. So the outcome of a resource that
+    depends on a secret contains only `public_reason` and `public_seen`, with secrets masked.
     """
-    if not depends_on_secret(prepared, shown):
+    if not keeps_secrets(prepared) or not depends_on_secret(prepared, shown):
         return outcome
     hidden = _secret_texts(prepared, shown)
     if isinstance(outcome, Done | Wait | Failed | Stopped):
@@ -93,8 +94,10 @@ def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
     return outcome
 
 
-def public_secret_reason(prepared: Prepared) -> str:
+def public_secret_reason(prepared: PreparedNode) -> str:
     """Return why the operation must not begin: a public property contains a secret. Else ""."""
+    if not keeps_secrets(prepared):
+        return ""
     schema = prepared.type.schema
     applies = prepared.change.operation in (Operation.CREATE, Operation.REPLACE, Operation.UPDATE)
     if not applies or not any(one.public for one in schema.properties.values()):
@@ -112,11 +115,11 @@ REFUSED_ID = (
 )
 
 
-def without_secret_id(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
+def without_secret_id(prepared: PreparedNode, outcome: Outcome, shown: Json) -> Outcome:
     """Return Failed in place of a success whose new physical ID contains a secret of the
     properties, and remove such an ID from a failure.
     """
-    if not isinstance(outcome, Done | Failed | Stopped):
+    if not keeps_secrets(prepared) or not isinstance(outcome, Done | Failed | Stopped):
         return outcome
     if not _is_secret_id(prepared, outcome.physical_id, shown):
         return outcome
@@ -127,13 +130,13 @@ def without_secret_id(prepared: Prepared, outcome: Outcome, shown: Json) -> Outc
     return replace(outcome, physical_id=None, reason=reason, public_reason=public)
 
 
-def _is_secret_id(prepared: Prepared, physical_id: str | None, shown: Json) -> bool:
+def _is_secret_id(prepared: PreparedNode, physical_id: str | None, shown: Json) -> bool:
     work = prepared.work
     if physical_id is None or physical_id == work.physical_id:  # already stored
         return False
     hidden = _secret_texts(prepared, shown)
-    if work.shown is not None:
-        hidden |= _texts_behind(work.properties or {}, work.shown)
+    if work.masked_properties is not None:
+        hidden |= _texts_behind(work.properties or {}, work.masked_properties)
     # Decoding covers every way to encode a secret in a URL.
     forms = [physical_id, unquote(physical_id), unquote_plus(physical_id)]
     if not leaks_secret(forms, hidden):
@@ -155,11 +158,11 @@ def _public_seen(outcome: Confirm) -> Mapping[str, Json]:
     return {"withheld": WITHHELD_DETAILS, **outcome.public_seen}
 
 
-def _secret_texts(prepared: Prepared, shown: Json) -> set[str]:
+def _secret_texts(prepared: PreparedNode, shown: Json) -> set[str]:
     if not is_tainted(prepared, shown):
         return set()
     properties = prepared.properties
-    seen = masked(properties if shown is None else shown, prepared.type.schema)
+    seen = mask_properties(properties if shown is None else shown, prepared.type.schema)
     return _texts_behind(properties, seen)
 
 
@@ -174,14 +177,14 @@ def _texts_behind(properties: Mapping[str, Json], seen: Mapping[str, Json]) -> s
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """A text as messages quote it: in Python's and in JSON's notation."""
+    """Yield a text as messages quote it, in Python's and in JSON's notation."""
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _masked_part(text: str, view: Json) -> str:
-    """What the mask stands for in a text of which people see the rest."""
+    """Return the part of a text that its view masks."""
     if not isinstance(view, str):
         return text
     before, _, after = view.partition(MASK)
@@ -202,8 +205,7 @@ def _declared(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[st
 
 
 def _derived(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
-    """Attributes that may repeat what is among the properties. What members have is kept by
-    member."""
+    """Yield the attributes that may repeat a property. Members record their own secrets."""
     for name in attributes:
         known = schema.attributes.get(name)
         if name != MEMBERS_ENTRY and not (known is not None and known.public):
@@ -211,9 +213,9 @@ def _derived(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str
 
 
 def _left(work: Work, attributes: Mapping[str, Json]) -> Iterator[str]:
-    """Secrets that the resource had before and the operation has left as they were."""
-    in_place = work.operation in VISITS or work.operation == Operation.UPDATE
-    before, secret = work.attributes or {}, (work.secret or ()) if in_place else ()
+    """Yield the secrets of the resource that the operation left unchanged."""
+    in_place = work.operation in IN_PLACE_OPERATIONS or work.operation == Operation.UPDATE
+    before, secret = work.attributes or {}, (work.secret_attributes or ()) if in_place else ()
     for name in before if EVERY_ATTRIBUTE in secret else secret:
         if name in attributes and attributes[name] == before.get(name):
             yield name

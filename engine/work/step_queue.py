@@ -6,16 +6,17 @@ fault fails.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.store.advance import BATCH_BYTES, Claim
 from engine.words import Json
 from engine.work.internal_error import NodeContext
 from engine.work.job import Job, NodeInput
+from engine.work.runs import LaterStep
 
 
-class Decided(NamedTuple):
+class StepOrigin(NamedTuple):
     """A node and the input from which its step was decided."""
 
     job: Job
@@ -24,27 +25,48 @@ class Decided(NamedTuple):
 
 @dataclass(slots=True)
 class WaitingStep:
-    """step: document for `advance`. size: its bytes, or those of the documents that come back for
-    it. context: its node. decided: None for a step that opens no hook, which is never refused.
-    tries: how often it failed in a batch of its own. last: it is a failure without documents.
+    """step: document for `advance`. size: its bytes, or those of the documents that the next claim
+    returns. context: its node. decided: None for a failure without an input, which is never
+    refused. tries: how often it failed in a batch of its own. last: it is a failure without
+    documents. later: the other nodes of its run, which are written with it.
     """
 
     step: Json
     size: int
     context: NodeContext
-    decided: Decided | None = None
+    decided: StepOrigin | None = None
     tries: int = 0
     last: bool = False
+    later: list[LaterStep] = field(default_factory=list)
 
     @property
     def claim(self) -> Claim:
         return self.context.work.key
 
+    def documents(self) -> Iterator[Json]:
+        """Yield the documents of the node and of the later nodes of its run."""
+        if not self.later:
+            yield self.step
+            return
+        run = {"run": self.claim.node, "run_size": 1 + len(self.later)}
+        yield self.step | run
+        for one in self.later:
+            yield one.step | run
+
+    def add_later(self, later: list[LaterStep]) -> None:
+        self.later = later
+        self.size += sum(one.size for one in later)
+
+    def drop_later(self) -> None:
+        """Write the node alone; the others become ready."""
+        self.size -= sum(one.size for one in self.later)
+        self.later = []
+
 
 class StepQueue:
-    def __init__(self, most: int, most_bytes: int = BATCH_BYTES) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
+    def __init__(self, max_steps: int, max_bytes: int = BATCH_BYTES) -> None:
+        self._max_steps = max_steps
+        self._max_bytes = max_bytes
         self._steps: deque[WaitingStep] = deque()
         self._apart: deque[WaitingStep] = deque()
 
@@ -62,19 +84,19 @@ class StepQueue:
         """Return the next batch, and whether it is one step to write in a batch of its own."""
         if self._apart:
             return [self._apart.popleft()], True
-        taken: list[WaitingStep] = []
+        batch: list[WaitingStep] = []
         size = 0
-        while self._steps and len(taken) < self._most:
+        while self._steps and len(batch) < self._max_steps:
             size += self._steps[0].size
-            if taken and size > self._most_bytes:
+            if batch and size > self._max_bytes:
                 break
-            taken.append(self._steps.popleft())
-        return taken, False
+            batch.append(self._steps.popleft())
+        return batch, False
 
-    def put_back(self, taken: Sequence[WaitingStep]) -> None:
+    def put_back(self, batch: Sequence[WaitingStep]) -> None:
         """Put steps back at the front of the queue."""
-        self._steps.extendleft(reversed(taken))
+        self._steps.extendleft(reversed(batch))
 
-    def set_apart(self, taken: Sequence[WaitingStep]) -> None:
+    def set_apart(self, batch: Sequence[WaitingStep]) -> None:
         """Write each of these steps in a batch of its own."""
-        self._apart.extend(taken)
+        self._apart.extend(batch)

@@ -1,34 +1,34 @@
-"""Loops for deadlines and for reminders of hooks. Each sleeps until the next one is due."""
+"""Loops for the deadlines of hooks, and for their reminders and escalations. Each sleeps until the
+next one is due."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 from engine.hooks.deadline import has_expired
 from engine.loops import Fault, Supervisor, wait_at_most
-from engine.node.inputs import Expired
+from engine.node.node import Expired
 from engine.principal import internal
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hooks import (
+from engine.store.hook_deadlines import (
     due_hooks,
     due_reminders,
-    lock_hooks,
+    fail_hook,
     next_deadline,
     next_reminder,
-    record_events,
-    reminded,
+    record_reminders,
+    stop_reminders,
 )
-from engine.store.internal_errors import fail_hook, silence_hook
-from engine.words import Door, HookState, OnTimeout
-from engine.work.hook_decisions import NOBODY, Verdict, apply, hook_event
-from engine.work.measures import Measures
-from engine.work.reminders import reminder
-from engine.work.worker_metrics import report_step
+from engine.store.hooks import LockedHook, lock_hooks, record_events
+from engine.words import AnswerChannel, HookState, Json, OnTimeout
+from engine.work.hook_decisions import DECIDED_BY_ENGINE, Verdict, apply, hook_event
+from engine.work.worker_metrics import Measures, report_step
 
 #: The principal that is recorded for decisions of deadlines.
-BY_DEADLINE = internal(NOBODY)
+BY_DEADLINE = internal(DECIDED_BY_ENGINE)
 #: Hooks per transaction. Larger batches were not faster and lock stacks for longer.
 BATCH = 400
 
@@ -53,8 +53,8 @@ class Timers:
         self._new_id = new_id
         self._measures = measures or Measures()
         supervisor = supervisor or Supervisor()
-        self._deadlines = supervisor.guard("deadlines", longest=self._poll)
-        self._reminders = supervisor.guard("reminders", longest=self._poll)
+        self._deadlines = supervisor.guard("deadlines", max_pause=self._poll)
+        self._reminders = supervisor.guard("reminders", max_pause=self._poll)
         self._wakes = (asyncio.Event(), asyncio.Event())
 
     def wake(self) -> None:
@@ -100,14 +100,14 @@ class Timers:
 
     async def _expire(self, keys: Sequence[HookKey]) -> None:
         async with self._database.transaction("expire", replan=True, by_index=True) as conn:
-            held = [
+            hooks = [
                 one
                 for one in await lock_hooks(conn, keys)
-                if one.asked.state is HookState.WAITING and has_expired(one.asked.clock, one.now)
+                if one.state is HookState.WAITING and has_expired(one.clock, one.now)
             ]
             verdicts = [
-                Verdict(one, Expired(OnTimeout(one.on_timeout)), BY_DEADLINE, Door.RULE)
-                for one in held
+                Verdict(one, Expired(OnTimeout(one.on_timeout)), BY_DEADLINE, AnswerChannel.RULE)
+                for one in hooks
             ]
             steps = await apply(
                 conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout
@@ -127,28 +127,75 @@ class Timers:
         """
         async with self._database.transaction(replan=True, by_index=True) as conn:
             keys = await due_reminders(conn, BATCH)
-        await self._reminders.split(keys, self._remind, self._silence, _log_fields)
+        await self._reminders.split(keys, self._remind, self._stop_reminders, _log_fields)
         return len(keys)
 
     async def _remind(self, keys: Sequence[HookKey]) -> None:
         async with self._database.transaction("expire", replan=True, by_index=True) as conn:
-            held = [
+            hooks = [
                 one
                 for one in await lock_hooks(conn, keys)
-                if one.asked.state is HookState.WAITING
+                if one.state is HookState.WAITING
                 and one.wake_at is not None
                 and one.wake_at <= one.now
             ]
-            due = [reminder(one) for one in held]
-            await reminded(conn, [one.row for one in due])
+            due = [reminder(one) for one in hooks]
+            await record_reminders(conn, [one.row for one in due])
             events = [hook_event(one, new.kind, new.reason, new.data)
-                      for one, new in zip(held, due, strict=True)]  # fmt: skip
+                      for one, new in zip(hooks, due, strict=True)]  # fmt: skip
             await record_events(conn, events)
 
-    async def _silence(self, key: HookKey, _: Fault) -> None:
+    async def _stop_reminders(self, key: HookKey, _: Fault) -> None:
         async with self._database.transaction() as conn:
-            await silence_hook(conn, *key)
+            await stop_reminders(conn, *key)
 
 
 def _log_fields(key: HookKey) -> dict[str, str]:
     return {"stack_id": str(key[0]), "hook": str(key[1])}
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """kind, reason, data: of the event. row: the changes of the hook's row."""
+
+    kind: str
+    reason: str
+    row: Json
+    data: dict[str, Json] = field(default_factory=dict)
+
+
+def reminder(hook: LockedHook) -> Reminder:
+    """Return the reminder or escalation that is due."""
+    rule = hook.rule
+    subject = f"Hook {hook.point} of {hook.resource_name or 'the stack'}"
+    escalates = (
+        rule.escalate is not None
+        and not hook.escalated
+        and hook.now >= hook.clock.opened_at + rule.escalate.after
+    )
+    row = {
+        "stack_id": hook.stack_id,
+        "id": hook.id,
+        "wake_at": _next(hook, escalates),
+        "reminded": not escalates,
+        "escalated": escalates,
+    }
+    if escalates and rule.escalate is not None:
+        to = list(rule.escalate.to)
+        approvers = ", ".join(to) or "another approver"
+        reason = f"{subject} has no answer yet; {approvers} may answer it now"
+        return Reminder("headgate.hook.escalated", reason, row, {"to": to})
+    reason = f"{subject} is still waiting for an answer"
+    return Reminder("headgate.hook.reminder", reason, row, {"reminder": hook.reminders + 1})
+
+
+def _next(hook: LockedHook, escalates: bool) -> Json:
+    """Return when the next reminder or escalation is due; None: not before the deadline."""
+    rule = hook.rule
+    times = []
+    if rule.remind is not None:
+        passed = (hook.now - hook.clock.opened_at) // rule.remind
+        times.append(hook.clock.opened_at + (passed + 1) * rule.remind)
+    if rule.escalate is not None and not hook.escalated and not escalates:
+        times.append(hook.clock.opened_at + rule.escalate.after)
+    return min(times, default=None)

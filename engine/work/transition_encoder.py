@@ -1,4 +1,8 @@
-"""Encodes the effects of a step as the parts of one document for the store."""
+"""Encodes steps of the node machine: one JSON document per node for the store.
+
+The SQL function ``advance`` (engine/store/routines/5_advance.sql) reads the documents and defines
+their fields.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,24 +11,27 @@ from typing import assert_never
 from uuid import UUID
 
 from engine.hooks.rule import Rule
-from engine.node.effects import (
+from engine.node.node import (
     Call,
     Effect,
     EventKind,
+    Node,
     NotifyType,
     OpenHook,
     Record,
     Remove,
+    Step,
     WakeAt,
     WriteDone,
     WriteFailed,
     WriteUnchanged,
 )
-from engine.node.node import Node
+from engine.plan.draft import may_be_suspended
 from engine.store.advance import Work
+from engine.store.encryption import Scope, Secret
 from engine.words import (
     GATES,
-    VISITS,
+    IN_PLACE_OPERATIONS,
     DeletionPolicy,
     Json,
     Operation,
@@ -32,22 +39,23 @@ from engine.words import (
     ResourceAction,
     Status,
 )
-from engine.work.hook_opening import ACTION_OF, HookContext, Notice, hook_events, hook_row
+from engine.work.hook_opening import ACTION_OF, HookContext, NotificationData, hook_events, hook_row
 
 
 @dataclass(slots=True)
 class Result:
     """The resource after an operation; after a failure, what the operation may have created.
 
-    shown: the properties with secrets masked, or None if none is secret. reason: from the type.
-    attempts: failed attempts so far. seen: the preview for a confirmation. awaits: the resource
-    whose signals it waits for. renewed: the next update includes it even if nothing differs.
-    secret: names of its secret values (engine/hot/expressions/member_attributes.py).
+    masked_properties: the properties with secrets masked, or None if none is secret. reason: from
+    the type. attempts: failed attempts so far. seen: the preview for a confirmation.
+    signal_resource_id: the resource whose signals it waits for. renewed: the next update includes
+    it even if nothing differs.
+    secret_attributes: names of its secret values (engine/hot/expressions/member_attributes.py).
     """
 
     properties: Mapping[str, Json] | None = None
-    shown: Mapping[str, Json] | None = None
-    secret: Sequence[str] | None = None
+    masked_properties: Mapping[str, Json] | None = None
+    secret_attributes: Sequence[str] | None = None
     physical_id: str | None = None
     reference: str | None = None
     attributes: Mapping[str, Json] = field(default_factory=dict)
@@ -56,8 +64,17 @@ class Result:
     reason: str = ""
     attempts: int = 0
     seen: Mapping[str, Json] = field(default_factory=dict)
-    awaits: UUID | None = None
+    signal_resource_id: UUID | None = None
+    confirmation: Json = None
     renewed: bool = False
+
+
+_STATUS_OF: Mapping[EventKind, Status] = {
+    EventKind.STARTED: Status.IN_PROGRESS,
+    EventKind.COMPLETED: Status.COMPLETE,
+    EventKind.FAILED: Status.FAILED,
+    EventKind.RETRYING: Status.IN_PROGRESS,
+}
 
 
 class TransitionEncoder:
@@ -68,15 +85,15 @@ class TransitionEncoder:
         self.node = node
         self.result = result
         self.resource: dict[str, Json] | None = None
-        self.kept: dict[str, Json] | None = None
+        self.snapshot: dict[str, Json] | None = None
         self.hooks: list[Json] = []
         self.events: list[Json] = []
         self.wake_at: Json = None
-        self.confirmed: Json = None
+        self.confirmation: Json = result.confirmation
         self.action = work.action
         self.status = work.status
         if work.operation in GATES:
-            self.action, self.status = (work.definition or {})["action"], Status.IN_PROGRESS
+            self.action, self.status = (work.definition or {}).get("action", ""), Status.IN_PROGRESS
         self.physical_id = work.physical_id
 
     def apply(
@@ -84,7 +101,7 @@ class TransitionEncoder:
         effect: Effect,
         new_id: Callable[[], UUID],
         default_timeout: timedelta,
-        notice: Callable[[], Notice],
+        notification: Callable[[], NotificationData],
     ) -> None:
         match effect:
             case Call():
@@ -95,46 +112,61 @@ class TransitionEncoder:
                 self._done()
             case WriteUnchanged():
                 self._unchanged()
-            case WriteFailed(reason=reason, broken=broken):
-                self._failed(reason, broken)
+            case WriteFailed(reason=reason, tainted=tainted):
+                self._failed(reason, tainted)
             case Remove():
                 self._removed()
             case Record(kind=kind, reason=reason):
                 self._record(kind, reason)
             case NotifyType():
-                self.confirmed = effect.as_json()
+                self.confirmation = effect.as_json()
             case OpenHook(rule=rule):
-                self._open(rule, new_id(), default_timeout, notice())
+                self._open(rule, new_id(), default_timeout, notification())
             case _ as never:
                 assert_never(never)
 
     def _done(self) -> None:
         self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
         reason = self.result.reason or "state changed"
-        if self.node.operation in VISITS:
+        if self.node.operation in IN_PLACE_OPERATIONS:
             self._done_in_place(reason)
         else:
             self._done_with_definition(reason)
 
     def _done_in_place(self, reason: str) -> None:
-        """An in-place action keeps the definition that was applied last."""
+        """An in-place action keeps the definition that was applied last.
+
+        A check or a snapshot also keeps the status of a suspended resource, by which a resume
+        selects it.
+        """
         work, result = self.work, self.result
+        if self._stays_suspended():
+            self.action, self.status = work.action, work.status
         if self.node.operation is Operation.SNAPSHOT:
             self.resource = self._row(reason)
-            self.kept = {
+            self.snapshot = {
                 "id": work.resource_id, "name": work.name, "type": work.type,
                 "physical_id": work.physical_id, "properties": work.properties,
                 "metadata": work.metadata or {}, "data": result.data,
             }  # fmt: skip
             return
-        healed = {"broken": False} if self.node.operation is Operation.CHECK else {}
+        healed = {"tainted": False} if self.node.operation is Operation.CHECK else {}
         self.resource = self._row(
             reason,
             attributes=result.attributes,
-            secret=result.secret,
+            secret_attributes=result.secret_attributes,
             data=result.data,
             **healed,
         )
+
+    def _stays_suspended(self) -> bool:
+        """Return whether the node checks or snapshots a resource that may be suspended."""
+        work = self.work
+        if self.node.operation not in (Operation.CHECK, Operation.SNAPSHOT):
+            return False
+        if work.action is None or work.status is None:
+            return False
+        return may_be_suspended(ResourceAction(work.action), Status(work.status))
 
     def _done_with_definition(self, reason: str) -> None:
         work, result, operation = self.work, self.result, self.node.operation
@@ -145,8 +177,8 @@ class TransitionEncoder:
             physical_id=result.physical_id,
             reference=result.reference,
             properties=result.properties,
-            shown=result.shown,
-            secret=result.secret,
+            masked_properties=result.masked_properties,
+            secret_attributes=result.secret_attributes,
             attributes=result.attributes,
             data=result.data,
             metadata=work.metadata_now or {},
@@ -154,8 +186,9 @@ class TransitionEncoder:
             digest=""
             if work.patched or result.renewed
             else definition.get("digest", work.digest or ""),
-            broken=False,
+            tainted=False,
             deletion_policy=self._policy(),
+            **self._lifecycle(),
         )
         if operation is Operation.REPLACE:
             self.resource |= {
@@ -176,11 +209,23 @@ class TransitionEncoder:
             return self.work.deletion_policy or DeletionPolicy.DELETE
         return str(definition.get("deletion_policy", DeletionPolicy.DELETE))
 
-    def _failed(self, reason: str, broken: bool) -> None:
+    def _lifecycle(self) -> dict[str, Json]:
+        """Return the column `lifecycle` of the definition that is applied now, if it changes."""
+        work = self.work
+        if work.lifecycle is None and work.lifecycle_now is None:
+            return {}
+        return {"lifecycle": work.lifecycle_now}
+
+    def _failed(self, reason: str, tainted: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         # In these phases the replacement has failed, and the original is unchanged.
-        replaces = operation is Operation.REPLACE and self.node.phase in (Phase.ACT, Phase.CONFIRM)
+        replaces = operation is Operation.REPLACE and self.node.phase in (
+            Phase.EXECUTE,
+            Phase.CONFIRM,
+        )
         self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
+        if operation is Operation.SNAPSHOT and self._stays_suspended():
+            self.action = work.action
         self.status = Status.FAILED
         physical_id = result.physical_id if result.physical_id is not None else work.physical_id
         kept = dict(work.data or {}) | dict(result.data)
@@ -189,7 +234,7 @@ class TransitionEncoder:
             **self._create_properties(),
             physical_id=work.physical_id if replaces else physical_id,
             data=work.data if replaces else kept,
-            broken=work.broken if replaces else broken or bool(work.broken),
+            tainted=work.tainted if replaces else tainted or bool(work.tainted),
             type=work.row_type if replaces else work.type,
         )
         if work.action is None and work.replacement_id is not None:
@@ -197,19 +242,23 @@ class TransitionEncoder:
         if replaces and result.physical_id is not None:
             self.resource |= {
                 "write": "leave", "id": work.replacement_id, "replaces": work.resource_id,
-                "replaced_by": work.resource_id, "action": "CREATE", "broken": True,
+                "replaced_by": work.resource_id, "action": "CREATE", "tainted": True,
                 "physical_id": result.physical_id, "data": result.data,
-                "properties": result.properties, "shown": result.shown, "secret": [],
+                "properties": result.properties, "masked_properties": result.masked_properties,
+                "secret_attributes": [],
                 "attributes": {}, "type": work.type,
                 "deletion_policy": DeletionPolicy.DELETE,
             }  # fmt: skip
 
     def _create_properties(self) -> dict[str, Json]:
         """Return the properties of a failed create, which its cleanup needs."""
-        begun = self.node.operation is Operation.CREATE and self.node.phase is Phase.ACT
+        begun = self.node.operation is Operation.CREATE and self.node.phase is Phase.EXECUTE
         if not begun or self.result.properties is None:
             return {}
-        return {"properties": self.result.properties, "shown": self.result.shown}
+        return {
+            "properties": self.result.properties,
+            "masked_properties": self.result.masked_properties,
+        }
 
     def _unchanged(self) -> None:
         work, definition = self.work, self.work.definition or {}
@@ -229,17 +278,21 @@ class TransitionEncoder:
                 metadata=work.metadata_now or {},
                 digest=definition.get("digest", ""),
                 deletion_policy=self._policy(),
+                **self._lifecycle(),
             )
             if healed:
                 kind, data = "headgate.resource.update.completed", {"operation": "update"}
                 self._event(kind, "UPDATE", Status.COMPLETE, reason, data)
 
     def _secret_columns(self) -> dict[str, Json]:
-        """Return what is secret of an unchanged resource, if its definition was read."""
+        """Return the columns about secrets of an unchanged resource, if its definition was read."""
         result = self.result
-        if result.secret is None:
+        if result.secret_attributes is None:
             return {}
-        return {"shown": result.shown, "secret": result.secret}
+        return {
+            "masked_properties": result.masked_properties,
+            "secret_attributes": result.secret_attributes,
+        }
 
     def _remove_unoperated(self, *, retained: bool) -> None:
         """Delete a row without an operation; record it if earlier events named the resource."""
@@ -260,8 +313,9 @@ class TransitionEncoder:
             }  # fmt: skip
 
     def _row(self, reason: str | None, **changed: Json) -> dict[str, Json]:
-        """Return the resource's row with the given changes. reason: None keeps the current one."""
+        """Return the resource's row with these changes. reason: None keeps the current one."""
         work = self.work
+        lifecycle = {} if work.lifecycle is None else {"lifecycle": work.lifecycle}
         return {
             "write": "update",
             "id": work.resource_id,
@@ -273,40 +327,37 @@ class TransitionEncoder:
             "physical_id": work.physical_id,
             "reference": work.reference,
             "properties": work.properties,
-            "shown": work.shown,
-            "secret": work.secret,
+            "masked_properties": work.masked_properties,
+            "secret_attributes": work.secret_attributes,
             "attributes": work.attributes or {},
             "data": work.data or {},
             "metadata": work.metadata or {},
             # An in-place action keeps the digest, which a newer change may have set.
-            "digest": None if self.node.operation in VISITS else work.digest or "",
-            "broken": bool(work.broken),
+            "digest": None if self.node.operation in IN_PLACE_OPERATIONS else work.digest or "",
+            "tainted": bool(work.tainted),
             "rules": work.rules,
             "deletion_policy": work.deletion_policy or DeletionPolicy.DELETE,
+            **lifecycle,
         } | changed
 
     def _record(self, kind: EventKind, reason: str) -> None:
         operation = self.node.operation
-        status = {
-            EventKind.STARTED: Status.IN_PROGRESS,
-            EventKind.COMPLETED: Status.COMPLETE,
-            EventKind.FAILED: Status.FAILED,
-            EventKind.RETRYING: Status.IN_PROGRESS,
-        }[kind]
         if operation is Operation.DELETE:
             self.physical_id = self.work.physical_id  # of the deleted resource
         self._event(
             f"headgate.resource.{operation}.{kind}",
             ACTION_OF[operation],
-            status,
+            _STATUS_OF[kind],
             reason or "state changed",
             {"operation": operation}
             | ({"attempt": self.result.attempts} if kind is EventKind.RETRYING else {}),
         )
 
-    def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:
+    def _open(
+        self, rule: Rule, hook_id: UUID, default: timedelta, notification: NotificationData
+    ) -> None:
         context = HookContext(
-            self.work, self.node.operation, self.physical_id, notice, self.result.seen
+            self.work, self.node.operation, self.physical_id, notification, self.result.seen
         )
         self.hooks.append(hook_row(context, rule, hook_id, default))
         for kind, reason, data in hook_events(self.node.operation, rule, hook_id):
@@ -323,3 +374,89 @@ class TransitionEncoder:
             "reason": reason,
             "data": data | ({"replaced": True} if self.work.replaced_by is not None else {}),
         })  # fmt: skip
+
+
+def started_event(work: Work) -> Json:
+    """Return the event of a create that begins, as `claim_due` records it for a claimed node."""
+    return {
+        "type": f"headgate.resource.{work.operation}.started",
+        "resource_name": work.name,
+        "resource_type": work.type,
+        "physical_id": None,
+        "action": ACTION_OF[work.operation],
+        "status": Status.IN_PROGRESS,
+        "reason": "state changed",
+        "data": {"operation": work.operation},
+    }
+
+
+#: Columns of a resource or of its snapshot that may contain a secret.
+_SECRET_COLUMNS = frozenset({"reference", "properties", "attributes", "data", "metadata"})
+
+
+def write_step(
+    work: Work,
+    step: Step,
+    result: Result,
+    *,
+    new_id: Callable[[], UUID],
+    default_timeout: timedelta,
+    notification: Callable[[], NotificationData],
+    encrypt: bool = True,
+) -> Json:
+    """Return the document for `advance`. notification: called only if a hook opens. encrypt:
+    encrypt the resource's values; False only if none of them is secret.
+    """
+    node = step.node
+    encoder = TransitionEncoder(work, node, result)
+    for effect in step.effects:
+        encoder.apply(effect, new_id, default_timeout, notification)
+    resource = _with_secret_digests(work, encoder.resource)
+    return {
+        "stack_id": work.key.stack_id,
+        "traversal": work.key.traversal,
+        "node": work.key.node,
+        "claim": work.key.claim,
+        "state": node.state,
+        "phase": node.phase,
+        "operation": node.operation,
+        "breakpoints_hit": node.breakpoints_hit,
+        "wake_at": encoder.wake_at,
+        "progress": _progress(work, result.progress, encrypt),
+        "attempts": result.attempts,
+        "reason": node.reason,
+        "step_mode": work.step_mode,
+        "confirmation": encoder.confirmation,
+        "signal_resource_id": result.signal_resource_id,
+        "resource": _with_secrets(work, "resource", resource) if encrypt else resource,
+        "snapshot": _with_secrets(work, "resource_snapshot", encoder.snapshot)
+        if encrypt
+        else encoder.snapshot,
+        "hook": encoder.hooks or None,
+        "events": encoder.events,
+    }
+
+
+def _progress(work: Work, progress: Json, encrypt: bool) -> Json:
+    return Secret(progress, _scope(work, "node.progress")) if encrypt and progress else progress
+
+
+def _with_secrets(work: Work, table: str, row: Mapping[str, Json] | None) -> Json:
+    if row is None:
+        return None
+    return {name: Secret(value, _scope(work, f"{table}.{name}"))
+            if value and name in _SECRET_COLUMNS else value
+            for name, value in row.items()}  # fmt: skip
+
+
+def _with_secret_digests(work: Work, row: Mapping[str, Json] | None) -> Json:
+    """Encrypt the digests of `replace_when`: one of a short secret could be guessed."""
+    lifecycle = row and row.get("lifecycle")
+    if not row or not lifecycle or "replace_when" not in lifecycle:
+        return row
+    digests = Secret(lifecycle["replace_when"], _scope(work, "resource.lifecycle"))
+    return {**row, "lifecycle": lifecycle | {"replace_when": digests}}
+
+
+def _scope(work: Work, column: str) -> Scope:
+    return Scope(work.project, work.key.stack_id, column)

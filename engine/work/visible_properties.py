@@ -6,25 +6,25 @@ from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import decode
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.function import FunctionError
-from engine.hot.schema.properties import has_hidden, mask_as_map
+from engine.hot.schema.properties import mask_as_map
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.advance import Work
-from engine.words import GATES, VISITS, Direction, Json, Operation
-from engine.work.hook_opening import Notice
-from engine.work.prepare import Inputs, Prepared
+from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, Json, Operation
+from engine.work.hook_opening import NotificationData
+from engine.work.prepare import Inputs, PreparedNode
 
 
-def notice(prepared: Prepared) -> Notice:
+def notification_data(prepared: PreparedNode) -> NotificationData:
     """Return properties and changes with secrets masked."""
     work = prepared.work
     if work.operation in GATES:
-        return Notice({}, {})
+        return NotificationData({}, {})
     shown = _shown(prepared)
     if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
-        return Notice(shown, {})
-    before = masked(work.shown or work.properties or {}, prepared.type.schema)
+        return NotificationData(shown, {})
+    before = mask_properties(work.masked_properties or work.properties or {}, prepared.type.schema)
     hidden = {name for name, value in shown.items() if contains_mask(value)}
-    return Notice(
+    return NotificationData(
         shown,
         {
             name: {
@@ -36,31 +36,43 @@ def notice(prepared: Prepared) -> Notice:
     )
 
 
-def kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
-    """Return the masked properties to store, for later notices; None if none is secret."""
+def kept_view(prepared: PreparedNode) -> Mapping[str, Json] | None:
+    """Return the masked properties to store, for later notifications; None if none is secret."""
+    if not keeps_secrets(prepared):
+        return None
     work, definition = prepared.work, prepared.work.definition or {}
     if _reads_no_definition(work) or work.operation in GATES:
-        return work.shown
+        return work.masked_properties
     reads = Inputs(work.inputs or {}).has_secrets
-    return _shown(prepared) if reads or _has_secrets(definition) else None
+    kept = prepared.ignored and work.masked_properties is not None
+    return _shown(prepared) if reads or kept or _has_secrets(definition) else None
 
 
 def _reads_no_definition(work: Work) -> bool:
     """Return whether the operation reads no definition, so that the stored view applies."""
-    return work.direction == Direction.CLEANUP or work.operation in VISITS
+    return work.direction == Direction.CLEANUP or work.operation in IN_PLACE_OPERATIONS
 
 
-def keeps_secrets(prepared: Prepared) -> bool:
-    """Return whether a stored value of the resource may be secret, and is therefore encrypted."""
+def keeps_secrets(prepared: PreparedNode) -> bool:
+    """Return whether a stored value of the resource may be secret, and is therefore encrypted.
+
+    If not, `kept_view` is None, and no text or attribute of the resource is secret.
+    """
+    if prepared.has_secrets is None:
+        prepared.has_secrets = _keeps_secrets(prepared)
+    return prepared.has_secrets
+
+
+def _keeps_secrets(prepared: PreparedNode) -> bool:
     schema, work = prepared.type.schema, prepared.work
     return (
-        work.shown is not None
+        work.masked_properties is not None
         or work.patched is not None
-        or bool(work.secret)
+        or bool(work.secret_attributes)
         or Inputs(work.inputs or {}).has_secrets
         or _has_secrets(work.definition or {})
         or schema.has_secrets()
-        or has_hidden(schema.properties)
+        or schema.hides
         or prepared.type.has_nested_stack  # whose values may be secret
     )
 
@@ -73,17 +85,29 @@ def _hides_properties(definition: Mapping[str, Json]) -> bool:
     return definition.get("masked") is not None or bool(definition.get("secret_references"))
 
 
-def _shown(prepared: Prepared) -> dict[str, Json]:
+def _shown(prepared: PreparedNode) -> dict[str, Json]:
+    """Return the properties with secrets masked; ignored ones as they were masked when they were
+    applied."""
+    found = _shown_by_definition(prepared)
+    if not prepared.ignored:
+        return found
+    work = prepared.work
+    before = mask_properties(work.masked_properties or work.properties or {}, prepared.type.schema)
+    shown = {name: value for name, value in found.items() if name not in prepared.ignored}
+    return shown | {name: before[name] for name in prepared.ignored if name in before}
+
+
+def _shown_by_definition(prepared: PreparedNode) -> dict[str, Json]:
     work, definition = prepared.work, prepared.work.definition or {}
     schema = prepared.type.schema
     if _reads_no_definition(work):
-        return masked(work.shown or prepared.properties, schema)
+        return mask_properties(work.masked_properties or prepared.properties, schema)
     inputs = Inputs(work.inputs or {})
     if not _hides_properties(definition) and not inputs.has_secrets:
-        return masked(prepared.properties, schema)
+        return mask_properties(prepared.properties, schema)
     view = inputs.masked(definition.get("secret_references") or ())
-    found = masked(_resolved(definition, view, prepared.properties), schema)
-    patched = masked(work.patched or {}, schema)
+    found = mask_properties(_resolved(definition, view, prepared.properties), schema)
+    patched = mask_properties(work.patched or {}, schema)
     return found | {
         name: MASK if contains_mask(found.get(name)) else value for name, value in patched.items()
     }
@@ -102,7 +126,7 @@ def _resolved(
     return whole
 
 
-def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
+def mask_properties(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
     """Return `properties` with hidden ones of the schema replaced by ``******``."""
     return {
         name: MASK if value is not None and _hides(schema, name) else value

@@ -22,38 +22,46 @@ from engine.errors import Unavailable
 from engine.store.advance import (
     BATCH_BYTES,
     UNREAD,
-    Advanced,
-    End,
+    AdvanceResult,
+    TraversalToEnd,
     advance,
     next_due,
     release,
     renew,
 )
 from engine.store.database import Database
-from engine.store.encryption import Sealer
-from engine.store.error_blame import Blame, blame
+from engine.store.database_errors import Blame, blame
+from engine.store.encryption import Keyring
 from engine.store.fault_points import reach
 from engine.tracing import Tracer
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json
 from engine.work.internal_error import report
-from engine.work.measures import Measures
+from engine.work.lane_signal import LaneSignal
 from engine.work.node_runner import NodeRunner, RunnerSettings
-from engine.work.operation_call import Exchange, RunNestedOperation
-from engine.work.retries import Retrying
+from engine.work.operation_call import Exchange, OperationRetries, RunNestedOperation
+from engine.work.runs import RUN_SECONDS, LaterNodes
 from engine.work.step_queue import StepQueue, WaitingStep
+from engine.work.worker_metrics import Measures
 
 log: FilteringBoundLogger = structlog.get_logger()
 
+#: Ends those of the traversals that are complete; returns the others.
+EndComplete = Callable[[Sequence[TraversalToEnd]], Awaitable[Sequence[TraversalToEnd]]]
+
 #: Seconds before a lane repeats after an error.
 BACK_OFF = 1.0
+#: The longest time in seconds between two claims in which work accumulates.
+GATHER = 0.02
+#: Seconds that a lane sleeps if work is overdue but locked: at first; doubled each time; at most.
+MIN_SLEEP, MAX_OVERDUE_SLEEP = 0.02, 0.32
 #: Bytes that one resource may compute, without a quota.
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
 #: Leases. A process claims no other node for so long while it makes the last try of a node.
-LAST_TRY_ALONE = 4
+LAST_TRY_ALONE = 1
 #: How often a step in a batch of its own may exceed the statement timeout.
 TRIES = 2
 
@@ -63,13 +71,25 @@ class WorkerSettings:
     """batch: nodes that a lane claims at once. operations: concurrent operations with I/O."""
 
     batch: int
-    lanes: int
+    workers: int
     lease: timedelta
     poll: timedelta
     operations: int
     drain: timedelta
     default_timeout: timedelta
-    retrying: Retrying
+    retrying: OperationRetries
+
+
+def sleep_seconds(due: float | None, overdue: int, max_sleep: float) -> float:
+    """Return how long an idle lane sleeps if no signal wakes it.
+
+    due: seconds until work is due; None: none is planned. overdue: how often in a row overdue work
+    was locked; each time doubles the sleep.
+    """
+    if due is None:
+        return max_sleep
+    min_sleep = min(MIN_SLEEP * 2.0 ** min(max(0, overdue - 1), 10), MAX_OVERDUE_SLEEP)
+    return min(max_sleep, max(due, min_sleep))
 
 
 class Worker:
@@ -81,9 +101,10 @@ class Worker:
         *,
         name: str,
         new_id: Callable[[], UUID],
-        end: Callable[[End], Awaitable[None]],
-        fail_end: Callable[[End, str], Awaitable[None]] | None = None,
-        sealer: Sealer | None = None,
+        end: Callable[[TraversalToEnd], Awaitable[None]],
+        end_complete: EndComplete | None = None,
+        fail_end: Callable[[TraversalToEnd, str], Awaitable[None]] | None = None,
+        keyring: Keyring | None = None,
         exchange: Exchange = str,
         run_nested: RunNestedOperation | None = None,
         signal_urls: SignalUrls | None = None,
@@ -91,25 +112,33 @@ class Worker:
         measures: Measures | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """end: ends a traversal whose nodes have all ended, or whose timeout has passed. fail_end:
-        ends one for which `end` raises, with a reason. sealer, exchange: open credentials.
+        """end: ends a traversal whose nodes have all ended, or whose timeout has passed.
+        end_complete: ends many at once, and returns those that it leaves to `end`. fail_end: ends
+        one for which `end` raises, with a reason. keyring, exchange: open credentials.
         run_nested: runs operations of resources with a nested stack. signal_urls: make the URLs at
         which resources receive signals. resource_bytes: bytes that one resource of a project may
         compute.
         """
         self._end = end
+        self._end_complete = end_complete
         self._fail_end = fail_end
         self._database = database
         self._settings = settings
         self._name = name
         self._new_id = new_id
-        self._wake = asyncio.Event()
+        self._wake = LaneSignal()
+        self._renew_now = asyncio.Event()
         self._served = ""
+        self._gathering = 0  # number of lanes that are about to claim
+        self._many_stacks = False  # the last claim returned all due nodes, of several stacks
+        self._claim_again = 0.0  # when to claim again without steps, by the loop's clock
         self._does_io = True  # until a batch has started no task
         self._queue = StepQueue(settings.batch)
         self._single_claims = 0  # number of claims limited to one node, after a larger one failed
         self._claim_unread = False  # the next claim reads no documents
         self._claims_suspects = False  # a running claim may return nodes that ended their workers
+        self._run_types = registry.computing_types()
+        self._suspects_from = 0.0  # when such nodes may be claimed again, by the loop's clock
         self._runner = NodeRunner(
             RunnerSettings(
                 registry=registry,
@@ -117,7 +146,7 @@ class Worker:
                 default_timeout=settings.default_timeout,
                 resource_bytes=resource_bytes,
                 new_id=new_id,
-                sealer=sealer,
+                keyring=keyring,
                 exchange=exchange,
                 run_nested=run_nested,
                 signal_urls=signal_urls,
@@ -129,8 +158,13 @@ class Worker:
         )
 
     def wake(self) -> None:
-        """Claim now: a node became ready."""
-        self._wake.set()
+        """Claim now: a node became ready. One lane does, and wakes another if there is more."""
+        if not self._gathering or self._queue:  # else a lane is about to claim
+            self._wake.set()
+
+    def check_cancelled(self) -> None:
+        """Interrupt cancelled operations now: some were cancelled while a worker called them."""
+        self._renew_now.set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, then wait for running operations up to `drain`.
@@ -148,38 +182,58 @@ class Worker:
             raise
         with suppress(Exception):
             async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
-                await release(conn, [*self._runner.held])
+                await release(conn, [*self._runner.claims])
 
     async def _run(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             renewing = group.create_task(self._renew_leases())
-            lanes = [
-                group.create_task(self._lane(group, stop)) for _ in range(self._settings.lanes)
+            workers = [
+                group.create_task(self._lane(group, stop)) for _ in range(self._settings.workers)
             ]
             await stop.wait()
-            self._wake.set()
-            await asyncio.wait(lanes, timeout=self._settings.drain.total_seconds())
+            self._wake.set_all()
+            await asyncio.wait(workers, timeout=self._settings.drain.total_seconds())
             renewing.cancel()
-            for task in (*lanes, *self._runner.running()):
+            for task in (*workers, *self._runner.running()):
                 task.cancel()
 
     async def _lane(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
+        overdue = 0
         while True:
+            if self._many_stacks or not self._queue:
+                await self._gather()
             self._wake.clear()
             batch, alone = self._queue.take()
             want = 0 if alone or stop.is_set() else self._free_capacity()
+            advanced: AdvanceResult | None = None
             try:
-                busy = bool(batch or want) and await self._round(group, batch, want)
+                if batch or want:
+                    advanced = await self._round(group, batch, want)
             except Exception as error:
                 self._recover(batch, want, error)
                 await asyncio.sleep(BACK_OFF)
                 continue
-            if busy or self._queue:
+            if self._queue or (advanced is not None and not advanced.idle):
                 continue
-            if stop.is_set() and not self._runner.held:
-                self._wake.set()  # this lane may have cleared the event that was to wake another
+            if stop.is_set() and not self._runner.claims:
+                self._wake.set_all()
                 return
-            await self._rest()
+            overdue = await self._sleep(advanced, overdue)
+
+    async def _gather(self) -> None:
+        """Let due work accumulate after a claim, for twice as long as that claim took.
+
+        So claims take at most a third of the time: on a busy system, one claims the work of many
+        stacks; on an idle one, work waits for a few milliseconds. The steps of a claim with nodes
+        of one stack, or of a full one, are written at once.
+        """
+        seconds = self._claim_again - asyncio.get_running_loop().time()
+        if seconds > 0:
+            self._gathering += 1
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self._gathering -= 1
 
     def _recover(self, batch: Sequence[WaitingStep], want: int, error: Exception) -> None:
         """Keep a batch that was not written, or split it to find the step or claim at fault."""
@@ -198,6 +252,10 @@ class Worker:
             self._recover_one(batch[0], error, how)
 
     def _recover_one(self, one: WaitingStep, error: Exception, how: Blame) -> None:
+        if one.later:
+            one.drop_later()  # one of these may be at fault
+            self._queue.set_apart([one])
+            return
         one.tries += 1
         if how is Blame.POSSIBLE and one.tries < TRIES:
             self._queue.set_apart([one])
@@ -223,46 +281,61 @@ class Worker:
 
     async def _round(
         self, group: asyncio.TaskGroup, batch: Sequence[WaitingStep], want: int
-    ) -> bool:
-        """Write steps, claim nodes and run them. Return False if nothing came back.
+    ) -> AdvanceResult:
+        """Write steps, claim nodes and run them.
 
         Raises only if no step of the batch is written.
         """
         began = asyncio.get_running_loop().time()
-        had_last_try = self._runner.last_try_since is not None
+        last_try = self._runner.last_try_since
         with self._may_claim_suspects(want) as suspects:
-            advanced = await self._advance([one.step for one in batch], want, suspects=suspects)
+            advanced = await self._advance(
+                [document for one in batch for document in one.documents()], want, suspects=suspects
+            )
+            if _may_leave_more(advanced, want):
+                self.wake()
             refused = {one.key: one for one in advanced.refused}
             for one in batch:
                 if one.claim in refused:
-                    self._runner.superseded(one, refused[one.claim])
+                    self._runner.decide_again(one, refused[one.claim])
                 else:
-                    self._runner.written(one)
-            for ended in advanced.ends:
-                with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
-                    await self._finish(ended)
+                    self._runner.written(one, alone=one.claim in advanced.alone)
+            if advanced.ends:
+                await self._finish(advanced.ends)
             self._run_nodes(group, advanced, began)
-        if had_last_try and self._runner.last_try_since is None:
-            self.wake()  # other nodes may be claimed now
-        return bool(advanced.work or advanced.ends or advanced.unread or self._queue)
+        if last_try is not None and self._runner.last_try_since is None:
+            # Other nodes may be claimed now: first, for as long as they waited.
+            self._suspects_from = 2 * asyncio.get_running_loop().time() - last_try
+            self.wake()
+        return advanced
 
-    def _run_nodes(self, group: asyncio.TaskGroup, advanced: Advanced, began: float) -> None:
+    def _run_nodes(self, group: asyncio.TaskGroup, advanced: AdvanceResult, began: float) -> None:
         before = len(self._runner.running())
+        later = (
+            LaterNodes(advanced.later, asyncio.get_running_loop().time() + RUN_SECONDS)
+            if advanced.later
+            else None
+        )
         for work in advanced.unread:
             self._runner.fail_unread(work)
         for work in advanced.work:
             if self._lease_expired(began):
                 break
-            self._runner.run_node(group, work, began)
+            self._runner.run_node(group, work, began, later)
         if advanced.work:
             self._does_io = len(self._runner.running()) > before
 
     @contextmanager
     def _may_claim_suspects(self, want: int) -> Iterator[bool]:
         """Yield whether this claim may return nodes that ended their workers: one claim at a time,
-        and none during the last try of such a node.
+        and none during the last try of such a node, nor for as long after it.
         """
-        allowed = want > 0 and not self._claims_suspects and self._runner.last_try_since is None
+        allowed = (
+            want > 0
+            and not self._claims_suspects
+            and self._runner.last_try_since is None
+            and asyncio.get_running_loop().time() >= self._suspects_from
+        )
         self._claims_suspects |= allowed
         try:
             yield allowed
@@ -270,16 +343,21 @@ class Worker:
             if allowed:
                 self._claims_suspects = False
 
-    async def _advance(self, steps: Sequence[Json], want: int, *, suspects: bool) -> Advanced:
+    async def _advance(self, steps: Sequence[Json], want: int, *, suspects: bool) -> AdvanceResult:
         reach("advance.before")
-        most = UNREAD if self._claim_unread else BATCH_BYTES
+        began = asyncio.get_running_loop().time()
+        max_bytes = UNREAD if self._claim_unread else BATCH_BYTES
         async with self._database.connection() as conn:
             advanced = await advance(
-                conn, self._name, self._settings.lease, want, steps, self._served, most,
-                suspects=suspects,
+                conn, self._name, self._settings.lease, want, steps, self._served, max_bytes,
+                suspects=suspects, run_types=() if self._single_claims else self._run_types,
             )  # fmt: skip
         reach("advance.after")
         if want:
+            now = asyncio.get_running_loop().time()
+            self._claim_again = now + min(2 * (now - began), GATHER)
+            stacks = {work.key.stack_id for work in advanced.work}
+            self._many_stacks = len(stacks) > 1 and len(advanced.work) < want
             self._claim_unread, self._single_claims = False, max(0, self._single_claims - 1)
         self._served = advanced.turn or self._served
         return advanced
@@ -290,10 +368,25 @@ class Worker:
         """
         expired = asyncio.get_running_loop().time() - began >= self._settings.lease.total_seconds()
         if expired:
-            log.warning("lease.over", remedy="None needed: another worker runs the nodes.")
+            log.warning("lease.expired", remedy="No action needed: another worker runs the nodes.")
         return expired
 
-    async def _finish(self, ended: End) -> None:
+    async def _finish(self, ends: Sequence[TraversalToEnd]) -> None:
+        """End traversals: together those that are complete, each of the others by itself."""
+        try:
+            reach("worker.end")
+            left = ends if self._end_complete is None else await self._end_complete(ends)
+        except Unavailable as error:
+            log.warning("worker.unavailable", reason=str(error))
+            return  # repeated when their leases expire
+        except Exception as error:
+            report(error, self._new_id(), "end")
+            left = ends
+        for ended in left:
+            with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
+                await self._finish_one(ended)
+
+    async def _finish_one(self, ended: TraversalToEnd) -> None:
         """End a traversal. An error fails it, or it is repeated when its lease expires."""
         try:
             reach("worker.end")
@@ -311,20 +404,23 @@ class Worker:
         except Exception as error:
             report(error, self._new_id(), "end")
 
-    async def _rest(self) -> None:
-        """Sleep until woken, until the next timer or lease is due, or for the poll interval."""
-        longest = self._settings.poll.total_seconds()
-        due = await self._next_due()
-        seconds = longest if due is None else min(longest, max(due, 0.02))
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+    async def _sleep(self, last: AdvanceResult | None, overdue: int) -> int:
+        """Sleep until woken, until the next timer or lease is due, or for the poll interval.
 
-    async def _next_due(self) -> float | None:
+        last: of this lane, if it has just claimed. overdue: how often in a row all overdue work was
+        locked by other transactions, which wake this lane when they leave work; returns the new
+        number.
+        """
+        max_sleep = self._settings.poll.total_seconds()
+        due = await self._next_due(last)
+        overdue = overdue + 1 if due is not None and due <= 0 else 0
+        return 0 if await self._wake.wait(sleep_seconds(due, overdue, max_sleep)) else overdue
+
+    async def _next_due(self, last: AdvanceResult | None) -> float | None:
         try:
             reach("worker.rest")
+            if last is not None:
+                return last.due_in
             async with self._database.connection() as conn:
                 return await next_due(conn)
         except Unavailable as error:
@@ -334,9 +430,13 @@ class Worker:
         return BACK_OFF
 
     async def _renew_leases(self) -> None:
-        """Renew leases of running operations; cancel those that another worker has claimed."""
+        """Renew leases of running operations; cancel those that another worker has claimed, and
+        interrupt those that are cancelled."""
         while True:
-            await asyncio.sleep(self._settings.lease.total_seconds() / 3)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.lease.total_seconds() / 3):
+                    await self._renew_now.wait()
+            self._renew_now.clear()
             try:
                 await self._renew()
             except Unavailable as error:
@@ -349,14 +449,21 @@ class Worker:
         their rows are locked.
         """
         reach("worker.renew")
-        held = self._runner.held
-        running = [claim for claim, task in held.items() if task is not None]
+        claimed = self._runner.claims
+        running = [claim for claim, task in claimed.items() if task is not None]
         claims = {*running, *(one.claim for one in self._queue)}
         async with self._database.connection() as conn:
             kept = await renew(conn, self._settings.lease, sorted(claims))
         for claim in running:
-            task = held.get(claim)
+            task = claimed.get(claim)
             if claim not in kept and task is not None:
                 log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
                 task.cancel()
-                del held[claim]
+                del claimed[claim]
+            elif kept.get(claim):
+                self._runner.interrupt(claim)
+
+
+def _may_leave_more(advanced: AdvanceResult, want: int) -> bool:
+    """Return whether a claim reached one of its limits, so that another lane may find more work."""
+    return not advanced.idle and (advanced.turn is not None or len(advanced.work) >= want > 0)

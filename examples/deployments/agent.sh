@@ -19,12 +19,12 @@ import json, pathlib, shlex, sys
 
 work = pathlib.Path(sys.argv[1])
 for config in json.loads((work / "metadata").read_text())["metadata"]:
-    inputs = {one["name"]: one.get("value") for one in config["inputs"]}
+    inputs = {item["name"]: item.get("value") for item in config["inputs"]}
     if config["group"] == "script" and "deploy_signal_id" in inputs:
         (work / "script").write_text(config["config"])
         lines = [f"export {name}={shlex.quote(str(value))}" for name, value in inputs.items()]
         (work / "inputs").write_text("\n".join(lines))
-        (work / "outputs").write_text("\n".join(one["name"] for one in config["outputs"]))
+        (work / "outputs").write_text("\n".join(item["name"] for item in config["outputs"]))
         break
 else:
     sys.exit("no deployment waits for this server")

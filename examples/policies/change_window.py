@@ -113,6 +113,8 @@ async def receive_notification(request: web.Request) -> web.Response:
     if event["type"] != "headgate.hook.waiting":
         return web.Response(status=204)
     data: dict[str, Any] = event["data"]
+    if not data["hook"]["by_operator"]:
+        return web.Response(status=204)  # a rule of the project, which others answer
     left = waiting.window.opens_in(datetime.now(UTC))
     if not left:
         return web.json_response({"decision": "continue", "reason": "the change window is open"})

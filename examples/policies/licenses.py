@@ -1,6 +1,6 @@
 """Limits the number of resources of a type, in all stacks of all projects, with licenses.
 
-    SECRET=whsec_... python licenses.py --types 'Acme::Database' --most 10
+    SECRET=whsec_... python licenses.py --types 'Acme::Database' --max-licenses 10
 
 Before a stack is created, updated, restored or rolled back (see POINTS), it takes a license
 for each new resource, for all of them or for none. When an action has ended, successfully or not,
@@ -26,25 +26,32 @@ ENDS = ("completed", "failed", "stopped")
 class Ledger:
     """The licenses in use: names of resources by stack ID, stored in a file."""
 
-    def __init__(self, path: Path, types: list[str], most: int, headgate: str) -> None:
-        self.path, self.types, self.most, self.headgate = path, types, most, headgate
+    def __init__(self, path: Path, types: list[str], max_licenses: int, headgate: str) -> None:
+        self.path, self.types, self.max_licenses, self.headgate = (
+            path,
+            types,
+            max_licenses,
+            headgate,
+        )
         self.held: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
         # A stack takes no licenses while it is counted.
         self.lock = asyncio.Lock()
 
     async def take(self, stack_id: str, plan: list[dict[str, Any]]) -> str | None:
         """None if the licenses were taken, otherwise the reason why not."""
-        wanted = {
-            one["name"] for one in plan if one["change"] == "added" and self.counts(one["type"])
+        needed = {
+            resource["name"]
+            for resource in plan
+            if resource["change"] == "added" and self.counts(resource["type"])
         }
         async with self.lock:
             # A union, because a notification can be delivered twice.
-            mine = wanted | set(self.held.get(stack_id, ()))
+            own = needed | set(self.held.get(stack_id, ()))
             others = sum(len(held) for key, held in self.held.items() if key != stack_id)
-            if others + len(mine) > self.most:
-                free = self.most - others
-                return f"{len(mine)} licenses are needed, and {free} of {self.most} are free"
-            self.save(stack_id, mine)
+            if others + len(own) > self.max_licenses:
+                free = self.max_licenses - others
+                return f"{len(own)} licenses are needed, and {free} of {self.max_licenses} are free"
+            self.save(stack_id, own)
         return None
 
     async def count(self, stack_id: str, source: str) -> None:
@@ -65,9 +72,9 @@ class Ledger:
                 status, resources = "DELETE_COMPLETE", []
             if not status.endswith("_IN_PROGRESS"):
                 existing = {
-                    one["resource_name"]
-                    for one in resources
-                    if one["physical_resource_id"] and self.counts(one["resource_type"])
+                    resource["resource_name"]
+                    for resource in resources
+                    if resource["physical_resource_id"] and self.counts(resource["resource_type"])
                 }
                 self.save(stack_id, existing)
 
@@ -78,9 +85,9 @@ class Ledger:
         self.held.pop(stack_id, None)
         if names:
             self.held[stack_id] = sorted(names)
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(json.dumps(self.held))
-        fresh.replace(self.path)
+        new_file = self.path.with_suffix(".new")
+        new_file.write_text(json.dumps(self.held))
+        new_file.replace(self.path)
 
 
 async def receive_notification(request: web.Request) -> web.Response:
@@ -90,7 +97,9 @@ async def receive_notification(request: web.Request) -> web.Response:
     except WebhookVerificationError as error:
         raise web.HTTPUnauthorized(text=str(error)) from None
     kind, data = event["type"], event["data"]
-    if kind == "headgate.hook.waiting" and data["hook"]["point"] in POINTS:
+    if kind == "headgate.hook.waiting":
+        if not data["hook"]["by_operator"] or data["hook"]["point"] not in POINTS:
+            return web.Response(status=204)  # a rule of the project, which others answer
         missing = await ledger.take(data["stack"]["id"], data["change"]["plan"])
         if missing:
             return web.json_response({"decision": "reject", "reason": missing})
@@ -103,12 +112,12 @@ async def receive_notification(request: web.Request) -> web.Response:
 async def show_licenses(request: web.Request) -> web.Response:
     ledger = request.app["ledger"]
     taken = sum(len(held) for held in ledger.held.values())
-    return web.json_response({"most": ledger.most, "taken": taken, "held": ledger.held})
+    return web.json_response({"max": ledger.max_licenses, "taken": taken, "held": ledger.held})
 
 
 async def application(options: argparse.Namespace) -> web.Application:
     app = web.Application()
-    app["ledger"] = Ledger(options.ledger, options.types, options.most, options.headgate)
+    app["ledger"] = Ledger(options.ledger, options.types, options.max_licenses, options.headgate)
     app["webhook"] = Webhook(os.environ["SECRET"])
     app.router.add_post("/", receive_notification)
     app.router.add_get("/", show_licenses)
@@ -119,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Counts licenses.")
     parser.add_argument("--port", type=int, default=9002)
     parser.add_argument("--types", nargs="+", default=["Acme::Database"], help="globs")
-    parser.add_argument("--most", type=int, default=10)
+    parser.add_argument("--max-licenses", type=int, default=10)
     parser.add_argument("--ledger", type=Path, default=Path("licenses.json"))
     parser.add_argument("--headgate", default="http://127.0.0.1:8004")
     options = parser.parse_args()

@@ -17,19 +17,22 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 
+#: In place of a hidden value, and of values that are computed from one.
+MASK = "******"
 
-def in_plan(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]:
+
+def servers_without_owner(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]:
     """Names of the servers in a plan that will have no owner, as far as the plan knows."""
     first = tag.partition(".")[0]
     return [
-        one["name"]
-        for one in plan
-        if matches(one["type"], types)
-        and one["change"] in ("added", "updated", "replaced")
-        and first not in one["unknown"]
+        resource["name"]
+        for resource in plan
+        if matches(resource["type"], types)
+        and resource["change"] in ("added", "updated", "replaced")
+        and first not in resource["unknown"]
         # For an existing resource, the plan has only the properties that change.
-        and (one["change"] == "added" or first in one["properties"])
-        and not found(one["properties"], tag)
+        and (resource["change"] == "added" or first in resource["properties"])
+        and not value_at(resource["properties"], tag)
     ]
 
 
@@ -37,10 +40,11 @@ def matches(type_name: str, types: list[str]) -> bool:
     return any(fnmatchcase(type_name, pattern) for pattern in types)
 
 
-def found(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
+    """The value at a path; None if there is none, or if it is masked and cannot be checked."""
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return value
+    return None if MASK in str(value) else value
 
 
 async def receive_notification(request: web.Request) -> web.Response:
@@ -52,16 +56,18 @@ async def receive_notification(request: web.Request) -> web.Response:
     if event["type"] != "headgate.hook.waiting":
         return web.Response(status=204)
     data = event["data"]
+    if not data["hook"]["by_operator"]:
+        return web.Response(status=204)  # a rule of the project, which others answer
     resource = data["resource"]  # None at the points of the whole stack
     if resource is None:
-        wrong = in_plan(data["change"]["plan"], options.types, options.tag)
+        rejected = servers_without_owner(data["change"]["plan"], options.types, options.tag)
     else:
-        lacks = matches(resource["type"], options.types) and not found(
+        missing = matches(resource["type"], options.types) and not value_at(
             resource["properties"], options.tag
         )
-        wrong = [resource["name"]] if lacks else []
-    if wrong:
-        reason = f"no {options.tag}: {', '.join(wrong)}"
+        rejected = [resource["name"]] if missing else []
+    if rejected:
+        reason = f"no {options.tag}: {', '.join(rejected)}"
         return web.json_response({"decision": "reject", "reason": reason})
     return web.json_response({"decision": "continue", "reason": "every server has an owner"})
 

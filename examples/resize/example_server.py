@@ -36,24 +36,26 @@ class Server(ResourceType):
 
     async def create(self, call: Call) -> Outcome:
         """Writes the same file if it is called again after a crash."""
-        return await self._written(call, {"memory": call.properties["memory"]})
+        return await self._store(call, {"memory": call.properties["memory"]})
 
     async def update(self, call: Call) -> Outcome:
         server = await asyncio.to_thread(self._read, call)
-        wanted, was = call.properties["memory"], server.get("was", server["memory"])
-        if call.confirmed is None:
-            if wanted == was:
-                return await self._written(call, {"memory": wanted})
+        memory, old = call.properties["memory"], server.get("old", server["memory"])
+        if call.confirmation is None:
+            if memory == old:
+                return await self._store(call, {"memory": memory})
             # Also keep the old size in the file, for the case that the process dies before
             # Headgate stores the outcome, and calls again.
-            await self._written(call, {"memory": wanted, "was": was})
-            return Confirm("resize", {"was": was}, seen={"from": was, "to": wanted})
-        if not call.confirmed.accepted:
-            was = (call.progress or server)["was"]
-            await self._written(call, {"memory": was})
-            why = f": {call.confirmed.reason}" if call.confirmed.reason else ""
-            return Failed(f"the resize was rejected by {call.confirmed.by}{why}; back to {was} GiB")
-        return await self._written(call, {"memory": wanted})
+            await self._store(call, {"memory": memory, "old": old})
+            return Confirm("resize", {"old": old}, seen={"from": old, "to": memory})
+        if not call.confirmation.accepted:
+            old = (call.progress or server)["old"]
+            await self._store(call, {"memory": old})
+            reason = f": {call.confirmation.reason}" if call.confirmation.reason else ""
+            return Failed(
+                f"the resize was rejected by {call.confirmation.by}{reason}; back to {old} GiB"
+            )
+        return await self._store(call, {"memory": memory})
 
     async def delete(self, call: Call) -> Outcome:
         """A missing file is no error."""
@@ -67,7 +69,7 @@ class Server(ResourceType):
             return Failed("the server no longer exists")
         return Done(call.physical_id, {"memory": server["memory"]})
 
-    async def _written(self, call: Call, server: dict[str, Any]) -> Outcome:
+    async def _store(self, call: Call, server: dict[str, Any]) -> Outcome:
         await asyncio.to_thread(self._write, self._path(call), server)
         return Done(self._path(call).stem, {"memory": server["memory"]})
 
@@ -76,11 +78,11 @@ class Server(ResourceType):
         return self.folder / f"server-{call.resource_id}.json"
 
     def _read(self, call: Call) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._path(call).read_text())
-        return found
+        server: dict[str, Any] = json.loads(self._path(call).read_text())
+        return server
 
     def _write(self, path: Path, server: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(server))
-        fresh.replace(path)
+        new_file = path.with_suffix(".new")
+        new_file.write_text(json.dumps(server))
+        new_file.replace(path)

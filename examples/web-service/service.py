@@ -24,21 +24,21 @@ from typing import Any
 from urllib.request import urlopen
 
 #: Seconds to wait until an instance listens or has ended.
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
-class Answer(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Reports whether the configuration was read, and the length of the secret."""
         try:
             secret = json.loads(Path(os.environ["CONFIG"]).read_text())["secret"]
         except (OSError, ValueError, KeyError):
             return self.answer(503, {"release": os.environ["RELEASE"], "config": "missing"})
-        known = {"release": os.environ["RELEASE"], "config": "read", "secret": len(secret)}
-        return self.answer(200, known)
+        state = {"release": os.environ["RELEASE"], "config": "read", "secret": len(secret)}
+        return self.answer(200, state)
 
-    def answer(self, status: int, known: dict[str, Any]) -> None:
-        body = json.dumps(known).encode()
+    def answer(self, status: int, state: dict[str, Any]) -> None:
+        body = json.dumps(state).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -48,7 +48,7 @@ class Answer(BaseHTTPRequestHandler):
 
 def start() -> None:
     name = os.environ["HEADGATE_OPERATION_KEY"]
-    if not listens(name):
+    if not is_listening(name):
         launch(name)
     print(json.dumps({"id": name, **json.loads(file_of(name, "state").read_text())}))
 
@@ -68,58 +68,64 @@ def launch(name: str) -> None:
             stderr=log,
         )
     try:
-        until(lambda: signals or listens(name) or (daemon.poll() is not None and not lives(name)))
+        wait_until(
+            lambda: (
+                signals
+                or is_listening(name)
+                or (daemon.poll() is not None and not is_running(name))
+            )
+        )
         if signals:
             sys.exit("terminated during the start")
-        if not listens(name):
+        if not is_listening(name):
             sys.exit(f"the service ended at once: {file_of(name, 'log').read_text()[-400:]}")
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it runs: always report it
     except SystemExit:
         daemon.kill()
         daemon.wait()
-        if not lives(name):  # otherwise the files belong to a concurrent start
+        if not is_running(name):  # otherwise the files belong to a concurrent start
             clear(name)
         raise
 
 
 def serve(name: str) -> None:
     pid = os.open(file_of(name, "pid"), os.O_RDWR | os.O_CREAT, 0o600)
-    if not within(0.5, lambda: locked(pid)):
+    if not becomes_true(0.5, lambda: locked(pid)):
         return  # a concurrent start won, and its instance serves
     file_of(name, "state").unlink(missing_ok=True)  # left by an instance that died
     os.truncate(pid, 0)
     os.write(pid, str(os.getpid()).encode())
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)  # port 0: any free port
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)  # port 0: any free port
     port = server.server_port
-    known = {"port": port, "url": f"http://127.0.0.1:{port}/", "release": os.environ["RELEASE"]}
-    fresh = file_of(name, "new")
-    fresh.write_text(json.dumps(known))
-    fresh.replace(file_of(name, "state"))
+    state = {"port": port, "url": f"http://127.0.0.1:{port}/", "release": os.environ["RELEASE"]}
+    new_file = file_of(name, "new")
+    new_file.write_text(json.dumps(state))
+    new_file.replace(file_of(name, "state"))
     server.serve_forever()
 
 
 def check() -> None:
-    known = json.loads(file_of(os.environ["HEADGATE_PHYSICAL_ID"], "state").read_text())
-    with urlopen(known["url"], timeout=2):  # raises an error for a status of 400 or more
+    state = json.loads(file_of(os.environ["HEADGATE_PHYSICAL_ID"], "state").read_text())
+    with urlopen(state["url"], timeout=2):  # raises an error for a status of 400 or more
         return
 
 
 def stop() -> None:
     """Also works after a failed `start`, and for an instance that died."""
-    wanted = os.environ["HEADGATE_PHYSICAL_ID"]
+    physical_id = os.environ["HEADGATE_PHYSICAL_ID"]
     for name in {path.stem.removeprefix("service-") for path in Path().glob("service-*")}:
-        if means(wanted, name):
+        if belongs_to(physical_id, name):
             end(name)
 
 
 def end(name: str) -> None:
-    if lives(name):
+    if is_running(name):
         os.kill(int(file_of(name, "pid").read_text()), signal.SIGTERM)
-        until(lambda: not lives(name))
+        wait_until(lambda: not is_running(name))
     clear(name)
 
 
-def means(physical_id: str, key: str) -> bool:
+def belongs_to(physical_id: str, key: str) -> bool:
     """Whether the physical ID belongs to the operation key. If the output of create was lost, the
     physical ID is one that Headgate derived from the key."""
     return physical_id == key or physical_id.endswith("-" + key.replace("-", "")[:12])
@@ -134,11 +140,11 @@ def clear(name: str) -> None:
         file_of(name, kind).unlink(missing_ok=True)
 
 
-def listens(name: str) -> bool:
-    return lives(name) and file_of(name, "state").exists()
+def is_listening(name: str) -> bool:
+    return is_running(name) and file_of(name, "state").exists()
 
 
-def lives(name: str) -> bool:
+def is_running(name: str) -> bool:
     """Whether the lock is held. The process ID alone may already belong to another process."""
     try:
         pid = os.open(file_of(name, "pid"), os.O_RDWR)
@@ -158,15 +164,15 @@ def locked(file: int) -> bool:
     return True
 
 
-def until(condition: Callable[[], object]) -> None:
-    if not within(PATIENCE, condition):
+def wait_until(condition: Callable[[], object]) -> None:
+    if not becomes_true(TIMEOUT, condition):
         sys.exit("timed out")
 
 
-def within(seconds: float, condition: Callable[[], object]) -> bool:
-    over = time.monotonic() + seconds
+def becomes_true(seconds: float, condition: Callable[[], object]) -> bool:
+    deadline = time.monotonic() + seconds
     while not condition():
-        if time.monotonic() > over:
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True

@@ -1,4 +1,4 @@
-"""Before a handler is called: where the request is from, who asks, and whether they may."""
+"""Authenticates and authorizes requests before their handlers run."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,15 +9,16 @@ from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
 from engine.store import sessions, tokens
-from hub.api.addresses import origin_of
+from hub.api.app_context import CONTEXT, IDENTITY, require
 from hub.api.client_limits import CLIENTS, client_of
-from hub.api.parts import IDENTITY, PARTS, Handler, read_body, require
-from hub.auth.address_blocks import block_of
+from hub.api.request_validation import read_body
+from hub.api.routes import Handler, origin_of
 from hub.auth.credentials import RequestCredentials, request_credentials
+from hub.auth.cross_site import CSRF_HEADER, SAFE, check_host, check_origin, check_page
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
-from hub.auth.pages import check_host, check_page
 from hub.auth.roles import Right
-from hub.auth.sessions import COOKIE, CSRF_HEADER, SAFE, Session, Sessions, check_origin
+from hub.auth.sessions import COOKIE, Session, Sessions
+from hub.auth.throttle import block_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,82 +28,85 @@ class Admission:
 
 
 ADMISSION: web.AppKey[Admission] = web.AppKey("admission", Admission)
-#: What each of the application's routes needs of whoever asks.
+#: The right that each route requires.
 NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
-#: What the request brought to say who it is from.
-PRESENTED: web.RequestKey[RequestCredentials] = web.RequestKey("presented", RequestCredentials)
-#: The session that a request came with.
+#: The credentials of the request.
+CREDENTIALS: web.RequestKey[RequestCredentials] = web.RequestKey("credentials", RequestCredentials)
+#: The session of the request's cookie.
 SESSION: web.RequestKey[Session] = web.RequestKey("session", Session)
 
 
-#: Methods of requests whose bodies are read.
+#: Methods with bodies.
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 @web.middleware
-async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Requests that a trusted proxy forwards count by the address it names. Raises TooMany."""
+async def limit_forwarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Limit the concurrent requests of an address behind a proxy. Raises TooManyRequests."""
     peer = request.transport.get_extra_info("peername") if request.transport else None
     if not peer or request.remote in (None, peer[0]):
         return await handler(request)
-    with request.app[CLIENTS].forwarded.held(block_of(request.remote or "")):
+    with request.app[CLIENTS].forwarded.hold(block_of(request.remote or "")):
         return await handler(request)
 
 
 @web.middleware
-async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Raises TooMany, Forbidden, and HeadgateError with the code Unauthorized."""
+async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Authenticate the caller and check the right that the route requires.
+
+    Raises TooManyRequests, Forbidden, and HeadgateError with the code Unauthorized.
+    """
     gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
     address = request.remote or ""
-    gatekeeper.pass_by(address, now)
+    gatekeeper.limit_address(address, now)
     match = request.match_info
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
     if right is Right.NOTHING:
         return await handler(request)
     if not gatekeeper.authenticator.challenge:
-        _check_sender(request)
-    presented = await _presented(request)
-    who = await gatekeeper.admit(presented, match.get("project", ""), address, now)
+        _check_origin(request)
+    credentials = await _credentials(request)
+    who = await gatekeeper.admit(credentials, match.get("project", ""), address, now)
     require(who, right)
     if request.method not in SAFE:
         who = await gatekeeper.authenticator.lasting(who)
-    request[PRESENTED], request[IDENTITY] = presented, who
+    request[CREDENTIALS], request[IDENTITY] = credentials, who
     if request.method in WITH_BODY and not request.content.is_eof():
-        with request.app[CLIENTS].bodies.held(client_of(request, who)):
+        with request.app[CLIENTS].bodies.hold(client_of(request, who)):
             await read_body(request)
     return await handler(request)
 
 
-def _check_sender(request: web.Request) -> None:
-    """Of whom nobody asks who they are. Raises Forbidden."""
-    server = request.app[PARTS].settings.server
+def _check_origin(request: web.Request) -> None:
+    """Without authentication, refuse pages of other origins. Raises Forbidden."""
+    server = request.app[CONTEXT].settings.server
     if server.on_loopback:
         check_host(request.host, server.public_url)
-    ours = {origin_of(request), server.public_url.rstrip("/")} - {""}
-    check_page(request.method, request.headers, {*ours, *server.cors_origins})
+    own = {origin_of(request), server.public_url.rstrip("/")} - {""}
+    check_page(request.method, request.headers, {*own, *server.cors_origins})
 
 
-async def _presented(request: web.Request) -> RequestCredentials:
-    """What the headers say; a cookie counts where they say nothing."""
+async def _credentials(request: web.Request) -> RequestCredentials:
+    """The credentials in the headers; without any, those of the session."""
     block = block_of(request.remote or "")
-    said = request_credentials(request.headers, block)
+    credentials = request_credentials(request.headers, block)
     cookie = request.cookies.get(COOKIE, "")
-    if not said.nothing or not cookie:
-        return said
+    if not credentials.is_empty or not cookie:
+        return credentials
     admission = request.app[ADMISSION]
     try:
         session = await admission.sessions.read(cookie, block)
     except HeadgateError as error:
-        # Of a server that was in another mode, or that listens on another port.
+        # In mode none, ignore cookies of another mode, or of a server on another port.
         if error.code == UNAUTHORIZED and not admission.gatekeeper.authenticator.challenge:
-            return said
+            return credentials
         raise
     headers = request.headers
     check_origin(
         session, request.method, headers.get(CSRF_HEADER, ""), headers.get("Sec-Fetch-Site", "")
     )
     request[SESSION] = session
-    return session.presented
+    return session.credentials
 
 
 async def while_admitted(request: web.Request, work: Coroutine[None, None, None]) -> None:
@@ -115,9 +119,9 @@ async def while_admitted(request: web.Request, work: Coroutine[None, None, None]
     if not app[ADMISSION].gatekeeper.authenticator.challenge:  # the mode has no authentication
         await work
         return
-    database, ended = app[PARTS].database, asyncio.Event()
-    ended.set()  # it may have been before we listened
-    seconds = app[PARTS].settings.auth.remembered.total_seconds()
+    database, ended = app[CONTEXT].database, asyncio.Event()
+    ended.set()  # check once: access may have ended before the listeners were registered
+    seconds = app[CONTEXT].settings.auth.cache_ttl.total_seconds()
     async with (
         database.listen(sessions.CHANNEL, ended.set),
         database.listen(tokens.CHANNEL, ended.set),
@@ -142,7 +146,7 @@ async def _is_admitted(request: web.Request) -> bool:
         if session is not None:
             await admission.sessions.check(session)
         authenticator = admission.gatekeeper.authenticator
-        await authenticator.identify(request[PRESENTED], request[IDENTITY].project)
+        await authenticator.identify(request[CREDENTIALS], request[IDENTITY].project)
     except Unavailable:
         return True
     except HeadgateError:
@@ -150,9 +154,9 @@ async def _is_admitted(request: web.Request) -> bool:
     return True
 
 
-def guarded(handler: Handler) -> Handler:
-    """For a handler that judges a token of its own: a wrong one is counted. It raises TooMany,
-    too."""
+def count_wrong_tokens(handler: Handler) -> Handler:
+    """Decorate a handler that checks a token itself, so that wrong tokens count for the lockout. It
+    also raises TooManyRequests."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:

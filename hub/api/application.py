@@ -1,4 +1,4 @@
-"""The HTTP application: routes, and what happens around every request."""
+"""The HTTP application: routes and middleware."""
 
 import asyncio
 import time
@@ -12,26 +12,26 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
-from hub.api import dashboard, headgate, orchestration, response_headers
-from hub.api.addresses import spellings
-from hub.api.admission import ADMISSION, NEEDS, Admission, admitted, counted
+from hub.api import dashboard, headgate, http_headers, orchestration
+from hub.api.admission import ADMISSION, NEEDS, Admission, admit, limit_forwarded
+from hub.api.app_context import CONTEXT, REQUEST_ID, AppContext
 from hub.api.client_limits import CLIENTS, ClientLimits
 from hub.api.costly_requests import COSTLY, CostlyRequests
+from hub.api.error_middleware import error_middleware
+from hub.api.http_headers import behind_proxy
 from hub.api.openapi import openapi_route
-from hub.api.parts import ID, PARTS, Handler, Parts, Route
-from hub.api.proxies import as_sent
-from hub.api.refusals import error_middleware
+from hub.api.routes import Handler, Route, aliases
 from hub.auth.roles import Right
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-REQUEST_ID = "x-openstack-request-id"
-#: Ends of paths whose answers take as long as they take.
+REQUEST_ID_HEADER = "x-openstack-request-id"
+#: Suffix of the paths of streams.
 ENDLESS = "/events/stream"
-#: The route of what leads nowhere.
-NOWHERE = "none"
+#: The route in metrics of requests that match none.
+NO_ROUTE = "none"
 METRICS = "/metrics"
-#: Where files are that a browser asks for by the dozen: nobody wants to read of them in the log.
+#: Prefix of files of the dashboard, whose requests are logged at debug level.
 FILES = "/dashboard/"
 
 
@@ -40,65 +40,72 @@ def all_routes() -> tuple[Route, ...]:
     return (*routes, openapi_route(routes))
 
 
-def make_application(parts: Parts, admission: Admission) -> web.Application:
-    """All routes, with middleware for errors, limits, request ids and the request log."""
+def make_application(context: AppContext, admission: Admission) -> web.Application:
+    """All routes, with middleware for errors, limits, request IDs and the request log."""
     app = web.Application(
-        middlewares=[_sent, _named, error_middleware, _bounded, counted, admitted],
-        client_max_size=parts.settings.server.max_body,
+        middlewares=[
+            _send,
+            _log_request,
+            error_middleware,
+            _limit_time,
+            limit_forwarded,
+            admit,
+        ],
+        client_max_size=context.settings.server.max_body,
     )
-    app[PARTS] = parts
+    app[CONTEXT] = context
     app[ADMISSION] = admission
-    settings = parts.settings
+    settings = context.settings
     app[CLIENTS] = ClientLimits(settings.server)
     app[COSTLY] = CostlyRequests(settings.database.pool, settings.server.waiting_per_user)
     app[NEEDS] = {
         app.router.add_route(method, path, route.handler, name=None): (
-            Right(parts.settings.metrics.needs) if route.path == METRICS else route.right
+            Right(context.settings.metrics.needs) if route.path == METRICS else route.right
         )
         for route in all_routes()
-        for path in spellings(route.path)
+        for path in aliases(route.path)
         for method in _methods(route)
     }
     return app
 
 
 def _methods(route: Route) -> tuple[str, ...]:
-    """What a GET shows, a HEAD asks about; a stream would not end."""
-    headed = route.method == "GET" and not route.path.endswith(ENDLESS)
-    return (route.method, "HEAD") if headed else (route.method,)
+    """With HEAD for GET, except for streams, which do not end."""
+    with_head = route.method == "GET" and not route.path.endswith(ENDLESS)
+    return (route.method, "HEAD") if with_head else (route.method,)
 
 
-#: Bytes of an answer that the system takes off our hands, whether the client reads them or not.
-AT_ONCE = 32_768
+#: Bytes of a response that fit into the socket buffer of the operating system.
+BUFFERED = 32_768
 
 
 @web.middleware
-async def _sent(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Send a large answer, and let go of a client that does not read it. A stream sends itself."""
+async def _send(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Send large responses with a timeout, so that slow clients do not keep them in memory."""
     response = await handler(request)
-    if response.prepared or (response.content_length or 0) <= AT_ONCE:
+    if response.prepared or (response.content_length or 0) <= BUFFERED:
         return response
-    seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
-    with suppress(ConnectionError):  # who has gone is noticed again
+    seconds = request.app[CONTEXT].settings.server.request_timeout.total_seconds()
+    with suppress(ConnectionError):  # aiohttp detects the disconnect again
         try:
             async with asyncio.timeout(seconds):
                 await response.prepare(request)
                 await response.write_eof()
         except TimeoutError:
-            log.info("request.cut_off", path=request.path, seconds=seconds)
+            log.info("request.timed_out", path=request.path, seconds=seconds)
             if request.transport is not None:
                 request.transport.abort()
     return response
 
 
 @web.middleware
-async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give the request an id, and write it down without its query, which may hold secrets."""
-    server = request.app[PARTS].settings.server
-    request = as_sent(request, server.trusted_proxies)
+async def _log_request(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Give the request an ID, and log it without its query, which can contain secrets."""
+    server = request.app[CONTEXT].settings.server
+    request = behind_proxy(request, server.trusted_proxies)
     request_id = f"req-{uuid4()}"
-    request[ID] = request_id
-    began, status, span = time.monotonic(), 500, _span(request)
+    request[REQUEST_ID] = request_id
+    start, status, span = time.monotonic(), 500, _span(request)
     TRACE.set(span.traceparent)
     try:
         with bound_contextvars(request=request_id):
@@ -108,11 +115,11 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
         status = error.status
         raise
     finally:
-        _count(request, status, time.monotonic() - began)
+        _count(request, status, time.monotonic() - start)
         span.end(status=status)
     if not response.prepared:
-        response.headers[REQUEST_ID] = request_id
-        response_headers.add_to(response, request, server.cors_origins)
+        response.headers[REQUEST_ID_HEADER] = request_id
+        http_headers.add_headers(response, request, server.cors_origins)
     write = log.debug if request.path.startswith(FILES) else log.info
     write(
         "request",
@@ -120,41 +127,41 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
         method=request.method,
         path=request.path,
         status=response.status,
-        ms=round((time.monotonic() - began) * 1000, 1),
+        ms=round((time.monotonic() - start) * 1000, 1),
     )
     return response
 
 
 def _route(request: web.Request) -> str:
     resource = request.match_info.route.resource
-    return resource.canonical if resource is not None else NOWHERE
+    return resource.canonical if resource is not None else NO_ROUTE
 
 
 def _span(request: web.Request) -> Span:
     parent = read_traceparent(request.headers.get("traceparent", ""))
     name = f"{request.method} {_route(request)}"
-    return request.app[PARTS].tracer.begin(name, parent, request=request[ID])
+    return request.app[CONTEXT].tracer.begin(name, parent, request=request[REQUEST_ID])
 
 
 def _count(request: web.Request, status: int, seconds: float) -> None:
     endless = request.path.endswith(ENDLESS)
-    request.app[PARTS].metrics.requested(
+    request.app[CONTEXT].metrics.requested(
         _route(request), request.method, status, None if endless else seconds
     )
 
 
 @web.middleware
-async def _bounded(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _limit_time(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.path.endswith(ENDLESS):
         return await handler(request)
-    seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
-    bound = asyncio.timeout(seconds)
+    seconds = request.app[CONTEXT].settings.server.request_timeout.total_seconds()
+    limit = asyncio.timeout(seconds)
     try:
-        async with bound:
+        async with limit:
             return await handler(request)
     except TimeoutError:
-        if not bound.expired():
-            raise  # somebody else's
+        if not limit.expired():
+            raise  # a timeout inside the handler
         reason = f"the request was not answered within {seconds:g} s"
         remedy = "Accepted changes were kept; check the stack before you send the request again."
         raise Invalid([Finding("", reason, remedy, "RequestTimeout")]) from None

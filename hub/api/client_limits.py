@@ -1,7 +1,7 @@
-"""How much one client may have open at the same time: connections, bodies, event streams.
+"""Limits on the connections, unfinished bodies and event streams of a client, for each process.
 
-Each process counts for itself. A client is an address (of IPv6, its /64 network) before it is
-authenticated, and a user or token after that.
+A client is an address (of IPv6, its /64 network) before it is authenticated, and a user or token
+after that.
 """
 
 from collections import Counter
@@ -12,25 +12,25 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from hub.auth.identity import Identity
-from hub.auth.throttle import TooMany
+from hub.auth.throttle import TooManyRequests
 from hub.settings.access import Server
 
-#: Seconds after which a refused client may try again.
+#: Seconds.
 RETRY_AFTER = 5.0
 
 
 @dataclass(slots=True)
 class OpenCount:
-    """What each client has open. most: 0 is any number. what, setting: for the refusal."""
+    """Open objects by client. max_open: 0 for no limit. what, setting: for the error."""
 
-    most: int
+    max_open: int
     what: str
     setting: str
     _open: Counter[str] = field(default_factory=Counter)
 
     def enter(self, client: str) -> bool:
-        """Count one more; False, and not counted, when the client has the most it may have."""
-        if 0 < self.most <= self._open[client]:
+        """Count one more. Returns False, without counting, at the limit."""
+        if 0 < self.max_open <= self._open[client]:
             return False
         self._open[client] += 1
         return True
@@ -41,8 +41,8 @@ class OpenCount:
             del self._open[client]
 
     @contextmanager
-    def held(self, client: str) -> Iterator[None]:
-        """Raises TooMany."""
+    def hold(self, client: str) -> Iterator[None]:
+        """Raises TooManyRequests."""
         if not self.enter(client):
             raise self.refusal()
         try:
@@ -50,9 +50,9 @@ class OpenCount:
         finally:
             self.leave(client)
 
-    def refusal(self) -> TooMany:
-        return TooMany(
-            f"this client has {self.most} {self.what} open",
+    def refusal(self) -> TooManyRequests:
+        return TooManyRequests(
+            f"this client has {self.max_open} {self.what} open",
             "Close some, or wait for the time in Retry-After; the limit is"
             f" [server] {self.setting}.",
             RETRY_AFTER,
@@ -78,5 +78,5 @@ CLIENTS: web.AppKey[ClientLimits] = web.AppKey("clients", ClientLimits)
 
 
 def client_of(request: web.Request, who: Identity) -> str:
-    """The user or token; without authentication, the name with the address."""
+    """The key of the user or token; without authentication, the name and the address."""
     return who.key or f"{who.name} {request.remote}"

@@ -1,7 +1,7 @@
-"""Requests that read a whole template: a few at a time, in an order that is fair to all projects.
+"""A fair queue for requests that evaluate a whole template.
 
-Each may hold a connection to the database and a thread for seconds. So only some of them are worked
-on at once, fewer of one project, and two of one user; the others wait their turn, and more than
+Such a request can use a database connection and a thread for seconds. The number of concurrent ones
+is limited in total, for each project and, to two, for each user. The others wait; more than
 `waiting_per_user` of one user are refused.
 """
 
@@ -14,13 +14,15 @@ from functools import wraps
 from aiohttp import web
 
 from engine.service.traversals.fair_queue import FairQueue
-from engine.service.traversals.thread_pool import CLIENT, Client, client_gone
-from hub.api.parts import Handler, identity_of, project_of, read_body
-from hub.auth.throttle import TooMany
+from engine.service.traversals.thread_pool import CLIENT, Client, client_disconnected
+from hub.api.app_context import identity_of, project_of
+from hub.api.request_validation import read_body
+from hub.api.routes import Handler
+from hub.auth.throttle import TooManyRequests
 
-#: Of one user at a time: one in a thread, and one that waits for the database.
-OF_ONE_USER = 2
-#: Seconds after which a refused request may be sent again.
+#: Concurrent requests of a user: one in a thread, and one that waits for the database.
+PER_USER = 2
+#: Seconds.
 RETRY_AFTER = 5.0
 
 
@@ -37,35 +39,34 @@ class _Ticket:
 
 class CostlyRequests:
     def __init__(self, connections: int, waiting_per_user: int) -> None:
-        """connections: of the pool, some of which stay free. waiting_per_user: 0: any number."""
+        """connections: of the pool; some stay free. waiting_per_user: 0 for no limit."""
         places = max(2, connections * 6 // 10)
-        self._queue: FairQueue[_Ticket] = FairQueue(places, max(1, places - 2), OF_ONE_USER)
-        self._most = waiting_per_user
+        self._queue: FairQueue[_Ticket] = FairQueue(places, max(1, places - 2), PER_USER)
+        self._max_waiting = waiting_per_user
 
     @asynccontextmanager
     async def turn(self, project: str, client: Client) -> AsyncIterator[None]:
-        """Waits until it is this client's turn. Raises TooMany; Unavailable when the client has
-        gone by then."""
-        if 0 < self._most <= self._queue.waiting(project, client.user):
-            raise _too_many(self._most)
+        """Wait in the queue. Raises TooManyRequests; Unavailable if the client has disconnected."""
+        if 0 < self._max_waiting <= self._queue.waiting(project, client.user):
+            raise _too_many(self._max_waiting)
         ticket = _Ticket(project, client, asyncio.get_running_loop().create_future())
         self._queue.add(ticket)
-        self._call()
+        self._start_next()
         try:
             await ticket.turn
-            if client.gone():
-                raise client_gone()
+            if client.is_disconnected():
+                raise client_disconnected()
             yield
         finally:
             if ticket.turn.done() and not ticket.turn.cancelled():
                 self._queue.done(ticket)
             else:
                 self._queue.discard(ticket)
-            self._call()
+            self._start_next()
 
-    def _call(self) -> None:
+    def _start_next(self) -> None:
         while (ticket := self._queue.take()) is not None:
-            if ticket.turn.done():  # cancelled a moment ago
+            if ticket.turn.done():  # cancelled
                 self._queue.done(ticket)
             else:
                 ticket.turn.set_result(None)
@@ -75,14 +76,14 @@ COSTLY: web.AppKey[CostlyRequests] = web.AppKey("costly", CostlyRequests)
 
 
 def costly(handler: Handler) -> Handler:
-    """For a handler that reads a whole template. The request is received before it waits."""
+    """Decorate a handler that evaluates a whole template. The body is received before the wait."""
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
         await read_body(request)
         who = identity_of(request)
-        waiting = _Waiting(request)
-        client = Client(who.key or who.name, waiting.gone)
+        connection = _Connection(request)
+        client = Client(who.key or who.name, connection.is_disconnected)
         try:
             async with request.app[COSTLY].turn(project_of(request), client):
                 before = CLIENT.set(client)
@@ -91,20 +92,19 @@ def costly(handler: Handler) -> Handler:
                 finally:
                     CLIENT.reset(before)
         finally:
-            waiting.end()
+            connection.end()
 
     return handle
 
 
-class _Waiting:
-    """A request whose client may go. Forgets the request at its end: what is begun meanwhile, such
-    as a connection to the database, keeps the context for good, and the request has a credential.
-    """
+class _Connection:
+    """Whether the client of a request is connected. Drops the request at its end, because tasks
+    that start meanwhile keep the context variable, and the request contains a credential."""
 
     def __init__(self, request: web.Request) -> None:
         self._request: web.Request | None = request
 
-    def gone(self) -> bool:
+    def is_disconnected(self) -> bool:
         transport = None if self._request is None else self._request.transport
         return transport is None or transport.is_closing()
 
@@ -112,10 +112,11 @@ class _Waiting:
         self._request = None
 
 
-def _too_many(most: int) -> TooMany:
-    return TooMany(
-        f"{most} creates, updates, previews and validations of this user are waiting already",
-        "Wait for the time in Retry-After, and send fewer at once; the limit is"
+def _too_many(max_waiting: int) -> TooManyRequests:
+    return TooManyRequests(
+        f"{max_waiting} creates, updates, previews and validations of this user are already"
+        " waiting",
+        "Wait for the time in Retry-After, and send fewer requests at once; the limit is"
         " [server] waiting_per_user.",
         RETRY_AFTER,
     )

@@ -1,21 +1,73 @@
-"""The pages of the dashboard, and what they load.
+"""The pages of the dashboard and their files.
 
-They may run and show what comes from this server and nothing else; what they can do, they do over
-the API, with the rights of whoever is signed in.
+Their content security policy allows scripts, styles and connections of this server only. They use
+the API, with the rights of the signed-in user.
 """
 
 import base64
+import gzip
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from string import Template
 
 from aiohttp import web
 
 from engine.errors import NotFound
+from hub.api.app_context import context_of
+from hub.api.orchestration.api_versions import list_versions
 from hub.api.orchestration.responses import ApiVersions
-from hub.api.orchestration.versions import root
-from hub.api.parts import Route, parts_of
-from hub.dashboard.files import all_files
+from hub.api.routes import Route
 
-#: The editor writes its styles itself, and shows this for it.
+FOLDER = Path(__file__).parent.parent / "dashboard" / "page"
+TYPES: Mapping[str, str] = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """zipped: the body compressed with gzip."""
+
+    content_type: str
+    body: bytes
+    zipped: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """digest: of all files; part of their address, so that browsers can cache them."""
+
+    digest: str
+    by_path: Mapping[str, File]
+
+
+@cache
+def all_files() -> Files:
+    """Read once: the files do not change while a server runs."""
+    found = {
+        path.relative_to(FOLDER).as_posix(): _read(path)
+        for path in sorted(FOLDER.rglob("*"))
+        if path.suffix in TYPES
+    }
+    digest = hashlib.sha256()
+    for name, file in found.items():
+        digest.update(b"%b %d\n%b" % (name.encode(), len(file.body), file.body))
+    return Files(digest.hexdigest()[:16], found)
+
+
+def _read(path: Path) -> File:
+    body = path.read_bytes()
+    return File(TYPES[path.suffix], body, gzip.compress(body, mtime=0))
+
+
+#: Bytes. The editor adds its styles with the nonce.
 _NONCE = 16
 _POLICY = "; ".join(
     (
@@ -32,28 +84,28 @@ _POLICY = "; ".join(
         "trusted-types headgate",
     )
 )
-_FOR_EVER = "public, max-age=31536000, immutable"
+_CACHED = "public, max-age=31536000, immutable"
 
 
-async def home(request: web.Request) -> web.StreamResponse:
-    """To a browser, the dashboard; to others, the versions of the API."""
+async def show_home(request: web.Request) -> web.StreamResponse:
+    """The dashboard for browsers, and the versions of the API for other clients."""
     if "text/html" not in request.headers.get("Accept", ""):
-        return _varied(await root(request))
-    return _varied(_page(request, "index.html", "dashboard"))
+        return _vary(await list_versions(request))
+    return _vary(_page(request, "index.html", "dashboard"))
 
 
-async def answer_page(request: web.Request) -> web.StreamResponse:
-    """Buttons that POST, for whoever has a link with the hook's token. That stays behind the #,
-    which no server and no log is sent; opening the page decides nothing."""
+async def show_answer_page(request: web.Request) -> web.StreamResponse:
+    """A page with buttons that answer a hook. The hook token is in the fragment of the URL, which
+    browsers do not send, and opening the page does not answer."""
     return _page(request, "answer.html", "../dashboard")
 
 
 def _page(request: web.Request, name: str, folder: str) -> web.Response:
-    """folder: where the files are, from the page's own address."""
-    parts, files = parts_of(request), all_files()
-    nonce = base64.b64encode(parts.random_bytes(_NONCE)).decode()
+    """folder: of the files, relative to the URL of the page."""
+    context, files = context_of(request), all_files()
+    nonce = base64.b64encode(context.random_bytes(_NONCE)).decode()
     text = Template(files.by_path[name].body.decode()).substitute(
-        files=f"{folder}/{files.digest}", auth=parts.settings.auth.mode, nonce=nonce
+        files=f"{folder}/{files.digest}", auth=context.settings.auth.mode, nonce=nonce
     )
     headers = {
         "Content-Security-Policy": _POLICY.format(nonce=nonce),
@@ -62,35 +114,34 @@ def _page(request: web.Request, name: str, folder: str) -> web.Response:
     return web.Response(text=text, content_type="text/html", headers=headers)
 
 
-def _varied(response: web.Response) -> web.Response:
+def _vary(response: web.Response) -> web.Response:
     response.headers["Vary"] = "Accept"
     return response
 
 
-async def file(request: web.Request) -> web.StreamResponse:
-    """Its address changes when any of them does, so it is kept for ever."""
+async def show_file(request: web.Request) -> web.StreamResponse:
+    """Cached without expiry, because the URL contains a digest of all files."""
     files, path = all_files(), request.match_info["path"]
-    found = files.by_path.get(path) if request.match_info["digest"] == files.digest else None
-    if found is None:
+    known = request.match_info["digest"] == files.digest
+    file = files.by_path.get(path) if known else None
+    if file is None:
         raise NotFound(
-            f'the dashboard has no file "{path}" (any more)',
+            f'the dashboard has no file "{path}"',
             remedy="Reload the page: the server may have been upgraded.",
             code="FileNotFound",
         )
-    headers = {"Cache-Control": _FOR_EVER, "Vary": "Accept-Encoding"}
-    body = found.body
+    headers = {"Cache-Control": _CACHED, "Vary": "Accept-Encoding"}
+    body = file.body
     if "gzip" in request.headers.get("Accept-Encoding", ""):
-        body, headers["Content-Encoding"] = found.zipped, "gzip"
-    return web.Response(
-        body=body, content_type=found.content_type, charset="utf-8", headers=headers
-    )
+        body, headers["Content-Encoding"] = file.zipped, "gzip"
+    return web.Response(body=body, content_type=file.content_type, charset="utf-8", headers=headers)
 
 
 ROUTES = (
-    Route("GET", "/", home, "Versions of the API; the dashboard, to who takes text/html",
+    Route("GET", "/", show_home, "Versions of the API; the dashboard for Accept: text/html",
           "versions", status=300, response=ApiVersions),
-    Route("GET", "/hooks/{hook}", answer_page, "A page with buttons that answer", "hooks",
-          answer="text/html"),
-    Route("GET", "/dashboard/{digest}/{path:.+}", file, "A file of the dashboard", "dashboard",
-          answer="text/javascript"),
+    Route("GET", "/hooks/{hook}", show_answer_page, "A page that answers a hook", "hooks",
+          content_type="text/html"),
+    Route("GET", "/dashboard/{digest}/{path:.+}", show_file, "A file of the dashboard", "dashboard",
+          content_type="text/javascript"),
 )  # fmt: skip

@@ -8,9 +8,9 @@ from aiohttp import web
 from typing_extensions import TypedDict
 
 from engine.words import Json
+from hub.api.error_middleware import Problem
 from hub.api.openapi_components import Components, Document
-from hub.api.parts import JSON, Route, answer
-from hub.api.problems import Problem
+from hub.api.routes import JSON, Route, json_response
 
 _PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
 _FIXED = re.compile(r"\{rest:(\w+)\}")
@@ -24,7 +24,7 @@ class OpenApi(TypedDict):
 
 
 def openapi(routes: Sequence[Route]) -> OpenApi:
-    """An OpenAPI 3.1 document. Paths that differ only in their last segment are listed apart."""
+    """An OpenAPI 3.1 document. The choices in the last segment of a path are listed separately."""
     components = Components()
     for route in routes:
         if route.response is not None:
@@ -44,7 +44,7 @@ def openapi(routes: Sequence[Route]) -> OpenApi:
         "info": {
             "title": "Headgate",
             "version": "1",
-            "description": "The Orchestration API v1, and Headgate's own routes beside it.",
+            "description": "The Orchestration API v1, and Headgate's own routes.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -80,15 +80,15 @@ def _operation(route: Route, path: str, components: Components) -> dict[str, Jso
 
 
 def _responses(route: Route, components: Components) -> dict[str, Json]:
-    found: dict[str, Json] = {str(route.status): {"description": route.summary}}
-    if route.answer != JSON:
-        found[str(route.status)]["content"] = {route.answer: {}}
+    documented: dict[str, Json] = {str(route.status): {"description": route.summary}}
+    if route.content_type != JSON:
+        documented[str(route.status)]["content"] = {route.content_type: {}}
     elif route.response is not None:
-        found[str(route.status)] |= _content(route.response, components)
+        documented[str(route.status)] |= _content(route.response, components)
     for status, kind in route.other_responses.items():
-        found[str(status)] = {"description": route.summary} | _content(kind, components)
+        documented[str(status)] = {"description": route.summary} | _content(kind, components)
     error = {"description": "The error: its place, the reason and the remedy."}
-    return found | {"default": error | _content(Problem, components)}
+    return documented | {"default": error | _content(Problem, components)}
 
 
 def _content(kind: object, components: Components) -> dict[str, Json]:
@@ -100,7 +100,7 @@ def openapi_route(routes: Sequence[Route]) -> Route:
     first request."""
 
     async def show(_: web.Request) -> web.Response:
-        return answer(document())
+        return json_response(document())
 
     @cache
     def document() -> OpenApi:

@@ -1,15 +1,20 @@
 """The types that response documents consist of, and their OpenAPI components.
 
-A response document is a TypedDict: handlers build a plain dict that mypy checks against it, and
-pydantic generates the component of the OpenAPI document from the same class.
+A response document is a TypedDict: handlers build a plain dict that mypy checks against it, or
+`document_of` takes its fields from records, and pydantic generates the component of the OpenAPI
+document from the same class.
 """
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, TypeVar, cast
+from uuid import UUID
 
 from pydantic import Field, TypeAdapter, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
+from channels.envelope import rfc3339
 from channels.schemas.events import HOOK_DOCUMENT, POINT, TRACEPARENT
 from engine.words import Json
 
@@ -31,6 +36,37 @@ HookDocument = Annotated[Document, WithJsonSchema(HOOK_DOCUMENT)]
 def one_of(values: Iterable[str]) -> WithJsonSchema:
     """For Annotated: a string with one of these values."""
     return WithJsonSchema({"type": "string", "enum": [str(value) for value in values]})
+
+
+T = TypeVar("T")
+
+
+def document_of(kind: type[T], *records: object, **computed: Json) -> T:
+    """A document of this TypedDict: computed fields, and for each other field the attribute of this
+    name of the first record that has it."""
+    names = _attributes(cast(Any, kind), frozenset(computed), tuple(map(type, records)))
+    values = {name: getattr(records[place], name) for name, place in names}
+    plain = {
+        name: write(value) if (write := _PLAIN.get(type(value))) else value
+        for name, value in values.items()
+    }
+    return cast(T, plain | computed)
+
+
+@cache
+def _attributes(
+    kind: Any, computed: frozenset[str], records: tuple[type, ...]
+) -> list[tuple[str, int]]:
+    """Each field that is not computed, with the number of the record that has it."""
+    names = [name for name in kind.__annotations__ if name not in computed]
+    return [
+        (name, next(place for place, one in enumerate(records) if hasattr(one, name)))
+        for name in names
+    ]
+
+
+#: Types of values that JSON has no value for.
+_PLAIN: Mapping[type, Callable[[Any], Json]] = {datetime: rfc3339, UUID: str, tuple: list}
 
 
 #: A type by its identity, and the direction.

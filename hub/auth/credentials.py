@@ -1,4 +1,4 @@
-"""What a request brings to say who it is from. Pure: headers in, what they say out."""
+"""The credentials of a request, read from its headers. Pure."""
 
 import base64
 import binascii
@@ -11,38 +11,45 @@ from uuid import UUID
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
     """token: ``X-Auth-Token``. bearer: of ``Authorization: Bearer``. user, password: of HTTP
-    basic, or ``X-Auth-User`` and ``X-Auth-Key``. said_roles: believed in mode none alone.
-    named: ``X-Headgate-Credential``, what a change is to act with in the cloud, where that is not
-    what lets one in here. block: of the sender's address, by which attempts are counted.
-    session_token: id of the token or password that the browser's session began with.
+    basic, or ``X-Auth-User`` and ``X-Auth-Key``. claimed_roles: accepted in mode none only.
+    cloud_credential: ``X-Headgate-Credential``, with which a change acts in the cloud. block: of
+    the sender's address; attempts are counted by it. session_token: the ID of the token or
+    password with which the browser's session began.
     """
 
     token: str = field(default="", repr=False)
     bearer: str = field(default="", repr=False)
     user: str = ""
     password: str = field(default="", repr=False)
-    said_roles: tuple[str, ...] = ()
-    named: str = field(default="", repr=False)
+    claimed_roles: tuple[str, ...] = ()
+    cloud_credential: str = field(default="", repr=False)
     block: str = ""
     session_token: UUID | None = None
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.token or self.bearer or self.password or self.session_token)
 
 
-def cache_key(presented: RequestCredentials, project: str = "") -> str:
-    """A hash, so that caches hold no credential. That of a password includes the address block:
-    from elsewhere the same password counts as a new attempt."""
-    block = presented.block if presented.password else ""
+def cache_key(credentials: RequestCredentials, project: str = "") -> str:
+    """A hash, so that caches hold no credential. For a password it includes the address block: the
+    same password from another block is a new attempt."""
+    block = credentials.block if credentials.password else ""
     parts = "\0".join(
-        (presented.token, presented.bearer, presented.user, presented.password, project, block)
+        (
+            credentials.token,
+            credentials.bearer,
+            credentials.user,
+            credentials.password,
+            project,
+            block,
+        )
     )
     return hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
 
 
 def request_credentials(headers: Mapping[str, str], block: str = "") -> RequestCredentials:
-    """What is no base64, or no text, presents nothing."""
+    """Headers that cannot be decoded count as missing."""
     scheme, _, rest = headers.get("Authorization", "").partition(" ")
     user, password = _basic(rest) if scheme.lower() == "basic" else ("", "")
     roles = map(str.strip, headers.get("X-Roles", "").split(","))
@@ -51,8 +58,8 @@ def request_credentials(headers: Mapping[str, str], block: str = "") -> RequestC
         bearer=rest.strip() if scheme.lower() == "bearer" else "",
         user=headers.get("X-Auth-User", "") or user,
         password=headers.get("X-Auth-Key", "") or password,
-        said_roles=tuple(filter(None, roles)),
-        named=headers.get("X-Headgate-Credential", ""),
+        claimed_roles=tuple(filter(None, roles)),
+        cloud_credential=headers.get("X-Headgate-Credential", ""),
         block=block,
     )
 

@@ -1,27 +1,25 @@
-"""Lets requests in: who it is, how often, and not while guessing. Keeps counts, asks others."""
+"""Authenticates requests within the limits on requests and failed attempts."""
 
 from contextlib import AsyncExitStack
 
 from engine.errors import HeadgateError
 from engine.rate_limiter import RateLimiter
-from hub.auth.address_blocks import block_of
 from hub.auth.credentials import RequestCredentials
-from hub.auth.fair_queue import FairQueue, QueueFull
 from hub.auth.identity import Authenticator, Identity
-from hub.auth.throttle import Lockout, TooMany
+from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
+from hub.auth.token_lockout import TokenLockout
 
 UNAUTHORIZED = "Unauthorized"
-#: Tokens from address blocks that sent too many wrong ones, which another service judges: at a
-#: time, of one block at a time; that wait, and all together.
+#: Limits of the queue for tokens that Keystone verifies, from address blocks that are locked out.
 SUSPECTS = {"at_once": 4, "each": 1, "waiting": 32, "total": 1024}
 
 
 class Gatekeeper:
-    """by_address, by_token: requests a second; 0.0: any number. Times in seconds of one clock.
+    """by_address, by_token: requests per second; 0.0: unlimited. Times in seconds of one clock.
 
-    failures, lockout: wrong tokens of an address block until others are answered 429, and for how
-    long. A right token is accepted all the same: it has too many bits to be guessed. Attempts by
-    password are counted by `PasswordChecker`.
+    failures, lockout: the number of wrong tokens after which an address block is locked out, and
+    the duration. Valid tokens are accepted during a lockout, because tokens cannot be guessed.
+    `PasswordChecker` counts attempts by password.
     """
 
     def __init__(
@@ -36,43 +34,43 @@ class Gatekeeper:
         self.authenticator = authenticator
         self._by_address = RateLimiter[str](by_address)
         self._by_token = RateLimiter[str](by_token)
-        self._lockout = Lockout(failures, lockout)
-        self._suspects = FairQueue(**SUSPECTS)
+        self._lockout = TokenLockout(failures, lockout)
+        self._suspects = TurnQueue(**SUSPECTS)
 
-    def pass_by(self, address: str, now: float) -> None:
-        """Raises TooMany: this address sends more than it may."""
+    def limit_address(self, address: str, now: float) -> None:
+        """Raises TooManyRequests if this address exceeds `requests_per_address`."""
         block = block_of(address)
-        _in_time(self._by_address.spend(block, now), "this address", "requests_per_address")
+        _check_rate(self._by_address.spend(block, now), "this address", "requests_per_address")
 
     async def admit(
-        self, presented: RequestCredentials, project: str, address: str, now: float
+        self, credentials: RequestCredentials, project: str, address: str, now: float
     ) -> Identity:
-        """Raises what the authenticator does, and TooMany."""
+        """Raises the errors of the authenticator, and TooManyRequests."""
         try:
-            who = await self._identified(presented, project, block_of(address), now)
+            who = await self._identify(credentials, project, block_of(address), now)
         except HeadgateError as error:
-            if error.code == UNAUTHORIZED and (presented.token or presented.bearer):
+            if error.code == UNAUTHORIZED and (credentials.token or credentials.bearer):
                 self.count_wrong(address, now)
             raise
         if who.key:
-            _in_time(self._by_token.spend(who.key, now), who.name, "requests_per_token")
+            _check_rate(self._by_token.spend(who.key, now), who.name, "requests_per_token")
         return who
 
-    async def _identified(
-        self, presented: RequestCredentials, project: str, block: str, now: float
+    async def _identify(
+        self, credentials: RequestCredentials, project: str, block: str, now: float
     ) -> Identity:
-        """Raises TooMany: senders of wrong tokens wait for one another."""
+        """During a lockout, unknown tokens wait in a queue. Raises TooManyRequests."""
         suspect = self._lockout.left(block, now) > 0
         async with AsyncExitStack() as stack:
-            if suspect and not self.authenticator.knows(presented, project):
+            if suspect and not self.authenticator.knows(credentials, project):
                 try:
                     await stack.enter_async_context(self._suspects.turn(block))
                 except QueueFull:
                     raise _too_many_wrong(1.0) from None
-            return await self.authenticator.identify(presented, project)
+            return await self.authenticator.identify(credentials, project)
 
     def count_wrong(self, address: str, now: float) -> None:
-        """A wrong token came from there. Raises TooMany, when too many did before."""
+        """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
         block = block_of(address)
         left = self._lockout.left(block, now)
         if left > 0:
@@ -80,8 +78,8 @@ class Gatekeeper:
         self._lockout.failed(block, now)
 
 
-def _too_many_wrong(wait: float) -> TooMany:
-    return TooMany(
+def _too_many_wrong(wait: float) -> TooManyRequests:
+    return TooManyRequests(
         "too many invalid tokens from this address",
         "Wait for the time in Retry-After, or use a valid token; the limits are [auth]"
         " failures and lockout.",
@@ -89,10 +87,10 @@ def _too_many_wrong(wait: float) -> TooMany:
     )
 
 
-def _in_time(wait: float, who: str, setting: str) -> None:
+def _check_rate(wait: float, who: str, setting: str) -> None:
     if wait > 0:
-        raise TooMany(
-            f"{who} sends more requests than it may",
+        raise TooManyRequests(
+            f"{who} sends too many requests",
             f"Wait for the time in Retry-After; the limit is [server] {setting}.",
             wait,
         )

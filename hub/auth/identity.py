@@ -1,28 +1,50 @@
-"""Who is asking. One authenticator a mode; handlers see only the `Identity`."""
+"""The identity of the sender of a request. Each mode has an authenticator; handlers receive only
+the `Identity`."""
 
+import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from uuid import UUID
 
-from engine.principal import Principal
+from engine.principal import Principal, named
 from hub.auth.credentials import RequestCredentials
-from hub.auth.roles import Right
+from hub.auth.roles import EVERYTHING, Right, Role
 
-#: What a nameless requester is called in records.
+#: Suffix of the name of an account of every project.
+AT_EVERYWHERE = "@*"
+#: Names that could be mistaken for an ID.
+LOOKS_LIKE_ID = re.compile(r"[0-9a-fA-F-]{32,64}")
+
+
+def is_reissuable(name: str) -> bool:
+    """Whether an admin of a project can revoke the name and issue it to another person.
+
+    That is impossible for an account of every project, and for the ID of a token or password.
+    """
+    return not (name.endswith(AT_EVERYWHERE) or _is_id(name))
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
+
+
+#: The name of requests without a name.
 ANONYMOUS = "anonymous"
-#: Characters of a name that are kept.
-LONGEST = 255
+#: Maximum characters of a name.
+MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """name: who it is, for the record. project: the one in the path, which they may see; empty
-    where the path names none.
+    """name: for records. project: of the path; empty if the path has none.
 
-    roles: what they are, as in a rule's `answer_by`. everywhere: their roles hold in every
-    project. key: stands for what they presented, where requests are counted. credential: what they
-    brought for the change to act with in the cloud (``X-Auth-Token``). id, aliases, token_id: see
-    `Principal`.
+    roles: as in `answer_by` of rules. everywhere: whether the roles apply in every project. key: by
+    which requests are counted. credential: with which a change acts in the cloud
+    (``X-Auth-Token``). id, aliases, token_id: see `Principal`.
     """
 
     name: str
@@ -45,22 +67,22 @@ class Identity:
 
 
 class Authenticator(Protocol):
-    """challenge: for ``WWW-Authenticate``; empty: there is nothing one could send."""
+    """challenge: for ``WWW-Authenticate``; empty: the mode needs no credentials."""
 
     challenge: str
 
-    def knows(self, presented: RequestCredentials, project: str) -> bool:
-        """Whether this is judged here, without another service being asked."""
+    def knows(self, credentials: RequestCredentials, project: str) -> bool:
+        """Whether these credentials can be checked without a request to another service."""
         ...
 
     async def lasting(self, who: Identity) -> Identity:
-        """Them, with a credential that holds for as long as a change may take."""
+        """The identity with a credential that stays valid during a change."""
         ...
 
     def exchange(self, credential: str) -> str | Awaitable[str]:
-        """What a change acts with, for the credential that its traversal keeps.
+        """The credential with which a change acts, for the one stored with its traversal.
 
-        Raises Unavailable, and Forbidden where it holds no longer.
+        Raises Unavailable, and Forbidden if it is no longer valid.
         """
         ...
 
@@ -69,15 +91,54 @@ class Authenticator(Protocol):
         access. owner.roles: the roles at that time. Raises Unavailable."""
         ...
 
-    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
-        """project: empty where the path names none.
+    async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
+        """project: empty if the path has none.
 
-        Raises HeadgateError with the code Unauthorized (nobody we know), Forbidden (somebody, but
-        of another project), Unavailable (who would know does not answer).
+        Raises HeadgateError with the code Unauthorized (unknown credentials), Forbidden (of another
+        project) or Unavailable (the identity service does not respond).
         """
         ...
 
 
-def writable(name: str) -> str:
-    """A name as it may be stored and shown: no control characters, no half ones, not endless."""
-    return "".join(one if one.isprintable() else "?" for one in name.strip())[:LONGEST]
+class LocalAuthenticator:
+    """The part of an authenticator that needs no other service."""
+
+    def knows(self, credentials: RequestCredentials, project: str) -> bool:
+        return True
+
+    async def lasting(self, who: Identity) -> Identity:
+        return who
+
+    def exchange(self, credential: str) -> str:
+        return credential
+
+
+def sanitize_name(name: str) -> str:
+    """Replace control characters in a name, and truncate it."""
+    return "".join(one if one.isprintable() else "?" for one in name.strip())[:MAX_NAME_LENGTH]
+
+
+class Anonymous(LocalAuthenticator):
+    """Every request has all rights in every project, with the name and roles in its headers
+    (``X-Auth-User``, ``X-Roles: operator,dba``)."""
+
+    challenge = ""
+
+    async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
+        name = sanitize_name(credentials.user) or ANONYMOUS
+        roles = map(sanitize_name, credentials.claimed_roles)
+        who = named(name, tuple(roles))
+        return Identity(
+            name,
+            project,
+            who.roles,
+            EVERYTHING,
+            everywhere=True,
+            credential=credentials.cloud_credential or credentials.token,
+            id=who.id,
+            aliases=who.aliases,
+        )
+
+    async def roles_of(self, owner: Principal) -> Sequence[str]:
+        """Every owner may answer."""
+        return (*owner.roles, Role.APPROVER)

@@ -1,6 +1,5 @@
-"""Mode ``keystone``: tokens that a Keystone gave out, judged by it."""
+"""Mode ``keystone``: tokens that Keystone issued and verifies."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,31 +12,29 @@ from engine.errors import Forbidden
 from engine.principal import Principal
 from engine.ttl_cache import TtlCache
 from hub.auth.credentials import RequestCredentials, cache_key
-from hub.auth.identity import Identity, writable
+from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_client import KeystoneClient, Scoped
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: What a traversal keeps in place of a token that may end before it does.
+#: The prefix of a trust, which a traversal stores because a token could expire before its end.
 TRUST = "keystone-trust:"
-#: How ids of principals begin.
+#: The prefix of the IDs of principals.
 OF_USER = "keystone:"
-#: Names that could be taken for an id.
-ID = re.compile(r"[0-9a-fA-F-]{32,64}")
-#: How long a trust lasts. One of a user is used for half as long, so a change has the other half.
+#: The lifetime of a trust. A trust is reused for half of it, so a change has the other half.
 TRUST_LASTS = timedelta(days=7)
-#: Seconds that a token by trust is used: Keystone's own last an hour, if nobody changed that.
+#: Seconds for which a token from a trust is reused; Keystone's default lifetime is an hour.
 TOKEN_LASTS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class KeystoneRules:
-    """roles: ours, for each of Keystone's. operator_project: id, ``NAME@DOMAIN``, or a name in the
-    default domain; empty: no user sees more than one project. default_domain: id or name of the
-    domain of names that are written without one. trusts: changes act by a trust. remember: seconds
-    that a token is not asked about again, so also the longest that a revoked one lets in."""
+    """roles: Headgate roles by Keystone role. operator_project: ID, ``NAME@DOMAIN``, or a name in
+    the default domain; empty: no user sees more than one project. default_domain: ID or name of the
+    domain of names without one. trusts: whether changes act by a trust. remember: seconds for which
+    a verified token is cached, and so the time after which a revocation takes effect."""
 
     roles: Mapping[str, Sequence[str]]
     operator_project: str
@@ -63,32 +60,32 @@ class Keystone:
         self._tokens: TtlCache[str, str] = TtlCache()
         self.challenge = challenge
 
-    def knows(self, presented: RequestCredentials, project: str) -> bool:
-        return self._known.get(_key(presented), monotonic()) is not None
+    def knows(self, credentials: RequestCredentials, project: str) -> bool:
+        return self._known.get(_key(credentials), monotonic()) is not None
 
-    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
-        token = _token_in(presented)
+    async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
+        token = _token_in(credentials)
         if not token:
             raise unauthorized(
-                "authentication required: no Keystone token given",
-                "Send one as X-Auth-Token; `openstack token issue` prints one.",
+                "authentication required",
+                "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one.",
             )
-        if presented.named.startswith(TRUST):
+        if credentials.cloud_credential.startswith(TRUST):
             raise Forbidden(
                 "requests cannot use a trust of this server",
                 place="X-Headgate-Credential",
                 remedy="Remove it: the change uses the token of the request.",
                 code="Forbidden",
             )
-        found = self._known.get(_key(presented), monotonic())
+        found = self._known.get(_key(credentials), monotonic())
         if found is None:
-            found = await self._client.judge(token)
-            self._known.keep(_key(presented), found, monotonic() + self._rules.remember)
-        return self._identity(found, project, presented.named or token)
+            found = await self._client.verify(token)
+            self._known.keep(_key(credentials), found, monotonic() + self._rules.remember)
+        return self._identity(found, project, credentials.cloud_credential or token)
 
     def _identity(self, found: Scoped, project: str, credential: str) -> Identity:
-        """Raises Forbidden: Keystone's projects are as far apart here as there."""
-        roles = given(found.roles, self._rules.roles)
+        """Raises Forbidden if the token belongs to another project."""
+        roles = map_roles(found.roles, self._rules.roles)
         everywhere = self._is_operators(found) and Right.OPERATE in rights_of(roles)
         if project != found.project_id and not everywhere:
             raise Forbidden(
@@ -98,7 +95,9 @@ class Keystone:
             )
         aliases = aliases_of(found, self._rules.default_domain)
         return Identity(
-            writable(aliases[-1] if len(aliases) > 1 else f"{found.user_name}@{found.user_id}"),
+            sanitize_name(
+                aliases[-1] if len(aliases) > 1 else f"{found.user_name}@{found.user_id}"
+            ),
             project,
             roles,
             rights_of(roles),
@@ -111,27 +110,27 @@ class Keystone:
         )
 
     def _is_operators(self, found: Scoped) -> bool:
-        """Whether the token's project is that of the operators. A name alone is of the default
-        domain: administrators of another domain can create a project of any name there."""
-        said = self._rules.operator_project
-        if not said or ID.fullmatch(said):
-            return bool(said) and said == found.project_id
-        name, at, domain = said.rpartition("@")
+        """Whether the token's project is that of the operators. A name without a domain belongs to
+        the default domain, because administrators of other domains can use any name there."""
+        project = self._rules.operator_project
+        if not project or LOOKS_LIKE_ID.fullmatch(project):
+            return bool(project) and project == found.project_id
+        name, at, domain = project.rpartition("@")
         if not at:
-            name, domain = said, self._rules.default_domain
+            name, domain = project, self._rules.default_domain
         return name == found.project_name and found.project_domain.is_called(domain)
 
     async def roles_of(self, owner: Principal) -> Sequence[str]:
-        """Those that they had when they made it: Keystone tells the roles of a token alone."""
+        """The roles at the time of creation, because Keystone reports only the roles of a token."""
         return owner.roles if owner.id.startswith(OF_USER) else ()
 
     async def lasting(self, who: Identity) -> Identity:
-        """By a trust, one a user, project and set of roles; where Keystone refuses one (to a token
-        that came by a trust itself), by the token, for as long as it holds."""
+        """With a trust: one for each user, project and set of roles. If Keystone refuses it because
+        the token itself is from a trust, with the token."""
         if not self._rules.trusts or not who.credential:
             return who
         of = self._known.get(_key(RequestCredentials(token=who.credential)), monotonic())
-        if of is None:  # it was named in a header of its own, and never judged
+        if of is None:  # from the header X-Headgate-Credential, and never verified
             return who
         place = cache_key(
             RequestCredentials(token=who.key, user=",".join(sorted(of.roles))), of.project_id
@@ -142,13 +141,13 @@ class Keystone:
             expires_at = until.isoformat(timespec="microseconds").replace("+00:00", "Z")
             trust = await self._client.make_trust(who.credential, of, expires_at)
             if trust is None:
-                log.warning("keystone.no_trust", user=who.name, project=of.project_id)
+                log.warning("keystone.trust_failed", user=who.name, project=of.project_id)
                 return who
             self._trusts.keep(place, trust, monotonic() + TRUST_LASTS.total_seconds() / 2)
         return replace(who, credential=TRUST + trust)
 
     def exchange(self, credential: str) -> str | Awaitable[str]:
-        """What a change acts with: a token for a trust, anything else as it is."""
+        """A token for a trust; other credentials unchanged."""
         return self._token(credential) if credential.startswith(TRUST) else credential
 
     async def _token(self, credential: str) -> str:
@@ -161,30 +160,30 @@ class Keystone:
 
 
 def aliases_of(found: Scoped, default_domain: str) -> tuple[str, ...]:
-    """What rules may call a user: ``ID``, ``NAME@DOMAIN``, and in the default domain ``NAME``. The
-    last is for display. What could be read as another user's is left out."""
+    """The names for `answer_by` of rules: ``ID``, ``NAME@DOMAIN``, and in the default domain
+    ``NAME``; the last one is for display. Without names that look like those of other users."""
     name, domain = found.user_name, found.user_domain
     aliases = [found.user_id]
     if "@" not in domain.name:
         aliases.append(f"{name}@{domain.name}")
-    if domain.is_called(default_domain) and "@" not in name and not ID.fullmatch(name):
+    if domain.is_called(default_domain) and "@" not in name and not LOOKS_LIKE_ID.fullmatch(name):
         aliases.append(name)
     return tuple(aliases)
 
 
-def given(names: Sequence[str], table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Our roles for Keystone's, and Keystone's own names, which rules may use in `answer_by`.
+def map_roles(names: Sequence[str], table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The Headgate roles for Keystone roles, and the other Keystone roles for `answer_by` of rules.
 
-    A name of Keystone's that happens to be one of ours gives nothing that the table does not.
+    A Keystone role with the name of a Headgate role grants only what the table maps it to.
     """
-    ours = [role for name in names for role in table.get(name, ())]
+    mapped = [role for name in names for role in table.get(name, ())]
     others = [name for name in names if name not in list(Role)]
-    return with_implied([*ours, *others])
+    return with_implied([*mapped, *others])
 
 
-def _token_in(presented: RequestCredentials) -> str:
-    return presented.token or presented.bearer
+def _token_in(credentials: RequestCredentials) -> str:
+    return credentials.token or credentials.bearer
 
 
-def _key(presented: RequestCredentials) -> str:
-    return cache_key(RequestCredentials(token=_token_in(presented)))
+def _key(credentials: RequestCredentials) -> str:
+    return cache_key(RequestCredentials(token=_token_in(credentials)))

@@ -1,10 +1,9 @@
-"""Speaks to a Keystone (Identity API v3): judges tokens, makes trusts, acts by them."""
+"""A client of Keystone (Identity API v3): verifies tokens, creates trusts and uses them."""
 
 import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -19,8 +18,8 @@ _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, Typ
 
 @dataclass(frozen=True, slots=True)
 class KeystoneAccess:
-    """url: without ``/v3``. username, password, project: whom we ask as. timeout: seconds of one
-    request."""
+    """url: without ``/v3``. username, password, project: of the service user. timeout: seconds of
+    one request."""
 
     url: str
     username: str
@@ -34,18 +33,18 @@ class KeystoneAccess:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A name is unique in its domain alone."""
+    """Names of users and projects are unique within their domain only."""
 
     id: str
     name: str
 
-    def is_called(self, said: str) -> bool:
-        return said in (self.id, self.name)
+    def is_called(self, id_or_name: str) -> bool:
+        return id_or_name in (self.id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Scoped:
-    """Whom a token is of, and in which project. audit_id: of the token; it is no secret."""
+    """The user and project of a token. audit_id: of the token; not a secret."""
 
     user_id: str
     user_name: str
@@ -58,8 +57,8 @@ class Scoped:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """What we ask with."""
+class _ServiceToken:
+    """The token of the service user."""
 
     token: str = field(default="", repr=False)
     user_id: str = ""
@@ -70,7 +69,7 @@ class KeystoneClient:
 
     def __init__(self, access: KeystoneAccess) -> None:
         self._access = access
-        self._own = _Own()
+        self._own = _ServiceToken()
         self._renewing = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
 
@@ -80,33 +79,28 @@ class KeystoneClient:
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 
-    async def judge(self, token: str) -> Scoped:
-        """Raises HeadgateError with the code Unauthorized, Forbidden (of no project),
+    async def verify(self, token: str) -> Scoped:
+        """Raises HeadgateError with the code Unauthorized, Forbidden (no project) or
         Unavailable."""
         try:
             status, document, _ = await self._ask("GET", "/auth/tokens", subject=token)
             if status == 200:
                 return _scoped(document["token"])
         except _BROKEN as error:
-            raise away(describe(error)) from error
+            raise unavailable(describe(error)) from error
         if status != 404:
-            raise away(f"it answered {status}")
+            raise unavailable(f"it responded with {status}")
         raise unauthorized(
             "Keystone rejected the token: it is invalid, revoked or expired",
             "Get a new one: `openstack token issue`.",
         )
 
     async def make_trust(self, token: str, of: Scoped, expires_at: str) -> str | None:
-        """The id of a trust that lets us act as somebody until then (RFC 3339); None: refused."""
+        """Create a trust and return its ID; None: refused. expires_at: in RFC 3339."""
         own = await self._renewed(None)
         trust = {
             "trustor_user_id": of.user_id,
@@ -122,17 +116,17 @@ class KeystoneClient:
             )
             return str(document["trust"]["id"]) if status == 201 else None
         except _BROKEN as error:
-            raise away(describe(error)) from error
+            raise unavailable(describe(error)) from error
 
     async def token_by_trust(self, trust: str) -> str:
-        """Raises Unavailable, and Forbidden where the trust holds no longer."""
+        """Raises Unavailable, and Forbidden if the trust is no longer valid."""
         try:
             status, _, headers = await self._log_in({"OS-TRUST:trust": {"id": trust}})
         except _BROKEN as error:
-            raise away(describe(error)) from error
+            raise unavailable(describe(error)) from error
         if status != 201:
             raise Forbidden(
-                f"the trust used by this change is no longer valid: Keystone answered {status}",
+                f"the trust of this change is no longer valid: Keystone responded with {status}",
                 remedy="Update the stack, or answer its hook, with a token of your own.",
                 code="TrustRefused",
             )
@@ -141,7 +135,7 @@ class KeystoneClient:
     async def _ask(
         self, method: str, path: str, *, subject: str
     ) -> tuple[int, Json, Mapping[str, str]]:
-        """By our own token, renewed once if it holds no longer."""
+        """With the service user's token, which is renewed once if it has expired."""
         own, seen = await self._renewed(None), 0
         while True:
             headers = {"X-Auth-Token": own.token, "X-Subject-Token": subject}
@@ -150,21 +144,23 @@ class KeystoneClient:
                 return found
             own, seen = await self._renewed(own), 1
 
-    async def _renewed(self, ended: _Own | None) -> _Own:
-        """What we ask with. ended: what holds no longer. Raises Unavailable."""
+    async def _renewed(self, expired: _ServiceToken | None) -> _ServiceToken:
+        """The service user's token. expired: a token that must be renewed. Raises Unavailable."""
         async with self._renewing:
-            if not self._own.token or self._own is ended:
+            if not self._own.token or self._own is expired:
                 domain = {"name": self._access.project_domain}
                 project = {"name": self._access.project, "domain": domain}
                 try:
                     status, document, headers = await self._log_in({"project": project})
                     if status == 201:
                         user_id = document["token"]["user"]["id"]
-                        self._own = _Own(headers["X-Subject-Token"], user_id)
+                        self._own = _ServiceToken(headers["X-Subject-Token"], user_id)
                 except _BROKEN as error:
-                    raise away(describe(error)) from error
+                    raise unavailable(describe(error)) from error
                 if status != 201:
-                    raise away(f"Keystone rejected the service user's credentials with {status}")
+                    raise unavailable(
+                        f"Keystone rejected the service user's credentials with {status}"
+                    )
             return self._own
 
     async def _log_in(self, scope: Json) -> tuple[int, Json, Mapping[str, str]]:
@@ -183,9 +179,9 @@ class KeystoneClient:
         if self._session is None:
             raise RuntimeError("the Keystone client is used outside its context manager")
         url = f"{self._access.url}/v3{path}"
-        async with self._session.request(method, url, json=body, headers=headers) as answer:
-            document = await answer.json() if answer.status < 300 else None
-            return answer.status, document, answer.headers
+        async with self._session.request(method, url, json=body, headers=headers) as response:
+            document = await response.json() if response.status < 300 else None
+            return response.status, document, response.headers
 
 
 def _scoped(token: Mapping[str, Json]) -> Scoped:
@@ -213,9 +209,9 @@ def _domain(of: Mapping[str, Json]) -> Domain:
     return Domain(of["domain"]["id"], of["domain"]["name"])
 
 
-def away(why: str) -> Unavailable:
+def unavailable(reason: str) -> Unavailable:
     return Unavailable(
-        f"Keystone is unavailable: {why}",
+        f"Keystone is unavailable: {reason}",
         place="[auth.keystone] url",
         remedy="Try again later; running changes continue.",
         code="KeystoneUnavailable",

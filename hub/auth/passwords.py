@@ -1,53 +1,100 @@
-"""Judges passwords: each attempt is counted before it is judged, and waits for its turn."""
+"""Checks and hashes passwords: attempts are counted, and few hashes are computed at a time."""
 
 import asyncio
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TypeVar
 
-from engine.store import sign_in_attempts
+from engine.store import password_lockout
 from engine.store import tokens as store
 from engine.store.database import Database
-from engine.store.sign_in_attempts import AttemptLimits
+from engine.store.password_lockout import AttemptLimits
 from engine.store.tokens import TokenRecord
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
 from hub.auth.credentials import RequestCredentials, cache_key
-from hub.auth.fair_queue import FairQueue, QueueFull
-from hub.auth.hasher import queue_full
-from hub.auth.throttle import TooMany
+from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue
+
+Result = TypeVar("Result")
+#: Hashes computed at a time, each with 128 MiB, by a server; and for one address block.
+AT_ONCE, EACH = 2, 1
+#: Maximum number of waiting attempts: of one address block, and in total.
+WAITING, TOTAL = 32, 1024
+#: Seconds in Retry-After when the queue is full.
+RETRY_AFTER = 5.0
+
+
+class PasswordHasher:
+    """Computes hashes in threads, few at a time, in turn between address blocks. at_once: in this
+    process."""
+
+    def __init__(self, *, at_once: int = AT_ONCE) -> None:
+        self.queue = TurnQueue(at_once=at_once, each=EACH, waiting=WAITING, total=TOTAL)
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    async def run(self, block: str, work: Callable[[], Result]) -> Result:
+        """Call a function that computes one hash, when it is this address block's turn.
+
+        If the caller is cancelled, the turn lasts until the thread ends, so that the memory is
+        limited. Raises TooManyRequests.
+        """
+        task = asyncio.create_task(self._run(block, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return await asyncio.shield(task)
+
+    async def _run(self, block: str, work: Callable[[], Result]) -> Result:
+        try:
+            async with self.queue.turn(block):
+                return await asyncio.to_thread(work)
+        except QueueFull:
+            raise queue_full() from None
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieved, because the caller may be cancelled
+
+
+def queue_full() -> TooManyRequests:
+    return TooManyRequests(
+        "too many sign-ins from this address are being checked",
+        "Wait for the time in Retry-After, or use a token.",
+        RETRY_AFTER,
+    )
 
 
 class PasswordChecker:
-    """remember: seconds that a right password is not judged again, from the same address block.
+    """remember: seconds for which a correct password is cached for the same address block.
 
-    Attempts are counted by address block, and by name; from where a name has signed in before, by
-    name and address block, so that strangers do not lock it out there.
+    Attempts are counted by address block and by name. From an address block where the name has
+    signed in before, they are counted by both together, so that others cannot lock it out there.
     """
 
     def __init__(
-        self, database: Database, queue: FairQueue, limits: AttemptLimits, *, remember: float
+        self, database: Database, queue: TurnQueue, limits: AttemptLimits, *, remember: float
     ) -> None:
         self._database = database
         self._queue = queue
         self._limits = limits
         self._remember = remember
         self._known: TtlCache[str, TokenRecord] = TtlCache()
-        #: Until when an address block is locked out, as far as this process has learnt.
+        #: The end of the lockout of each address block, as far as this process knows.
         self._locked: TtlCache[str, float] = TtlCache()
         self._tasks: dict[str, asyncio.Task[TokenRecord | None]] = {}
         self.forget = self._known.clear
 
-    async def check(self, presented: RequestCredentials, project: str) -> TokenRecord | None:
-        """The password's record; None: it is wrong. Raises TooMany.
+    async def check(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
+        """The record of the password; None: it is wrong. Raises TooManyRequests.
 
-        Equal attempts at the same time are one.
+        Concurrent equal attempts count as one.
         """
-        key = cache_key(presented, project)
+        key = cache_key(credentials, project)
         task = self._tasks.get(key)
         if task is None:
-            task = asyncio.create_task(self._check(presented, project, key))
+            task = asyncio.create_task(self._check(credentials, project, key))
             self._tasks[key] = task
             task.add_done_callback(lambda done: self._done(key, done))
         return await asyncio.shield(task)
@@ -55,17 +102,17 @@ class PasswordChecker:
     def _done(self, key: str, task: asyncio.Task[TokenRecord | None]) -> None:
         del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # the caller may be gone
+            task.exception()  # retrieved, because the caller may be cancelled
 
     async def _check(
-        self, presented: RequestCredentials, project: str, key: str
+        self, credentials: RequestCredentials, project: str, key: str
     ) -> TokenRecord | None:
-        self._refuse_locked(presented.block)
+        self._refuse_locked(credentials.block)
         try:
-            async with self._queue.turn(presented.block):
-                self._refuse_locked(presented.block)
+            async with self._queue.turn(credentials.block):
+                self._refuse_locked(credentials.block)
                 found = self._known.get(key, monotonic())
-                if found is None and (found := await self._judge(presented, project)):
+                if found is None and (found := await self._verify(credentials, project)):
                     left = self._remember if found.seconds_left is None else found.seconds_left
                     self._known.keep(key, found, monotonic() + min(left, self._remember))
                 return found
@@ -73,45 +120,46 @@ class PasswordChecker:
             raise queue_full() from None
 
     def _refuse_locked(self, block: str) -> None:
-        """Raises TooMany."""
+        """Raises TooManyRequests."""
         until = self._locked.get(block, monotonic())
         if until is not None:
             raise _locked_out(until - monotonic())
 
-    async def _judge(self, presented: RequestCredentials, project: str) -> TokenRecord | None:
-        """Raises TooMany."""
-        address = _digest("address", presented.block)
-        place = _digest("place", presented.user, presented.block)
+    async def _verify(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
+        """Raises TooManyRequests."""
+        address = _digest("address", credentials.block)
+        place = _digest("place", credentials.user, credentials.block)
         async with self._database.connection() as conn:
-            known = await sign_in_attempts.is_known(conn, place, self._limits)
-            found = await store.passwords(conn, presented.user, project)
-        keys = [address, place if known else _digest("name", presented.user)]
-        locked = await sign_in_attempts.reserve(self._database, keys, self._limits)
+            known = await password_lockout.is_known(conn, place, self._limits)
+            found = await store.passwords(conn, credentials.user, project)
+        keys = [address, place if known else _digest("name", credentials.user)]
+        locked = await password_lockout.reserve(self._database, keys, self._limits)
         if locked:
             if address in locked:
                 until = monotonic() + locked[address]
-                self._locked.keep(presented.block, until, until)
+                self._locked.keep(credentials.block, until, until)
             raise _locked_out(max(locked.values()))
-        right = await _compare(presented.password, found)
+        right = await _compare(credentials.password, found)
         if right is None:
             return None
         async with self._database.connection() as conn:
-            await sign_in_attempts.give_back(conn, keys)
+            await password_lockout.release(conn, keys)
             if not known:
-                await sign_in_attempts.remember(conn, place)
-        return right if not secrets.is_weak(right.hash) else await self._rehash(presented, right)
+                await password_lockout.remember(conn, place)
+        return right if not secrets.is_weak(right.hash) else await self._rehash(credentials, right)
 
-    async def _rehash(self, presented: RequestCredentials, record: TokenRecord) -> TokenRecord:
-        """With today's parameters, now that the password is known."""
+    async def _rehash(self, credentials: RequestCredentials, record: TokenRecord) -> TokenRecord:
+        """Store a hash with the current parameters."""
         salt = os.urandom(secrets.SALT_BYTES)
-        hashed = await asyncio.to_thread(secrets.hash_password, presented.password, salt)
+        hashed = await asyncio.to_thread(secrets.hash_password, credentials.password, salt)
         async with self._database.connection() as conn:
             await store.rehash(conn, record.id, record.hash, hashed)
         return record
 
 
 async def _compare(password: str, found: Sequence[TokenRecord]) -> TokenRecord | None:
-    """Takes at least one comparison at full cost, so that time does not tell what there is."""
+    """The record with this password. Takes at least one comparison at full cost, so that the time
+    does not reveal whether the name exists."""
     right = None
     for one in found:
         if await asyncio.to_thread(secrets.is_password, password, one.hash):
@@ -125,8 +173,8 @@ def _digest(*parts: str) -> bytes:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).digest()
 
 
-def _locked_out(seconds: float) -> TooMany:
-    return TooMany(
+def _locked_out(seconds: float) -> TooManyRequests:
+    return TooManyRequests(
         "too many wrong passwords from this address or for this name",
         "Wait for the time in Retry-After, or use a token; the limits are [auth] failures"
         " and lockout.",

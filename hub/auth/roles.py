@@ -1,25 +1,25 @@
-"""Roles, and what each may do: one table."""
+"""Roles and their rights."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 
 class Right(StrEnum):
-    """What a route needs of whoever asks."""
+    """The right that a route requires."""
 
     NOTHING = "nothing"
-    """Whoever comes."""
+    """For everyone."""
     READ = "read"
     WRITE = "write"
-    """Make, change and delete stacks, subscriptions and breakpoints."""
+    """Create, change and delete stacks, subscriptions and breakpoints."""
     ANSWER = "answer"
-    """Decide hooks by right of one's role."""
+    """Answer hooks."""
     MONITOR = "monitor"
     """Read the metrics of the server."""
     OPERATE = "operate"
-    """See what belongs to the whole server, or keep things from being cleared away."""
+    """See the state of the whole server, and pin stacks."""
     ADMINISTER = "administer"
-    """Make and revoke tokens."""
+    """Create and revoke tokens."""
 
 
 class Role(StrEnum):
@@ -31,7 +31,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
-#: An approver need not be an author, nor an author an approver.
+#: Authors are not approvers, nor approvers authors.
 IMPLIED: Mapping[Role, tuple[Role, ...]] = {
     Role.READER: (),
     Role.AUTHOR: (Role.READER,),
@@ -48,16 +48,16 @@ RIGHTS: Mapping[str, Right] = {
     Role.OPERATOR: Right.OPERATE,
     Role.ADMIN: Right.ADMINISTER,
 }
-#: Who has it, for who lacks it.
+#: The role that has a right, for error messages.
 HOLDERS: Mapping[Right, str] = {right: role for role, right in RIGHTS.items()}
 EVERYTHING = frozenset(Right)
 
 
-def with_implied(said: Iterable[str]) -> tuple[str, ...]:
-    """Roles with those that they imply, each once. Others than ours, such as ``dba``, are kept:
-    rules may name them in `answer_by`."""
+def with_implied(roles: Iterable[str]) -> tuple[str, ...]:
+    """Roles with those that they imply, without duplicates. Other roles, such as ``dba``, are kept
+    for `answer_by` of rules."""
     found: dict[str, None] = {}
-    for role in said:
+    for role in roles:
         found[str(role)] = None
         if role in IMPLIED:
             found |= {str(one): None for one in IMPLIED[Role(role)]}

@@ -1,9 +1,9 @@
 """Sessions of browsers: a random cookie, and a row in the database under a hash of it.
 
-The cookie holds no password and no token, and the row nothing that signs in without it. What
-a session began with is judged anew at each request, so it ends with its token or password; and when
-the row is deleted it ends at once, on every process. A browser sends cookies by itself, so whatever
-changes something has to show a second secret, which only a page of ours can read (a CSRF token).
+The cookie contains no password and no token, and the row is useless without it. The credentials of
+the session are checked at each request, so it ends with its token or password. When the row is
+deleted, it ends at once on every process. Requests that change something need a CSRF token; see
+hub/auth/cross_site.py.
 """
 
 import base64
@@ -18,7 +18,8 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from engine.errors import Forbidden, HeadgateError
+from engine.errors import HeadgateError
+from engine.hooks.tokens import base64_text
 from engine.store import sessions as store
 from engine.store.database import Database
 from engine.store.sessions import NewSession, SessionRecord
@@ -27,10 +28,7 @@ from hub.auth.gatekeeper import UNAUTHORIZED
 from hub.auth.identity import Identity
 
 COOKIE = "headgate_session"
-CSRF_HEADER = "X-CSRF-Token"
-#: Methods that change nothing.
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: Random bytes of a cookie, and how it is written.
+#: Random bytes of a cookie, and its format.
 COOKIE_BYTES, _COOKIE = 32, re.compile(r"[A-Za-z0-9_-]{43}")
 _NONCE_BYTES = 12
 
@@ -40,13 +38,13 @@ class Session:
     """id: hash of the cookie. until: when it ends."""
 
     id: bytes = field(repr=False)
-    presented: RequestCredentials = field(repr=False)
+    credentials: RequestCredentials = field(repr=False)
     csrf: str = field(repr=False)
     until: datetime
 
 
 class Sessions:
-    """mode: of [auth]; a session of another mode is over. lasts: of a new one."""
+    """mode: of [auth]; sessions of another mode are invalid. lasts: duration of new sessions."""
 
     def __init__(
         self,
@@ -61,20 +59,20 @@ class Sessions:
         self.lasts = lasts
         self._random_bytes = random_bytes
 
-    async def begin(self, presented: RequestCredentials, who: Identity) -> tuple[str, Session]:
-        """The cookie's value, and its session. who: as whom they were identified."""
+    async def begin(self, credentials: RequestCredentials, who: Identity) -> tuple[str, Session]:
+        """The value of the cookie, and the session. who: the result of the authentication."""
         secret = self._random_bytes(COOKIE_BYTES)
         new = NewSession(
             id=hashlib.sha256(secret).digest(),
             mode=self._mode,
             owner=who.key,
             token_id=UUID(who.key) if self._mode == "tokens" else None,
-            name=presented.user if self._mode == "none" else "",
-            encrypted=self._encrypted(secret, presented) if self._mode == "keystone" else None,
+            name=credentials.user if self._mode == "none" else "",
+            encrypted=self._encrypted(secret, credentials) if self._mode == "keystone" else None,
         )
         async with self._database.connection() as conn:
             record = await store.begin(conn, new, self.lasts)
-        return _text(secret), _session(secret, record, presented.block)
+        return base64_text(secret), _session(secret, record, credentials.block)
 
     async def read(self, cookie: str, block: str) -> Session:
         """block: of the sender's address. Raises HeadgateError with the code Unauthorized."""
@@ -82,14 +80,14 @@ class Sessions:
         async with self._database.connection() as conn:
             record = await store.read(conn, hashlib.sha256(secret).digest(), self._mode)
         if record is None:
-            raise _over()
+            raise _session_ended()
         return _session(secret, record, block)
 
     async def check(self, session: Session) -> None:
-        """Raises HeadgateError with the code Unauthorized, when it is over."""
+        """Raises HeadgateError with the code Unauthorized if the session has ended."""
         async with self._database.connection() as conn:
             if await store.read(conn, session.id, self._mode) is None:
-                raise _over()
+                raise _session_ended()
 
     async def end(self, session_id: bytes) -> None:
         """End the session: its cookie is invalid on every process."""
@@ -97,13 +95,13 @@ class Sessions:
             await store.end(conn, session_id)
 
     async def replace(self, cookie: str) -> None:
-        """Ends the session of a browser that signs in anew."""
+        """End the current session of a browser that signs in again."""
         if _COOKIE.fullmatch(cookie):
             await self.end(hashlib.sha256(_secret(cookie)).digest())
 
-    def _encrypted(self, secret: bytes, presented: RequestCredentials) -> bytes:
-        """The token of Keystone, which only the holder of the cookie can decrypt."""
-        nonce, token = self._random_bytes(_NONCE_BYTES), presented.token or presented.bearer
+    def _encrypted(self, secret: bytes, credentials: RequestCredentials) -> bytes:
+        """The Keystone token, which only the cookie can decrypt."""
+        nonce, token = self._random_bytes(_NONCE_BYTES), credentials.token or credentials.bearer
         return nonce + AESGCM(_key(secret)).encrypt(nonce, token.encode(), None)
 
 
@@ -114,17 +112,17 @@ def _session(secret: bytes, record: SessionRecord, block: str) -> Session:
         try:
             token = AESGCM(_key(secret)).decrypt(nonce, rest, None).decode()
         except InvalidTag:
-            raise _over() from None
-    presented = RequestCredentials(
+            raise _session_ended() from None
+    credentials = RequestCredentials(
         bearer=token, user=record.name, block=block, session_token=record.token_id
     )
-    return Session(record.id, presented, _derived(secret, "csrf"), record.expires_at)
+    return Session(record.id, credentials, _derived(secret, "csrf"), record.expires_at)
 
 
 def _secret(cookie: str) -> bytes:
     """Raises HeadgateError."""
     if not _COOKIE.fullmatch(cookie):
-        raise _over()
+        raise _session_ended()
     return base64.urlsafe_b64decode(f"{cookie}=")
 
 
@@ -133,39 +131,8 @@ def _key(secret: bytes) -> bytes:
 
 
 def _derived(secret: bytes, purpose: str) -> str:
-    return _text(hmac.digest(secret, purpose.encode(), "sha256"))
+    return base64_text(hmac.digest(secret, purpose.encode(), "sha256"))
 
 
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
-def check_origin(session: Session, method: str, csrf: str, fetch_site: str) -> None:
-    """Whether a page of ours sent this. csrf: the header; fetch_site: ``Sec-Fetch-Site``.
-
-    Raises Forbidden.
-    """
-    if method in SAFE:
-        return
-    check_site(fetch_site)
-    if not hmac.compare_digest(csrf.encode(), session.csrf.encode()):
-        raise _of_another_site()
-
-
-def check_site(fetch_site: str) -> None:
-    """Whether a browser says that a page of another site sent this. Raises Forbidden."""
-    if fetch_site not in ("", "same-origin", "none"):
-        raise _of_another_site()
-
-
-def _of_another_site() -> Forbidden:
-    return Forbidden(
-        "this was not sent by a page of this server",
-        remedy=f"Send {CSRF_HEADER} with the `csrf` of GET .../session, or a token in place of"
-        " the cookie.",
-        code="CrossSiteRequest",
-    )
-
-
-def _over() -> HeadgateError:
-    return HeadgateError("the session is over", remedy="Sign in again.", code=UNAUTHORIZED)
+def _session_ended() -> HeadgateError:
+    return HeadgateError("the session has ended", remedy="Sign in again.", code=UNAUTHORIZED)

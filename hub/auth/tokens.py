@@ -1,4 +1,4 @@
-"""Mode ``tokens``: API tokens and passwords that this server itself gave out."""
+"""Mode ``tokens``: tokens and passwords that this server issued."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -12,13 +12,12 @@ from engine.store.database import Database
 from engine.store.tokens import EVERYWHERE, TokenRecord
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
-from hub.auth.account_names import AT_EVERYWHERE, ID
 from hub.auth.credentials import RequestCredentials, cache_key
-from hub.auth.identity import Identity
+from hub.auth.identity import AT_EVERYWHERE, LOOKS_LIKE_ID, Identity, LocalAuthenticator
 from hub.auth.passwords import PasswordChecker
 from hub.auth.roles import rights_of, with_implied
 
-#: How ids of principals begin.
+#: Prefixes of the IDs of principals.
 OF_TOKEN, OF_ACCOUNT = "token:", "account:"
 
 
@@ -26,9 +25,9 @@ def unauthorized(reason: str, remedy: str) -> HeadgateError:
     return HeadgateError(reason, remedy=remedy, code="Unauthorized")
 
 
-class Tokens:
-    """remember: seconds that a token that was right is not looked up again. A revoked one is
-    forgotten as soon as the database notifies (`forget`), and after these seconds at the latest."""
+class Tokens(LocalAuthenticator):
+    """remember: seconds for which a valid token is cached. The database notifies of a revocation
+    (`forget`), which therefore usually takes effect at once."""
 
     challenge = 'Basic realm="headgate", Bearer'
 
@@ -42,17 +41,8 @@ class Tokens:
         self._known.clear()
         self._passwords.forget()
 
-    def knows(self, presented: RequestCredentials, project: str) -> bool:
-        return True
-
-    async def lasting(self, who: Identity) -> Identity:
-        return who
-
-    def exchange(self, credential: str) -> str:
-        return credential
-
     async def roles_of(self, owner: Principal) -> Sequence[str]:
-        """As the token or account has them now."""
+        """The current roles of the token or account."""
         async with self._database.connection() as conn:
             if owner.id.startswith(OF_TOKEN):
                 found = await store.roles_of_token(conn, UUID(owner.id.removeprefix(OF_TOKEN)))
@@ -63,32 +53,32 @@ class Tokens:
                 found = ()
         return with_implied(found)
 
-    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
-        if presented.nothing:
+    async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
+        if credentials.is_empty:
             raise unauthorized(
-                "authentication required: no token given",
-                "Send one as X-Auth-Token or `Authorization: Bearer`, or a name and a password by"
-                " HTTP basic; an admin makes them with `headgate token create`.",
+                "authentication required",
+                "Send a token as X-Auth-Token or `Authorization: Bearer`, or a name and a password"
+                " by HTTP basic; an admin creates them with `headgate token create`.",
             )
-        found = await self._found(presented, project)
+        found = await self._find(credentials, project)
         if found is None:
             raise unauthorized(
                 "the credentials are invalid, revoked or expired",
                 "Ask an admin for a new one: `headgate token create`.",
             )
-        return _identity(found, presented, project)
+        return _identity(found, credentials, project)
 
-    async def _found(self, presented: RequestCredentials, project: str) -> TokenRecord | None:
-        """Raises TooMany."""
-        if presented.session_token is not None:
+    async def _find(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
+        """Raises TooManyRequests."""
+        if credentials.session_token is not None:
             async with self._database.connection() as conn:
-                return await store.use(conn, presented.session_token, by_session=True)
-        token = _token_in(presented)
+                return await store.use(conn, credentials.session_token, by_session=True)
+        token = _token_in(credentials)
         token_id = secrets.id_in(token)
         if token_id is not None:
-            return await self._by_token(token, token_id, cache_key(presented, project))
-        if presented.password and len(presented.password) <= secrets.LONGEST_PASSWORD:
-            return await self._passwords.check(presented, project)
+            return await self._by_token(token, token_id, cache_key(credentials, project))
+        if credentials.password and len(credentials.password) <= secrets.MAX_PASSWORD_LENGTH:
+            return await self._passwords.check(credentials, project)
         return None
 
     async def _by_token(self, token: str, token_id: UUID, key: str) -> TokenRecord | None:
@@ -104,17 +94,17 @@ class Tokens:
         return found
 
 
-def _token_in(presented: RequestCredentials) -> str:
-    """A token may be sent as a password, too, by clients that know only those."""
-    return presented.password or presented.bearer or presented.token
+def _token_in(credentials: RequestCredentials) -> str:
+    """A token can also be sent as a password."""
+    return credentials.password or credentials.bearer or credentials.token
 
 
-def _identity(token: TokenRecord, presented: RequestCredentials, project: str) -> Identity:
+def _identity(token: TokenRecord, credentials: RequestCredentials, project: str) -> Identity:
     """Raises Forbidden."""
     everywhere = token.project == EVERYWHERE
     if not everywhere and token.project != project:
         raise Forbidden(
-            f"{token.name} is of another project",
+            f"{token.name} belongs to another project",
             remedy="Use the project of the token in the URL.",
             code="InvalidTenant",
         )
@@ -126,7 +116,7 @@ def _identity(token: TokenRecord, presented: RequestCredentials, project: str) -
         rights_of(roles),
         everywhere=everywhere,
         key=str(token.id),
-        credential=presented.named or _for_the_cloud(presented),
+        credential=credentials.cloud_credential or _cloud_token(credentials),
         id=principal_id(token),
         aliases=aliases_of(token),
         token_id=str(token.id),
@@ -134,26 +124,25 @@ def _identity(token: TokenRecord, presented: RequestCredentials, project: str) -
 
 
 def principal_id(token: TokenRecord) -> str:
-    """A token is a principal of its own. Passwords of one name and project are one account, also
-    when the password is another."""
+    """Each token is a principal. All passwords of one name and project are one account."""
     if token.kind == "token":
         return f"{OF_TOKEN}{token.id}"
     return f"{OF_ACCOUNT}{quote(token.project, safe='*')}/{quote(token.name, safe='')}"
 
 
 def aliases_of(token: TokenRecord) -> tuple[str, ...]:
-    """What rules may call it: by its ID, and an account also by its name. Names of tokens are not
-    unique, so they are no aliases."""
+    """The names for `answer_by` of rules: the ID, and for an account also its name. Names of tokens
+    are not aliases, because they are not unique."""
     by_id = str(token.id)
     if token.kind == "token":
         return (by_id,)
     if token.project == EVERYWHERE:
         return (token.name + AT_EVERYWHERE, by_id)
-    # A name that reads like another principal's alias is no alias.
-    clear = not (token.name.endswith(AT_EVERYWHERE) or ID.fullmatch(token.name))
-    return (token.name, by_id) if clear else (by_id,)
+    # A name that looks like the alias of another principal is not an alias.
+    unique = not (token.name.endswith(AT_EVERYWHERE) or LOOKS_LIKE_ID.fullmatch(token.name))
+    return (token.name, by_id) if unique else (by_id,)
 
 
-def _for_the_cloud(presented: RequestCredentials) -> str:
-    """``X-Auth-Token``, where something else let them in: what lets in here opens no cloud."""
-    return presented.token if presented.password or presented.bearer else ""
+def _cloud_token(credentials: RequestCredentials) -> str:
+    """``X-Auth-Token``, if the request was authenticated by something else."""
+    return credentials.token if credentials.password or credentials.bearer else ""

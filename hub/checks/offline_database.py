@@ -1,5 +1,5 @@
-"""The database, for who looks into it without a server: one in use is shared, one at rest is
-started for the while."""
+"""Connects to the database without a server. An embedded database that does not run is started for
+the time of the connection."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from engine.errors import Unavailable
 from engine.store.connection import Connection
 from engine.store.database import open_database
 from engine.store.embedded import EmbeddedServer
-from engine.store.encryption import Sealer
+from engine.store.encryption import Keyring
 from engine.store.pooler_check import check_pooling
 from engine.store.schema_upgrade import check_current
 from hub.settings.settings import DatabaseSettings
@@ -16,26 +16,26 @@ from hub.settings.settings import DatabaseSettings
 
 @asynccontextmanager
 async def open_offline(
-    settings: DatabaseSettings, *, sealer: Sealer | None = None
+    settings: DatabaseSettings, *, keyring: Keyring | None = None
 ) -> AsyncIterator[Connection]:
-    """A connection; nothing is made or migrated. Call it from the main thread. sealer: to read and
-    write encrypted values.
+    """A connection to a database of this version; nothing is created or migrated. Call it from the
+    main thread. keyring: for encrypted values.
 
-    Raises Unavailable (there is none, or it cannot be reached), Conflict (of another version).
+    Raises Unavailable (no database, or no connection) and Conflict (another version).
     """
-    async with reached(settings) as url, looked_into(url, sealer=sealer) as conn:
+    async with locate_database(settings) as url, connect(url, keyring=keyring) as conn:
         await check_current(conn)
         yield conn
 
 
 @asynccontextmanager
-async def looked_into(url: str, *, sealer: Sealer | None = None) -> AsyncIterator[Connection]:
-    """A connection to a database of whatever version.
+async def connect(url: str, *, keyring: Keyring | None = None) -> AsyncIterator[Connection]:
+    """A connection to a database of any version.
 
     Raises Unavailable, Conflict (behind a pooler of transactions).
     """
     await check_pooling(url)
-    database = await open_database(url, size=1, sealer=sealer)
+    database = await open_database(url, size=1, keyring=keyring)
     try:
         async with database.connection() as conn:
             yield conn
@@ -44,14 +44,14 @@ async def looked_into(url: str, *, sealer: Sealer | None = None) -> AsyncIterato
 
 
 @asynccontextmanager
-async def reached(settings: DatabaseSettings) -> AsyncIterator[str]:
-    """The URL of the database, of whatever version. Raises Unavailable, when there is none."""
-    said = settings.url.get_secret_value()
-    if said:
-        yield said
+async def locate_database(settings: DatabaseSettings) -> AsyncIterator[str]:
+    """The URL of a database of any version. Raises Unavailable if there is none."""
+    configured = settings.url.get_secret_value()
+    if configured:
+        yield configured
         return
     server = EmbeddedServer(settings.data_dir, binaries=settings.programs, account=settings.account)
-    if not server.made:
+    if not server.has_cluster:
         raise Unavailable(
             f"there is no database in {settings.data_dir}",
             place="[database] data_dir",

@@ -1,257 +1,287 @@
-"""headgate admin ...: commands that work on the server's database directly, without a server."""
+"""headgate admin: create-token, purge, migrate, doctor, backup-check, rotate-encryption-key and
+rotate-token-key.
 
-import asyncio
-import re
+These commands work on the database without a server. Those for the audit log are in
+hub/cli/admin_audit.py.
+"""
+
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
-from uuid import UUID, uuid4
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from uuid import uuid4
 
 import typer
 
-from engine.errors import HeadgateError
-from hub.cli import tokens
-from hub.cli.context import AsJson, stop
+from hub.cli import output, token
+from hub.cli.context import run_offline, stop
 from hub.cli.exit_codes import Exit
-from hub.cli.files import dump
-from hub.cli.options import Config, DataDir
+from hub.cli.options import OfflineOptions, seconds, with_options
+from hub.cli.output import format_json
+
+if TYPE_CHECKING:
+    from hub.settings.settings import Settings
+if TYPE_CHECKING:
+    from engine.store.encryption import Keyring
+    from hub.keys.rotation import Rotation
+    from hub.settings.settings import Settings
+
 
 Json = Any
-#: Number and hash of an entry of a trail.
-Entry = tuple[int, str]
 app = typer.Typer(
     help="Administer a server: keys, tokens, audit log, database.", no_args_is_help=True
 )
-WRITTEN = re.compile(r"([1-9]\d{0,8}):([0-9a-f]{64})")
 
 
 @app.command()
-def verify_audit(
-    stack: Annotated[
-        UUID | None,
-        typer.Argument(
-            metavar="STACK_ID", help="ID of a stack, which may be deleted. Default: all stacks."
-        ),
-    ] = None,
-    expect: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER:HASH",
-            help="An entry that you noted earlier; the audit log must still contain it.",
-        ),
-    ] = "",
-    signed: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="Signed checkpoints; may repeat. Default: the server's own file, if it exists.",
-        ),
-    ] = [],  # noqa: B006
-    public_key: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="A key of `headgate admin audit-key`; may repeat. Default: the server's own key.",
-        ),
-    ] = [],  # noqa: B006
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Verify the hash chains and signatures of the audit log."""
-    written = read_written(expect) if expect else None
-    if written is not None and stack is None:
-        stop("--expect needs the ID of the stack", Exit.USAGE)
-    try:
-        found, projects = asyncio.run(
-            _checked(config, data_dir, stack, written, signed, public_key)
-        )
-    except HeadgateError as error:
-        stop(str(error), Exit.ERROR)
-    if as_json:
-        typer.echo(dump(found))
-    else:
-        typer.echo("\n".join(report(found, projects)))
-    raise typer.Exit(Exit.ERROR if any(one["wrong"] for one in found) else Exit.COMPLETE)
-
-
-@app.command()
+@with_options
 def create_token(
-    name: tokens.Name,
-    role: tokens.Roles,
-    expires_in: tokens.ExpiresIn = "",
-    password: tokens.WithPassword = False,
-    everywhere: tokens.Everywhere = False,
+    offline: OfflineOptions,
+    name: token.Name,
+    role: token.Roles,
+    expires_in: token.ExpiresIn = "",
+    password: token.WithPassword = False,
+    everywhere: token.Everywhere = False,
     project: Annotated[str, typer.Option("--project", help="The project of the token.")] = "",
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a token without signing in: the first one, or after losing all others."""
     if everywhere == bool(project):
         stop("name the project with --project NAME, or use --everywhere", Exit.USAGE)
-    secret = tokens.read_password() if password else None
-    try:
-        made = asyncio.run(_given(config, data_dir, project, name, role, expires_in, secret))
-    except HeadgateError as error:
-        stop(str(error), Exit.ERROR)
-    tokens.print_given(made, as_json)
+    secret = token.read_password() if password else None
 
+    async def work(settings: "Settings") -> Json:
+        from engine.store import tokens as store
+        from hub.api.headgate.tokens import document
+        from hub.auth.token_issuer import TokenRequest, issue
+        from hub.checks.offline_database import open_offline
 
-async def _given(
-    config: Path | None,
-    data_dir: Path | None,
-    project: str,
-    name: str,
-    roles: list[str],
-    expires_in: str,
-    password: str | None,
-) -> Json:
-    from engine.store import tokens as store
-    from hub.api.headgate.tokens import document
-    from hub.auth.token_issuer import TokenRequest, given
-    from hub.checks.offline_database import open_offline
-    from hub.settings.settings import load_settings
-
-    wish = TokenRequest(
-        id=uuid4(),
-        project=project or store.EVERYWHERE,
-        name=name,
-        roles=roles,
-        by="headgate admin",
-        password=password,
-        expires_in=expires_in,
-        random_bytes=secrets.token_bytes(32),
-    )
-    kept, token = given(wish)
-    settings = load_settings(config, {"database.data_dir": data_dir})
-    async with open_offline(settings.database) as conn:
-        return {**document(await store.create(conn, kept)), "token": token}
-
-
-@app.command()
-def sign_audit(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Sign the audit log now. The server does this every hour."""
-    try:
-        count = asyncio.run(_signed(config, data_dir))
-    except (HeadgateError, OSError) as error:
-        stop(str(error), Exit.ERROR)
-    typer.echo(dump({"checkpoints": count}) if as_json else f"signed {count} checkpoints")
-
-
-@app.command()
-def audit_key(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Print the public key that verifies the signatures of the audit log."""
-    from hub.keys.audit_key import public_pem
-    from hub.settings.settings import load_settings
-
-    try:
-        settings = load_settings(config, {"database.data_dir": data_dir})
-        key = public_pem(settings.audit.key_path(settings.database.data_dir))
-    except HeadgateError as error:
-        stop(str(error), Exit.ERROR)
-    typer.echo(dump({"public_key": key}) if as_json else key, nl=as_json)
-
-
-async def _signed(config: Path | None, data_dir: Path | None) -> int:
-    from engine.work.audit_signing import export_checkpoints, sign_heads
-    from hub.checks.offline_database import open_offline
-    from hub.keys.audit_key import appending, signer_of
-    from hub.settings.settings import load_settings
-
-    settings = load_settings(config, {"database.data_dir": data_dir})
-    audit, directory = settings.audit, settings.database.data_dir
-    async with open_offline(settings.database) as conn:
-        count = await sign_heads(conn, signer_of(audit.key_path(directory)))
-        await export_checkpoints(conn, appending(audit.checkpoints_path(directory)))
-    return count
-
-
-async def _checked(
-    config: Path | None,
-    data_dir: Path | None,
-    stack: UUID | None,
-    written: Entry | None,
-    signed: list[Path],
-    public_keys: list[Path],
-) -> tuple[list[Json], int]:
-    """A document for each stack and, last, one for the checkpoints; and how many projects have
-    entries."""
-    # Only here, because other commands would wait for all of the engine to be read.
-    from engine.hooks.checkpoint import first_fault
-    from engine.service.reads.audit_verification import (
-        KnownEntry,
-        check_all_logs,
-        check_heads,
-        check_log,
-    )
-    from engine.store.audit_log import count_projects
-    from hub.checks.offline_database import open_offline
-    from hub.keys.audit_key import read_checkpoints, read_public
-    from hub.settings.settings import load_settings
-
-    settings = load_settings(config, {"database.data_dir": data_dir})
-    audit, directory = settings.audit, settings.database.data_dir
-    own = audit.checkpoints_path(directory)
-    checkpoints = read_checkpoints(signed or ([own] if own.exists() else []))
-    fault = None
-    if checkpoints:
-        fault = first_fault(checkpoints, read_public(public_keys or [audit.key_path(directory)]))
-    async with open_offline(settings.database) as conn:
-        if stack is None:
-            found = await check_all_logs(conn)
-        else:
-            wanted = KnownEntry(*written) if written else None
-            found = [await check_log(conn, stack, wanted)]
-        found = await check_heads(conn, found, checkpoints, settings.retention.trails)
-        if stack is not None:
-            found = [one for one in found if one.stack_id == stack]
-        projects = await count_projects(conn, [one.stack_id for one in found])
-    said = [asdict(one) | {"stack_id": str(one.stack_id)} for one in found]
-    if checkpoints:
-        said.append({"checkpoints": len(checkpoints), "wrong": fault})
-    return said, projects
-
-
-def read_written(text: str) -> Entry:
-    """``NUMBER:HASH``; raises typer's usage error."""
-    match = WRITTEN.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(
-            f'"{text}" is not an audit log entry; write NUMBER:HASH as verify-audit prints it'
+        request = TokenRequest(
+            id=uuid4(),
+            project=project or store.EVERYWHERE,
+            name=name,
+            roles=role,
+            by="headgate admin",
+            password=secret,
+            expires_in=expires_in,
+            random_bytes=secrets.token_bytes(32),
         )
-    return int(match[1]), match[2]
+        record, text = issue(request)
+        async with open_offline(settings.database) as conn:
+            return {**document(await store.create(conn, record)), "token": text}
+
+    token.print_token(run_offline(offline, work), offline.as_json)
 
 
-def report(found: Sequence[Json], projects: int) -> list[str]:
-    """The lines to print: what is right, then what is wrong, then a summary.
+@app.command()
+@with_options
+def purge(
+    offline: OfflineOptions,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be purged without deleting it.")
+    ] = False,
+    older_than: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Age, such as 30d; overrides the settings."),
+    ] = "",
+) -> None:
+    """Purge data that is older than the settings allow.
 
-    found: of each stack, and of the checkpoints if there are any. projects: that have entries.
+    Audit log entries follow the settings only, not --older-than.
     """
-    stacks = [one for one in found if "stack_id" in one]
-    entries = sum(one["decisions"] for one in stacks)
-    signatures = sum(one.get("checkpoints", 0) for one in found)
-    problems = sum(bool(one["wrong"]) for one in found)
-    summary = (
-        f"checked {_count(entries, 'entry', 'entries')} of"
-        f" {_count(len(stacks), 'stack')} in {_count(projects, 'project')}"
-        f" and {_count(signatures, 'signed checkpoint')}:"
-        f" {_count(problems, 'problem')}"
-    )
-    return [*map(line, sorted(found, key=lambda one: bool(one["wrong"]))), summary]
+    age = timedelta(seconds=seconds(older_than)) if older_than else None
+
+    async def work(settings: "Settings") -> dict[str, int]:
+        from engine.work.purge import archive_and_purge, count_purgeable
+        from hub.checks.offline_database import open_offline
+        from hub.program.wiring import ages
+
+        async with open_offline(settings.database) as conn:
+            run = count_purgeable if dry_run else archive_and_purge
+            return dict(await run(conn, ages(settings.retention, age)))
+
+    counts = run_offline(offline, work)
+    if offline.as_json:
+        typer.echo(format_json(counts))
+        return
+    suffix = "would be deleted" if dry_run else "deleted"
+    for kind, count in counts.items():
+        typer.echo(f"{kind.replace('_', ' ')}: {count} {suffix}")
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+@app.command()
+@with_options
+def migrate(
+    offline: OfflineOptions,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print pending migrations without applying them.")
+    ] = False,
+) -> None:
+    """Upgrade the database schema to this version. A server does this when it starts."""
+
+    async def work(settings: "Settings") -> Json:
+        from engine.store import schema_upgrade
+        from hub.checks.offline_database import connect, locate_database
+
+        async with locate_database(settings.database) as url:
+            async with connect(url) as conn:
+                pending = await schema_upgrade.read_pending(conn)
+                outdated = await schema_upgrade.routines_outdated(conn)
+            if not dry_run:
+                pending = await schema_upgrade.migrate(url)
+        return {"pending": pending, "routines": outdated, "applied": not dry_run}
+
+    result = run_offline(offline, work)
+    if offline.as_json:
+        typer.echo(format_json(result))
+        return
+    for name in result["pending"]:
+        typer.echo(f"{name}: {'pending' if dry_run else 'applied'}")
+    if result["routines"]:
+        typer.echo(f"functions and views: {'pending' if dry_run else 'upgraded'}")
+    if not result["pending"] and not result["routines"]:
+        typer.echo("the schema is up to date")
 
 
-def line(one: Json) -> str:
-    """Not folded on any terminal: its end is what one writes down."""
-    if "checkpoints" in one:
-        wrong = one["wrong"]
-        return f"checkpoints  wrong: {wrong}" if wrong else f"checkpoints  ok {one['checkpoints']}"
-    if one["wrong"]:
-        return f"{one['stack_id']}  wrong: {one['wrong']}"
-    return f"{one['stack_id']}  ok {one['decisions']} decisions, last {one['last']}"
+@app.command()
+@with_options
+def doctor(offline: OfflineOptions) -> None:
+    """Check settings, database, broker, files and stuck work."""
+    from engine.errors import HeadgateError
+    from hub.checks.database import failed
+    from hub.checks.doctor import run_checks
+    from hub.settings.settings import load_settings
+
+    async def work(settings: "Settings") -> list[Json]:
+        return [one.document for one in await run_checks(settings, offline.config)]
+
+    try:
+        load_settings(offline.config, {"database.data_dir": offline.data_dir})
+    except HeadgateError as error:
+        _print_results([failed("settings", error).document], offline.as_json)
+    _print_results(run_offline(offline, work), offline.as_json)
+
+
+@app.command()
+@with_options
+def backup_check(offline: OfflineOptions) -> None:
+    """Check a restored database for consistency, before you start a server on it."""
+
+    async def work(settings: "Settings") -> list[Json]:
+        from hub.checks.database import KeyFiles, check_backup
+        from hub.checks.offline_database import connect, locate_database
+
+        keys = KeyFiles.of(settings)
+        async with locate_database(settings.database) as url, connect(url) as conn:
+            return [one.document for one in await check_backup(conn, keys)]
+
+    _print_results(run_offline(offline, work), offline.as_json)
+
+
+def _print_results(results: Sequence[Json], as_json: bool) -> NoReturn:
+    """Print the results of checks. The exit code is 1 if a check failed; warnings do not count."""
+    typer.echo(format_json(results) if as_json else "\n".join(map(_line, results)))
+    failed = any(one["state"] == "error" for one in results)
+    raise typer.Exit(Exit.ERROR if failed else Exit.COMPLETE)
+
+
+def _line(result: Json) -> str:
+    remedy = f". {result['remedy']}" if result["remedy"] else ""
+    return output.plain(f"{result['check']:<12} {result['state']:<8} {result['reason']}{remedy}")
+
+
+@app.command()
+@with_options
+def rotate_encryption_key(offline: OfflineOptions) -> None:
+    """Re-encrypt all stored secrets with the key of credentials.key_file while servers run.
+
+    You can run it again after an interruption.
+    """
+
+    def report(table: str, rows: int) -> None:
+        if rows and not offline.as_json:
+            typer.echo(f"{table}: {rows} rows encrypted", err=True)
+
+    async def work(settings: "Settings") -> "Rotation":
+        # Imported here, because it takes long, and most commands do not need it.
+        from hub.checks.offline_database import open_offline
+        from hub.keys.rotation import rotate_encryption_key
+
+        keyring = _keyring(settings)
+        async with open_offline(settings.database, keyring=keyring) as conn:
+            return await rotate_encryption_key(conn, keyring, report)
+
+    rotation = run_offline(offline, work)
+    text = format_json(asdict(rotation)) if offline.as_json else "\n".join(_lines(rotation))
+    typer.echo(text)
+    raise typer.Exit(Exit.COMPLETE if rotation.complete else Exit.ERROR)
+
+
+@app.command()
+@with_options
+def rotate_token_key(
+    offline: OfflineOptions,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Revoke all earlier tokens at once.")
+    ] = False,
+    keep_for: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="How long earlier tokens of signals and servers stay valid."
+        ),
+    ] = "30d",
+) -> None:
+    """Rotate the key of hook, signal and server tokens while servers run."""
+    keep = timedelta(seconds=seconds(keep_for))
+
+    async def work(settings: "Settings") -> int:
+        from engine.store.encryption import KEY_BYTES
+        from engine.store.token_keys import rotate_token_key
+        from hub.checks.offline_database import open_offline
+        from hub.keys.rotation import check_key
+
+        keyring = _keyring(settings)
+        key = secrets.token_bytes(KEY_BYTES)
+        async with open_offline(settings.database, keyring=keyring) as conn:
+            await check_key(conn, keyring)
+            return await rotate_token_key(conn, key, keyring, keep=keep, revoke=revoke)
+
+    version = run_offline(offline, work)
+    if offline.as_json:
+        typer.echo(format_json({"version": version, "revoked": revoke}))
+        return
+    typer.echo(f"tokens are created with version {version} of the key")
+    if revoke:
+        typer.echo("Earlier tokens are revoked.")
+    else:
+        typer.echo(
+            "Earlier tokens stay valid: of hooks until their deadline, of signals and"
+            f" servers for {keep_for}."
+        )
+
+
+def _keyring(settings: "Settings") -> "Keyring":
+    """The keys in the key files. Ends the command if there is no encryption key."""
+    from hub.program.wiring import make_keyring
+
+    key_file = settings.credentials.path(settings.database.data_dir)
+    if not key_file.exists():
+        stop(f"no encryption key {key_file}: create it first", Exit.ERROR)
+    return make_keyring(settings)
+
+
+def _lines(done: "Rotation") -> list[str]:
+    lines = [f"{done.rows} rows encrypted with the key {done.key_id}"]
+    lines += [f"not decrypted: {why}" for why in done.undecryptable]
+    lines += [f"still encrypts with another key: process {one}" for one in done.encrypting]
+    if done.complete:
+        lines.append("All values use this key. Remove fallback_key_files and restart.")
+    elif done.encrypting:
+        lines.append("Restart these processes with the new key_file, then run this command again.")
+    elif done.failures:
+        lines.append(
+            "Keep the old keys. Restore these values or their keys, then run this command again."
+        )
+    else:
+        lines.append("Other processes still write values with other keys. Run this command again.")
+    return lines

@@ -1,9 +1,9 @@
-"""`headgate demo`: everything at work, on this machine, in half a minute.
+"""headgate demo: creates, approves, updates, stops, resumes and deletes a real service.
 
-A server of its own in a temporary folder, a real webhook receiver, and the web service of
-examples/. One hook is answered by the receiver in its response, one by a signal with its token,
-one by nobody: the stack stops, and a PATCH resumes it. Each step is checked; the exit code is 0
-only when all was as it must be.
+It runs a server of its own in a temporary directory, a webhook receiver, and the web service of
+examples/. The receiver answers one hook in its response and one with the hook token; one hook gets
+no answer, so that the stack stops, and a PATCH resumes it. Each step is checked; the exit code is 0
+if all checks pass.
 """
 
 import asyncio
@@ -24,35 +24,36 @@ from rich.console import Console
 from standardwebhooks import Webhook
 
 from engine.hot.expressions.masking import MASK
-from hub.cli.client import Client, Refused
-from hub.cli.context import PROJECT
-from hub.cli.files import template_body
+from hub.cli.client import Client, RequestError
+from hub.cli.options import PROJECT
+from hub.cli.request_bodies import template_body
 
 Json = Any
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "web-service"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+WEB_SERVICE, SHOP = EXAMPLES / "web-service", EXAMPLES / "shop"
 STACK = "web"
-#: Seconds any one step may take.
-PATIENCE = 20.0
+#: Maximum seconds for one step.
+TIMEOUT = 20.0
 out = Console(highlight=False)
 
 
-class Wrong(Exception):
-    """Something was not as it must be."""
+class CheckFailed(Exception):
+    """A step did not have the expected result."""
 
 
 def run(instead: Callable[[Client, str], Awaitable[None]] | None = None) -> int:
-    """Run the demo, or something instead of its story; return the exit code."""
-    if not EXAMPLE.is_dir():
-        out.print(f"The demo needs the folder examples/ of the source tree; not found: {EXAMPLE}")
+    """Run the demo, or `instead` with a client and the URL of the server; return the exit code."""
+    if not WEB_SERVICE.is_dir():
+        out.print(f"The demo needs examples/ of the source tree; not found: {WEB_SERVICE}")
         return 1
     folder = Path(tempfile.mkdtemp(prefix="headgate-demo-"))
-    folder.chmod(0o711)  # as root, the database runs as another account
+    folder.chmod(0o711)  # if root starts the demo, the database runs as another account
     try:
         asyncio.run(_demo(folder, instead))
     except KeyboardInterrupt:
         out.print("\nInterrupted; everything was removed.")
         return 0
-    except (Wrong, Refused, TimeoutError) as error:
+    except (CheckFailed, RequestError, TimeoutError) as error:
         out.print(f"\n[bold red]Check failed:[/] {str(error) or 'a step took too long'}")
         log = folder / "server.log"
         if log.exists():
@@ -73,119 +74,121 @@ async def _demo(folder: Path, instead: Callable[[Client, str], Awaitable[None]] 
             async with Client(url, PROJECT) as client:
                 await instead(client, url)
             return
-        async with Client(url, PROJECT) as client, _listening(receiver) as target:
-            _say("Server started", f"{url}, with PostgreSQL in {folder / 'data'}")
-            made = await client.call(
+        async with Client(url, PROJECT) as client, _ReceiverServer(receiver) as target:
+            _report("Server started", f"{url}, with PostgreSQL in {folder / 'data'}")
+            created = await client.call(
                 "POST",
                 "/subscriptions",
                 body={"target": target, "events": ["headgate.hook.*"], "stacks": [STACK]},
             )
-            receiver.trust(made["secret"])
-            _say("Webhook subscribed", target)
-            await _story(client, receiver, folder)
+            receiver.trust(created["secret"])
+            _report("Webhook subscribed", target)
+            await _run_steps(client, receiver, folder)
     finally:
         await _stop_server(server)
-    _say("Server and database stopped", "")
+    _report("Server and database stopped", "")
 
 
-async def _story(client: Client, receiver: "Receiver", folder: Path) -> None:
+async def _run_steps(client: Client, receiver: "Receiver", folder: Path) -> None:
     files = folder / "service"
     files.mkdir()
-    await _made(client, receiver, files)
-    first = await _service(client)
+    await _create(client, receiver, files)
+    first = await _get_service(client)
     _check(first["release"] == "1", "release 1 responds")
-    _say(
+    _report(
         "The service responds",
         f"release {first['release']}, its secret has {first['secret']} characters",
     )
-    await _stopped(client, receiver, files)
-    _check((await _service(client))["release"] == "1", "release 1 still responds")
-    _say("UPDATE_STOPPED: no resource was changed", "release 1 still responds")
+    await _update_without_answer(client, receiver, files)
+    _check((await _get_service(client))["release"] == "1", "release 1 still responds")
+    _report("UPDATE_STOPPED: no resource was changed", "release 1 still responds")
     await client.call(
         "PATCH", f"/stacks/{STACK}", body={"hooks": {"clear": ["service:pre-update"]}}
     )
     await _until_status(client, "UPDATE_COMPLETE")
-    _check((await _service(client))["release"] == "2", "release 2 responds")
+    _check((await _get_service(client))["release"] == "2", "release 2 responds")
     running = list(files.glob("service-*.state"))
     _check(len(running) == 1, "the old process has ended")
-    _say("Resumed by an update", "release 2 responds, the old process has ended")
+    _report("Resumed by an update", "release 2 responds, the old process has ended")
     await client.call("DELETE", f"/stacks/{STACK}")
-    await _until(client, _gone, "the stack to be deleted")
+    await _until(client, _is_deleted, "the stack to be deleted")
     _check(not list(files.iterdir()), "all files and processes are gone")
-    _say("Deleted", "all files and processes are gone")
+    _report("Deleted", "all files and processes are gone")
 
 
-async def _made(client: Client, receiver: "Receiver", files: Path) -> None:
-    body = template_body(EXAMPLE / "web.yaml") | {
+async def _create(client: Client, receiver: "Receiver", files: Path) -> None:
+    body = template_body(WEB_SERVICE / "web.yaml") | {
         "stack_name": STACK,
-        "environment": (EXAMPLE / "env.yaml").read_text(),
+        "environment": (WEB_SERVICE / "env.yaml").read_text(),
         "parameters": _parameters(files, "1"),
     }
     await client.call("POST", "/stacks", body=body)
-    _say(
+    _report(
         "Stack create started", "secret -> config -> service, with breakpoints before the last two"
     )
-    notice = await receiver.notice("config")
+    notification = await receiver.notification("config")
     _check(
-        notice["resource"]["properties"]["environment"]["SECRET"] == MASK, "the secret is masked"
+        notification["resource"]["properties"]["environment"]["SECRET"] == MASK,
+        "the secret is masked",
     )
-    _say("config waits at pre-create", "the webhook receiver approves in its response")
-    notice = await receiver.notice("service")
-    _say(
+    _report("config waits at pre-create", "the webhook receiver approves in its response")
+    notification = await receiver.notification("service")
+    _report(
         "service waits at pre-create",
-        f"until {notice['hook']['deadline']}; a program approves with the hook token",
+        f"until {notification['hook']['deadline']}; a program approves with the hook token",
     )
-    await _signal(notice)
+    await _signal(notification)
     await _until_status(client, "CREATE_COMPLETE")
 
 
-async def _stopped(client: Client, receiver: "Receiver", files: Path) -> None:
+async def _update_without_answer(client: Client, receiver: "Receiver", files: Path) -> None:
     rule = {"at": "service", "on": "pre-update", "mode": "wait", "timeout": "2s"}
-    body = template_body(EXAMPLE / "web.yaml") | {
+    body = template_body(WEB_SERVICE / "web.yaml") | {
         "environment": {"hooks": [rule]},
         "parameters": _parameters(files, "2"),
     }
     await client.call("PUT", f"/stacks/{STACK}", body=body)
-    await receiver.notice("service")
-    _say("Update to release 2 waits at pre-update", "for 2 s, without an answer")
+    await receiver.notification("service")
+    _report("Update to release 2 waits at pre-update", "for 2 s, without an answer")
     await _until_status(client, "UPDATE_STOPPED")
 
 
 def _parameters(files: Path, release: str) -> dict[str, str]:
     return {
         "folder": str(files),
-        "scripts": str(EXAMPLE),
+        "scripts": str(WEB_SERVICE),
         "python": sys.executable,
         "release": release,
     }
 
 
-async def _signal(notice: Json) -> None:
-    """What any program does with a notice: POST to its signal_url, with its token."""
-    headers = {"Authorization": f"Bearer {notice['token']}"}
+async def _signal(notification: Json) -> None:
+    """Answer a hook with its token, as any program can."""
+    headers = {"Authorization": f"Bearer {notification['token']}"}
     async with (
         aiohttp.ClientSession() as session,
         session.post(
-            notice["signal_url"], json={"decision": "continue"}, headers=headers
-        ) as answer,
+            notification["signal_url"], json={"decision": "continue"}, headers=headers
+        ) as response,
     ):
-        _check(answer.status == 200, f"the answer is accepted (got {answer.status})")
+        _check(response.status == 200, f"the answer is accepted (got {response.status})")
 
 
-async def _service(client: Client) -> Json:
-    """Ask the real service, at the address the stack's output names."""
+async def _get_service(client: Client) -> Json:
+    """The response of the web service, at the URL in the stack's outputs."""
     stack = (await client.call("GET", f"/stacks/{STACK}"))["stack"]
     url = next(one["output_value"] for one in stack["outputs"] if one["output_key"] == "url")
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return await answer.json()
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return await response.json()
 
 
 class Receiver:
-    """A webhook receiver: checks signatures, keeps notices, answers hooks of `config` at once."""
+    """A webhook receiver: verifies signatures, queues hook notifications, and answers the hook of
+    `config` in its response."""
 
     def __init__(self) -> None:
         self._webhook: Webhook | None = None
-        self._notices: asyncio.Queue[Json] = asyncio.Queue()
+        self._notifications: asyncio.Queue[Json] = asyncio.Queue()
 
     def trust(self, secret: str) -> None:
         self._webhook = Webhook(secret)
@@ -198,21 +201,21 @@ class Receiver:
         event = orjson.loads(raw)
         if event["type"] != "headgate.hook.waiting":
             return web.Response(status=204)
-        await self._notices.put(event["data"])
+        await self._notifications.put(event["data"])
         if event["data"]["hook"]["path"] == "config":
             return web.json_response({"decision": "continue", "reason": "the demo approved it"})
         return web.Response(status=204)
 
-    async def notice(self, resource: str) -> Json:
-        """The next notice; it must be of this resource."""
-        async with asyncio.timeout(PATIENCE):
-            notice = await self._notices.get()
-        _check(notice["hook"]["path"] == resource, f"a notification of {resource}")
-        return notice
+    async def notification(self, resource: str) -> Json:
+        """The next hook notification, which must be of this resource."""
+        async with asyncio.timeout(TIMEOUT):
+            notification = await self._notifications.get()
+        _check(notification["hook"]["path"] == resource, f"a notification of {resource}")
+        return notification
 
 
-class _listening:
-    """A receiver on a port of its own; gives its URL."""
+class _ReceiverServer:
+    """An async context manager: serves the receiver on a free port; returns its URL."""
 
     def __init__(self, receiver: Receiver) -> None:
         app = web.Application()
@@ -233,6 +236,7 @@ async def _start_server(folder: Path, url: str) -> asyncio.subprocess.Process:
     config.write_text(
         f"""[server]
 listen = "{url.removeprefix("http://")}"
+processes = 1
 [database]
 data_dir = {json.dumps(str(folder / "data"))}
 [channels.webhook]
@@ -244,7 +248,7 @@ variables = ["SECRET", "CONFIG", "RELEASE"]
 [[resource_types.command.programs]]
 path = {json.dumps(sys.executable)}
 projects = ["*"]
-arguments = [{json.dumps(str(EXAMPLE / "*.py"))}, "*"]
+arguments = [{json.dumps(str(WEB_SERVICE / "*.py"))}, "*"]
 folders = [{json.dumps(str(folder))}]
 """
     )
@@ -253,18 +257,18 @@ folders = [{json.dumps(str(folder))}]
             sys.executable, "-m", "hub.cli.main", "serve", "--config", str(config),
             stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
-    async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
+    async with aiohttp.ClientSession() as session, asyncio.timeout(TIMEOUT):
         while not await _is_ready(session, url):
             if server.returncode is not None:
-                raise Wrong("the server did not start")
+                raise CheckFailed("the server did not start")
             await asyncio.sleep(0.05)
     return server
 
 
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
     try:
-        async with session.get(f"{url}/readyz") as answer:
-            return answer.status == 200
+        async with session.get(f"{url}/readyz") as response:
+            return response.status == 200
     except aiohttp.ClientError:
         return False
 
@@ -272,46 +276,50 @@ async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
 async def _stop_server(server: asyncio.subprocess.Process) -> None:
     if server.returncode is None:
         server.terminate()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         code = await server.wait()
     _check(code == 0, f"the server shuts down cleanly (it returned {code})")
 
 
-async def _until_status(client: Client, wanted: str) -> None:
+async def _until_status(client: Client, expected: str) -> None:
     async def reached(stack: Json) -> bool:
         status = str(stack["stack_status"])
-        if status != wanted and not status.endswith("_IN_PROGRESS"):
-            raise Wrong(f"the stack is {status}, not {wanted}: {stack['stack_status_reason']}")
-        return status == wanted
+        if status != expected and not status.endswith("_IN_PROGRESS"):
+            raise CheckFailed(
+                f"the stack is {status}, not {expected}: {stack['stack_status_reason']}"
+            )
+        return status == expected
 
-    await _until(client, reached, wanted)
-    _say(wanted, "")
+    await _until(client, reached, expected)
+    _report(expected, "")
 
 
-async def _gone(stack: Json) -> bool:
+async def _is_deleted(stack: Json) -> bool:
     return str(stack["stack_status"]) == "DELETE_COMPLETE"
 
 
-async def _until(client: Client, condition: Callable[[Json], Awaitable[bool]], what: str) -> None:
+async def _until(
+    client: Client, condition: Callable[[Json], Awaitable[bool]], expected: str
+) -> None:
     stack_id = (await client.call("GET", f"/stacks/{STACK}"))["stack"]["id"]
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 stack = (await client.call("GET", f"/stacks/{stack_id}"))["stack"]
                 if await condition(stack):
                     return
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise Wrong(f"waited too long for {what}") from None
+        raise CheckFailed(f"timeout while waiting for {expected}") from None
 
 
-def _check(true: bool, what: str) -> None:
-    if not true:
-        raise Wrong(what)
+def _check(passed: bool, expected: str) -> None:
+    if not passed:
+        raise CheckFailed(expected)
 
 
-def _say(what: str, more: str) -> None:
-    out.print(f"[bold]{what}[/]  [dim]{more}[/]")
+def _report(step: str, details: str) -> None:
+    out.print(f"[bold]{step}[/]  [dim]{details}[/]")
 
 
 def _free_port() -> int:
@@ -319,3 +327,17 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+async def look(client: Client, url: str) -> None:
+    """Create the shop, print its address, and run until interrupted."""
+    body = template_body(SHOP / "shop.yaml") | {
+        "stack_name": "shop",
+        "environment": (SHOP / "env.yaml").read_text(),
+    }
+    created = await client.call("POST", "/stacks", body=body)
+    out.print("\nAn example shop waits for approval of its database, server and address.")
+    out.print(f"  The stack: [bold]{url}/#/{PROJECT}/stack/shop/{created['stack']['id']}[/]")
+    out.print(f"  The inbox: [bold]{url}/#/{PROJECT}/inbox[/]")
+    out.print("Press Ctrl-C to stop and remove everything.")
+    await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""What the exit code of a command says. The one table; docs/reference/cli.md repeats it."""
+"""Exit codes of commands; docs/reference/cli.md repeats the table."""
 
 from enum import IntEnum
 
@@ -14,19 +14,19 @@ class Exit(IntEnum):
 
 
 MEANING = {
-    Exit.COMPLETE: "success; with --wait and watch: the stack is COMPLETE",
-    Exit.ERROR: "refused, not found, or server unreachable",
+    Exit.COMPLETE: "success, or, with --wait and watch, the stack is COMPLETE",
+    Exit.ERROR: "request refused, object not found, or server unreachable",
     Exit.USAGE: "invalid options or arguments",
     Exit.FAILED: "the stack is FAILED",
-    Exit.STOPPED: "the stack is STOPPED; `headgate stack resume` continues",
+    Exit.STOPPED: "the stack is STOPPED (`headgate stack resume` continues it)",
     Exit.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
-    Exit.TIMED_OUT: "--timeout has expired; the action continues on the server",
+    Exit.TIMED_OUT: "--timeout has expired, and the action continues on the server",
 }
 OF_STATUS = {"COMPLETE": Exit.COMPLETE, "FAILED": Exit.FAILED, "STOPPED": Exit.STOPPED}
 
 
 def of_status(stack_status: str) -> Exit | None:
-    """The code of an end state such as ``CREATE_COMPLETE``; None while it is none."""
+    """The code of a final status such as ``CREATE_COMPLETE``; None for any other status."""
     return OF_STATUS.get(stack_status.rpartition("_")[2])
 
 

@@ -1,6 +1,5 @@
 """The command line: `headgate`."""
 
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,39 +8,28 @@ import typer
 from rich.text import Text
 
 from hub.cli import (
-    actions,
     admin,
-    answers,
-    audit_log,
-    breakpoints,
-    doctor,
-    export_import,
-    graphs,
-    hooks,
-    key_rotation,
+    admin_audit,
+    graph,
+    hook,
     options,
-    outcomes,
-    purging,
-    resource_types,
-    resources,
-    show,
-    snapshots,
-    stacks,
-    subscriptions,
-    templates,
-    tokens,
-    versions,
+    output,
+    resource,
+    resource_type,
+    stack,
+    stack_breakpoints,
+    stack_drift,
+    stack_export,
+    stack_snapshots,
+    subscription,
+    template,
+    token,
     watch,
 )
-from hub.cli.client import Client
-from hub.cli.context import (
-    ServerOptions,
-    ask,
-    print_result,
-    stop,
-    uses_server,
-)
+from hub.cli.client import url_path
+from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import Exit, epilog
+from hub.cli.options import ServerOptions, with_options
 
 Json = Any
 ROLES = ("api", "engine", "dispatch", "purge")
@@ -51,29 +39,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-answers.add_to(hooks.app)
-actions.add_to(stacks.app)
-versions.add_to(stacks.app)
-audit_log.add_to(stacks.app)
-export_import.add_to(stacks.app)
-breakpoints.add_to(stacks.app)
-stacks.app.add_typer(breakpoints.app, name="breakpoints")
-stacks.app.add_typer(snapshots.app, name="snapshot")
-app.add_typer(stacks.app, name="stack")
-app.add_typer(resources.app, name="resource")
-app.add_typer(hooks.app, name="hook")
-app.add_typer(subscriptions.app, name="subscription")
-app.add_typer(resource_types.app, name="type")
-app.add_typer(templates.app, name="template")
-app.add_typer(tokens.app, name="token")
-purging.add_to(admin.app)
-doctor.add_to(admin.app)
-key_rotation.add_to(admin.app)
+for more in (stack_export, stack_breakpoints, stack_drift):
+    stack.app.add_typer(more.app)
+stack.app.add_typer(stack_snapshots.app, name="snapshot")
+admin.app.add_typer(admin_audit.app)
+app.add_typer(stack.app, name="stack")
+app.add_typer(resource.app, name="resource")
+app.add_typer(hook.app, name="hook")
+app.add_typer(subscription.app, name="subscription")
+app.add_typer(resource_type.app, name="type")
+app.add_typer(template.app, name="template")
+app.add_typer(token.app, name="token")
 app.add_typer(admin.app, name="admin")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"headgate {version('headgate')}")
         raise typer.Exit
 
@@ -92,27 +73,46 @@ def headgate(
 @app.command()
 def serve(
     config: Annotated[
-        Path | None, typer.Option(help="Settings file (TOML); see config.example.toml.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Settings file (TOML); see config.example.toml."),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Directory of the embedded database.")
+        Path | None, typer.Option(metavar="DIR", help="Directory of the embedded database.")
     ] = None,
-    listen: Annotated[str | None, typer.Option(help="HOST:PORT.")] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address to listen on.")
+    ] = None,
     role: Annotated[
         list[str],
-        typer.Option(help="api, engine, dispatch or purge; repeatable. Default: all."),
-    ] = [],  # noqa: B006 - typer reads it, nobody changes it
+        typer.Option(
+            help="Process role: api, engine, dispatch or purge; repeatable. Default: all."
+        ),
+    ] = [],  # noqa: B006
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Number of processes with these roles. Default: one for each core, at most 4; one"
+            " if --role is given.",
+        ),
+    ] = None,
 ) -> None:
     """Run a server until it receives SIGTERM or Ctrl-C."""
     from engine.errors import HeadgateError
-    from hub.program.app import serve as run_server
+    from hub.program.server_processes import serve as run_server
     from hub.settings.settings import load_settings
 
     for one in role:
         if one not in ROLES:
             stop(f'--role: "{one}" is not a process role; known: {", ".join(ROLES)}', Exit.USAGE)
     try:
-        settings = load_settings(config, {"server.listen": listen, "database.data_dir": data_dir})
+        options = {
+            "server.listen": listen,
+            "server.processes": processes,
+            "database.data_dir": data_dir,
+        }
+        settings = load_settings(config, options)
     except HeadgateError as error:
         stop(str(error), Exit.ERROR)
     raise typer.Exit(run_server(settings, frozenset(role or ROLES)))
@@ -123,39 +123,43 @@ def demo(
     look: Annotated[
         bool,
         typer.Option(
-            "--look", help="Leave an example stack waiting for you in the dashboard, until Ctrl-C."
+            "--look",
+            help="Show an example stack with waiting hooks in the dashboard, until Ctrl-C.",
         ),
     ] = False,
 ) -> None:
     """Create, approve, update, stop, resume and delete a real service in half a minute."""
-    from hub.cli.demo import run as run_demo
-    from hub.cli.demo_look import look as look_at_demo
+    from hub.cli import demo
 
-    raise typer.Exit(run_demo(look_at_demo if look else None))
+    raise typer.Exit(demo.run(demo.look if look else None))
 
 
 @app.command(name="watch")
-@uses_server
+@with_options
 def watch_(
     server: ServerOptions,
-    stack: Annotated[str | None, typer.Argument(help="Name or ID of the stack.")] = None,
+    stack: Annotated[
+        str | None, typer.Argument(metavar="STACK", help="Name or ID of the stack.")
+    ] = None,
     forward_to: Annotated[
         str | None,
-        typer.Option("--forward", help="Forward events to this URL until interrupted."),
+        typer.Option(
+            "--forward", metavar="URL", help="Forward events to this URL until interrupted."
+        ),
     ] = None,
     secret: Annotated[
         str,
         typer.Option(
-            envvar="HEADGATE_SECRET", help="Secret to sign forwarded events with (whsec_...)."
+            envvar="HEADGATE_SECRET", help="Secret that signs forwarded events (whsec_...)."
         ),
     ] = "",
 ) -> None:
     """Follow a stack until its action ends; the exit code is its result."""
     if forward_to is not None:
-        from hub.cli import forward
+        from hub.cli import watch_forward
 
-        forward.check(forward_to, secret)
-        ask(server, lambda client: forward.forward(client, forward_to, stack, secret))
+        watch_forward.check_target(forward_to, secret)
+        ask(server, lambda client: watch_forward.forward(client, forward_to, stack, secret))
         return
     if stack is None:
         stop("name a stack, or use --forward URL to forward the events of all stacks", Exit.USAGE)
@@ -164,38 +168,19 @@ def watch_(
 
 
 @app.command()
-@uses_server
-def why(
-    server: ServerOptions,
-    stack: options.Name,
-) -> None:
+@with_options
+def why(server: ServerOptions, stack: options.Name) -> None:
     """Explain what a stack is waiting for, one sentence per unfinished node."""
-    said = ask(server, lambda client: _of_stack(client, stack, "why"))
-    print_result(said, server.as_json, lambda: Text("\n".join(show.sentences(said))))
+    document = ask_stack(server, stack, "GET", "why")
+    lines = output.sentences(document)
+    print_result(document, server.as_json, lambda: Text("\n".join(lines)))
+
+
+app.command(name="graph")(graph.graph)
 
 
 @app.command()
-@uses_server
-def graph(
-    server: ServerOptions,
-    stack: options.Name,
-    dot: Annotated[
-        bool, typer.Option("--dot", help="Print in Graphviz format, for `dot -Tsvg`.")
-    ] = False,
-) -> None:
-    """Show the graph of a stack's current traversal as a tree."""
-    found = ask(
-        server,
-        lambda client: _of_stack(client, stack, "graph", {"nested": "true"}),
-    )
-    if dot:
-        typer.echo(graphs.dot(stack, found))
-    else:
-        print_result(found, server.as_json, lambda: graphs.tree(stack, found))
-
-
-@app.command()
-@uses_server
+@with_options
 def events(
     server: ServerOptions,
     stack: options.Name,
@@ -209,31 +194,22 @@ def events(
         ask(server, lambda client: watch.follow(client, stack, server.as_json))
         return
     query = {"nested_depth": str(depth)}
-    found = ask(server, lambda client: _of_stack(client, stack, "events", query))["events"]
+    found = ask_stack(server, stack, "GET", "events", query=query)["events"]
     columns = {"event_time": "TIME", "resource_name": "RESOURCE", "resource_status": "STATUS",
                "resource_status_reason": "REASON"}  # fmt: skip
     if depth:
         columns = {"stack": "STACK", **columns}
-    rows = [{**one, "stack": show.stack_in(one)} for one in found]
-    print_result(found, server.as_json, lambda: show.table(rows, columns))
+    rows = [{**one, "stack": output.stack_of_event(one)} for one in found]
+    print_result(found, server.as_json, lambda: output.table(rows, columns))
 
 
 @app.command()
-@uses_server
-def quota(
-    server: ServerOptions,
-) -> None:
+@with_options
+def quota(server: ServerOptions) -> None:
     """Show the quotas of the project and their usage."""
-    found = ask(server, lambda client: client.call("GET", "/quotas"))["quotas"]
+    quotas = ask(server, lambda client: client.call("GET", url_path("quotas")))["quotas"]
     columns = {"name": "QUOTA", "limit": "LIMIT", "used": "USED"}
-    print_result(found, server.as_json, lambda: show.table(found, columns))
-
-
-async def _of_stack(
-    client: Client, name: str, what: str, query: Mapping[str, str] | None = None
-) -> Json:
-    found = await outcomes.find(client, name)
-    return await client.call("GET", outcomes.path_of(found, what), query=query)
+    print_result(quotas, server.as_json, lambda: output.table(quotas, columns))
 
 
 def run() -> None:

@@ -1,23 +1,173 @@
 """Options and arguments that several commands share."""
 
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from yarl import URL
+
+from engine.hooks.durations import parse_duration
+
+
+class OptionGroup:
+    """Options that several commands share, as a dataclass; see `with_options`."""
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command that is an `OptionGroup` by the options of the group.
+
+    They come after the parameters of the command, those of its first group last.
+    """
+    parameters = signature(command, eval_str=True).parameters
+    groups = {name: one.annotation for name, one in parameters.items() if _is_group(one)}
+    own = [one for name, one in parameters.items() if name not in groups]
+    options = [
+        _option(field, group) for group in reversed(groups.values()) for field in fields(group)
+    ]
+
+    @wraps(command)
+    def with_groups(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *options)]
+    with_groups.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    return with_groups
+
+
+def _is_group(parameter: Parameter) -> bool:
+    kind = parameter.annotation
+    return isinstance(kind, type) and issubclass(kind, OptionGroup)
+
+
+def _option(field: "Field[Any]", group: type[OptionGroup]) -> Parameter:
+    factory = field.default_factory
+    default = field.default if factory is MISSING else factory()
+    annotation = get_type_hints(group, include_extras=True)[field.name]
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def http_url(text: str) -> str:
+    """Check the URL of a server. Raises typer's usage error."""
+    try:
+        url = URL(text)
+        valid = url.scheme in ("http", "https") and bool(url.host)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise typer.BadParameter(f'"{text}" is not a valid URL; write http://HOST:PORT')
+    return text
+
+
+def printable(text: str) -> str:
+    """Check that a name has no control characters. Raises typer's usage error."""
+    if not text.isprintable():
+        raise typer.BadParameter("the name contains control characters; remove them")
+    return text
+
+
+def seconds(text: str) -> float:
+    """Read ``90s``, ``30m``, ``2h`` or ``1d``. Raises typer's usage error."""
+    duration = parse_duration(text)
+    if duration is None:
+        raise typer.BadParameter(f'"{text}" is not a duration; write 90s, 30m or 2h')
+    return duration.total_seconds()
+
+
+PROJECT = "default"
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions(OptionGroup):
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            envvar="HEADGATE_URL",
+            help="URL of the server.",
+            parser=http_url,
+            metavar="URL",
+        ),
+    ] = "http://127.0.0.1:8004"
+    project: Annotated[
+        str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="The project.")
+    ] = PROJECT
+    user: Annotated[
+        str,
+        typer.Option(
+            "--user",
+            envvar="HEADGATE_USER",
+            help="Your user name.",
+            parser=printable,
+            metavar="NAME",
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions(ConnectionOptions):
+    """The options of commands that call the API and print its response."""
+
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOptions(OptionGroup):
+    """The options of commands that start an action."""
+
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait/--no-wait", help="Wait until the action ends; the exit code is its result."
+        ),
+    ] = False
+    until_waiting: Annotated[
+        bool,
+        typer.Option(
+            "--until-waiting",
+            help="Wait until the action ends or only hooks that wait for an answer are left.",
+        ),
+    ] = False
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            metavar="TIME",
+            parser=seconds,
+            help="How long to wait, such as 90s, 30m or 2h.",
+        ),
+    ] = "1h"  # type: ignore[assignment] # typer parses it
+
+    @property
+    def any(self) -> bool:
+        return self.wait or self.until_waiting
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineOptions(OptionGroup):
+    """The options of commands that work on the database without a server."""
+
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The server's settings file (TOML).")
+    ] = None
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory of the embedded database.")
+    ] = None
+    as_json: AsJson = False
+
 
 Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or ID of the stack.")]
 NestedDepth = Annotated[
     int,
-    typer.Option("--nested-depth", min=0, help="Include nested stacks down to this many levels."),
+    typer.Option("--nested-depth", min=0, help="Include nested stacks, down to this level."),
 ]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new stack.")]
-
-Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The server's settings file (TOML).")
-]
-DataDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Directory of the embedded database.")
-]
 
 Template = Annotated[Path, typer.Option("--template", "-t", help="Template file (HOT or CFN).")]
 OtherTemplate = Annotated[
@@ -27,13 +177,20 @@ Environments = Annotated[
     list[Path], typer.Option("--environment", "-e", help="Environment file; repeatable.")
 ]
 Parameters = Annotated[
-    list[str], typer.Option("--parameter", "-P", metavar="KEY=VALUE", help="May repeat.")
+    list[str],
+    typer.Option("--parameter", "-P", metavar="KEY=VALUE", help="Parameter value; repeatable."),
 ]
 ParameterFiles = Annotated[
     list[str],
     typer.Option(metavar="KEY=PATH", help="Parameter value from a file; repeatable."),
 ]
-Tags = Annotated[list[str], typer.Option("--tag", help="Tag; repeatable.")]
+Tags = Annotated[
+    list[str],
+    typer.Option(
+        "--tag",
+        help="Tag; repeatable. An update with neither --tag nor --existing removes all tags.",
+    ),
+]
 Minutes = Annotated[
     int | None, typer.Option(min=1, help="Timeout of the action, in minutes of working time.")
 ]
@@ -80,23 +237,6 @@ Add = Annotated[
                  help="Add a breakpoint for this change; without a point, before any operation "
                       "on the resource; repeatable."),
 ]  # fmt: skip
-
-Wait = Annotated[
-    bool,
-    typer.Option(
-        "--wait/--no-wait", help="Wait until the action ends; the exit code is its result."
-    ),
-]
-UntilWaiting = Annotated[
-    bool,
-    typer.Option(
-        "--until-waiting",
-        help="Wait until the action ends or only hooks that wait for an answer are left.",
-    ),
-]
-Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="TIME", help="How long to wait, such as 90s, 30m or 2h.")
-]
 Output = Annotated[
     Path | None,
     typer.Option(

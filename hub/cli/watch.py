@@ -1,128 +1,289 @@
-"""headgate watch: a stack as it changes, from the event stream and the graph."""
+"""headgate watch: shows the progress of a stack, from the event stream and the graph."""
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import typer
+from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.text import Text
+from rich.tree import Tree
 
-from hub.cli import show
-from hub.cli.client import Client, Refused, StreamedEvent, place
+from hub.cli import output
+from hub.cli.client import (
+    Client,
+    RequestError,
+    StreamedEvent,
+    find_stack,
+    list_waiting_hooks,
+    stack_path,
+)
 from hub.cli.context import complain, out
 from hub.cli.exit_codes import Exit
-from hub.cli.outcomes import find
-from hub.cli.waiting import waiting_hooks
-from hub.cli.watch_view import Board
 
 Json = Any
-#: Seconds between two attempts to take the stream up again; how many in a row.
-AGAIN, TIMES = 1.0, 30
-#: Seconds between two pictures; the graph is read for at most this part of the time.
-TICK, SHARE = 0.25, 0.25
-LOST = "connection lost; reconnecting"
+ENDS = {"completed": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+#: Final states of a traversal. A superseded one is not final for the stack.
+OF_TRAVERSAL = {"complete": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+#: Maximum number of nodes shown.
+MAX_NODES = 40
+#: Of the progress bar, in characters.
+WIDTH = 40
+#: States in the order in which nodes are shown if there are too many.
+URGENCY = ("parked", "failed", "stopped", "running", "ready", "waiting", "done", "dropped")
+IDLE_CLEANUP = ("waiting", "dropped")
 
 
 @dataclass(slots=True)
-class _Place:
-    """How far the stream has been read, over all its interruptions."""
+class StackView:
+    """name, stack_id, path: of the stack; the path of a root stack is "". graph: as last read.
+    hooks: waiting ones by their path from the stack; "" is the stack itself.
+
+    status, code: of the last event of the stack. changed: whether the graph must be read again.
+    note: a message below the tree.
+    """
+
+    name: str
+    stack_id: str
+    path: str
+    graph: Mapping[str, Json]
+    hooks: dict[str, Json] = field(default_factory=dict)
+    status: str = ""
+    code: Exit | None = None
+    changed: bool = False
+    note: str = ""
+
+    @property
+    def traversal(self) -> int:
+        return int(self.graph["traversal"]["number"])
+
+    @property
+    def ended(self) -> Exit | None:
+        """The result of the action, by an event or by the graph; None: it has not ended."""
+        if self.code is not None:
+            return self.code
+        return OF_TRAVERSAL.get(self.graph["traversal"]["state"])
+
+    @property
+    def title(self) -> str:
+        """The status of the stack, such as ``CREATE_IN_PROGRESS``."""
+        traversal = self.graph["traversal"]
+        if self.code is not None:
+            return self.status
+        ended = traversal["state"] in OF_TRAVERSAL
+        return f"{traversal['action']}_{traversal['state'].upper() if ended else 'IN_PROGRESS'}"
+
+    def apply(self, event: Mapping[str, Json]) -> None:
+        """Apply an event of the stack or of one of its nested stacks."""
+        family, moment = event["type"].split(".")[1], event["type"].rpartition(".")[2]
+        data = event["data"]
+        if family == "stack" and data["stack"]["id"] == self.stack_id:
+            self._apply_stack_event(data, moment)
+        if family == "hook":
+            self._apply_hook_event(
+                data["hook"], event.get("subject") or event.get("stackpath") or ""
+            )
+        self.changed = True
+
+    def _apply_stack_event(self, data: Mapping[str, Json], moment: str) -> None:
+        if data["traversal"] < self.traversal:
+            return  # of an earlier action
+        self.status = f"{data['stack']['action']}_{data['stack']['status']}"
+        self.code = ENDS.get(moment)
+
+    def _apply_hook_event(self, hook: Json, path: str) -> None:
+        """The deadline of a hook that still waits can change."""
+        place = self.place(path)
+        if hook["state"] == "waiting":
+            self.hooks[place] = hook
+        elif self.hooks.get(place, {}).get("id") == hook["id"]:
+            del self.hooks[place]
+
+    def place(self, path: str) -> str:
+        """A path from the root stack, relative to this stack."""
+        return "" if path == self.path else path.removeprefix(f"{self.path}/")
+
+    def render(self, now: datetime) -> RenderableType:
+        """A tree with the state of each node, a countdown for each hook, and a progress bar."""
+        nodes = self.graph["nodes"]
+        tree = Tree(
+            Text.assemble((output.plain(self.name), "bold"), "  ", output.style(self.title))
+        )
+        shown = _urgent(nodes)
+        for node in shown[:MAX_NODES]:
+            branch = tree.add(_node(node, self.hooks.get(node["resource_name"] or ""), now))
+            for place, hook in self._nested_hooks(node):
+                waiting = _waiting_text(output.plain(place), hook, now)
+                branch.add(Text.assemble((output.MARK["parked"] + " ", "yellow"), waiting))
+        if len(shown) > MAX_NODES:
+            tree.add(Text(f"and {len(shown) - MAX_NODES} more", "dim"))
+        done = sum(node["state"] == "done" for node in nodes)
+        progress = bar(done, len(nodes)).append(f"  {done} of {len(nodes)} nodes done", "dim")
+        return Group(tree, progress, *([Text(self.note, "red")] if self.note else []))
+
+    def _nested_hooks(self, node: Mapping[str, Json]) -> list[tuple[str, Json]]:
+        """The waiting hooks in the nested stack of a node."""
+        below = f"{node['resource_name']}/"
+        return [(place, hook) for place, hook in self.hooks.items() if place.startswith(below)]
+
+
+def bar(done: int, count: int) -> Text:
+    full = WIDTH * done // count if count else WIDTH
+    return Text.assemble(("━" * full, "green"), ("━" * (WIDTH - full), "dim"))
+
+
+def _urgent(nodes: Sequence[Json]) -> list[Json]:
+    """The nodes to show, by urgency if there are too many; without idle cleanup nodes."""
+    relevant = [
+        node
+        for node in nodes
+        if not (node["direction"] == "cleanup" and node["state"] in IDLE_CLEANUP)
+    ]
+    if len(relevant) <= MAX_NODES:
+        return relevant
+    return sorted(relevant, key=lambda node: URGENCY.index(node["state"]))
+
+
+def _node(node: Json, hook: Json | None, now: datetime) -> Text:
+    state = node["state"]
+    text = Text.assemble(
+        (output.MARK.get(state, "?") + " ", output.STYLE.get(state, "")),
+        output.label(node["resource_name"]),
+        (f"  {node['operation']}", "dim"),
+    )
+    if hook is not None and state == "parked":
+        text.append_text(_waiting_text("", hook, now))
+    elif state in ("running", "parked"):
+        text.append(f"  {node['phase']}", "cyan")
+    if node["reason"]:
+        text.append(f"  {output.plain(node['reason'])}", "dim")
+    return text
+
+
+def _waiting_text(place: str, hook: Json, now: datetime) -> Text:
+    left = datetime.fromisoformat(hook["deadline"]) - now
+    count = output.approvals(hook)
+    approved = f", {count} approved" if count else ""
+    waits = f"waits at {hook['point']}{approved}, {format_countdown(left.total_seconds())} left"
+    return Text.assemble(place, (f"  {waits}", "yellow"))
+
+
+def format_countdown(seconds: float) -> str:
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+#: Seconds between attempts to reconnect; the maximum number of consecutive attempts.
+RETRY_SECONDS, MAX_RETRIES = 1.0, 30
+#: Seconds between updates of the view; the maximum share of the time for reading the graph.
+TICK, MAX_SHARE = 0.25, 0.25
+DISCONNECTED = "connection lost; reconnecting"
+
+
+@dataclass(slots=True)
+class _Position:
+    """The ID of the last event read, and the consecutive failures to connect."""
 
     last: str = ""
     failures: int = 0
 
 
 async def watch(client: Client, name: str, as_json: bool) -> Exit:
-    """Show the stack until its action ends; return the exit code of that end."""
-    stack = await find(client, name)
-    screen: _Lines | _Picture = _Picture() if out.is_terminal and not as_json else _Lines(as_json)
-    with screen.shown():
-        reached = _Place()
+    """Show the stack until its action ends; return the exit code."""
+    stack = await find_stack(client, name)
+    view: _LineView | _LiveView = (
+        _LiveView() if out.is_terminal and not as_json else _LineView(as_json)
+    )
+    with view.shown():
+        position = _Position()
         while True:
             try:
-                code = await _once(client, stack, reached, screen)
+                code = await _once(client, stack, position, view)
                 if code is not None:
                     return code
-            except Refused as error:
-                if error.status or reached.failures >= TIMES:
+            except RequestError as error:
+                if error.status or position.failures >= MAX_RETRIES:
                     raise
-                screen.lost(reached.failures == 0)
-                reached.failures += 1
-            await asyncio.sleep(AGAIN)
+                view.show_disconnected(position.failures == 0)
+                position.failures += 1
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _once(
-    client: Client, stack: Json, reached: _Place, screen: "_Lines | _Picture"
+    client: Client, stack: Json, position: _Position, view: "_LineView | _LiveView"
 ) -> Exit | None:
-    """One connection to the stream. None: it ended, and the action has not."""
-    async with client.stream(stack=stack["id"], last=reached.last) as events:
-        # Read while the stream stands: what changes from here on is told by an event.
+    """Follow one connection to the stream. None: it ended before the action."""
+    async with client.stream(stack=stack["id"], last=position.last) as events:
+        # Read the graph after the stream is connected, so that no change is missed.
         graph = await _graph(client, stack)
-        board = Board(stack["stack_name"], stack["id"], stack["path"], graph)
-        hooks = await waiting_hooks(client, stack["id"])
-        board.hooks = {board.place(hook["path"]): hook for hook in hooks}
-        reached.failures = 0
-        screen.begin(board)
-        if board.ended is None:
-            await _follow(client, stack, events, board, reached, screen)
-        if board.ended is not None:
-            if board.changed:
-                board.graph = await _graph(client, stack)
-            screen.end(board)
-        return board.ended
+        state = StackView(stack["stack_name"], stack["id"], stack["path"], graph)
+        hooks = await list_waiting_hooks(client, stack["id"])
+        state.hooks = {state.place(hook["path"]): hook for hook in hooks}
+        position.failures = 0
+        view.begin(state)
+        if state.ended is None:
+            await _follow(client, stack, events, state, position, view)
+        if state.ended is not None:
+            if state.changed:
+                state.graph = await _graph(client, stack)
+            view.end(state)
+        return state.ended
 
 
 async def _follow(
     client: Client,
     stack: Json,
     events: AsyncGenerator[StreamedEvent, None],
-    board: Board,
-    reached: _Place,
-    screen: "_Lines | _Picture",
+    state: StackView,
+    position: _Position,
+    view: "_LineView | _LiveView",
 ) -> None:
     pending = asyncio.ensure_future(anext(events, None))
     fresh = asyncio.get_running_loop().time()
     try:
-        while board.ended is None:
-            done, _ = await asyncio.wait({pending}, timeout=screen.tick)
+        while state.ended is None:
+            done, _ = await asyncio.wait({pending}, timeout=view.tick)
             if done:
                 event = pending.result()
                 if event is None:
                     return
                 pending = asyncio.ensure_future(anext(events, None))
-                reached.last = event.id
-                board.take(event.document)
-                screen.event(event.document)
-            if screen.tick is not None:
-                fresh = await _refresh(client, stack, board, fresh)
-                screen.draw(board)
+                position.last = event.id
+                state.apply(event.document)
+                view.event(event.document)
+            if view.tick is not None:
+                fresh = await _refresh(client, stack, state, fresh)
+                view.draw(state)
     finally:
         pending.cancel()
         await asyncio.wait({pending})
 
 
-async def _refresh(client: Client, stack: Json, board: Board, due: float) -> float:
+async def _refresh(client: Client, stack: Json, state: StackView, due: float) -> float:
     """Read the graph again if it changed and is due; return when it is due next."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    if not board.changed or began < due:
+    if not state.changed or began < due:
         return due
-    board.changed = False
-    board.graph = await _graph(client, stack)
+    state.changed = False
+    state.graph = await _graph(client, stack)
     now = loop.time()
-    return now + max(TICK, (now - began) / SHARE)
+    return now + max(TICK, (now - began) / MAX_SHARE)
 
 
 async def _graph(client: Client, stack: Json) -> Json:
-    return await client.call("GET", place("stacks", stack["stack_name"], stack["id"], "graph"))
+    return await client.call("GET", stack_path(stack, "graph"))
 
 
-class _Lines:
-    """A line for each event: for files, pipes and programs."""
+class _LineView:
+    """A line for each event, for files and pipes."""
 
     tick: float | None = None
 
@@ -132,78 +293,78 @@ class _Lines:
     def shown(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def begin(self, board: Board) -> None:
+    def begin(self, state: StackView) -> None:
         if not self._as_json:
-            said = f"{board.name}: {board.title}"
-            waits = [f"{show.named(place)} waits at {hook['point']} until {hook['deadline']}"
-                     for place, hook in board.hooks.items()]  # fmt: skip
-            print_line(show.plain("; ".join([said, *waits])))
+            first = f"{state.name}: {state.title}"
+            waits = [f"{output.label(place)} waits at {hook['point']} until {hook['deadline']}"
+                     for place, hook in state.hooks.items()]  # fmt: skip
+            print_line(output.plain("; ".join([first, *waits])))
 
     def event(self, document: Json) -> None:
         print_event(document, self._as_json)
 
-    def draw(self, board: Board) -> None:
-        """Nothing: lines stay as they were said."""
+    def draw(self, state: StackView) -> None:
+        """Lines do not change."""
 
-    def end(self, board: Board) -> None:
-        """The last line was the closing event."""
+    def end(self, state: StackView) -> None:
+        """The last event is already printed."""
 
-    def lost(self, first: bool) -> None:
+    def show_disconnected(self, first: bool) -> None:
         if first:
-            complain(LOST)
+            complain(DISCONNECTED)
 
 
-class _Picture:
-    """One picture that changes: for people."""
+class _LiveView:
+    """A tree that is updated in place, for terminals."""
 
     tick: float | None = TICK
 
     def __init__(self) -> None:
         self._live = Live(console=out, auto_refresh=False, transient=False)
-        self._board: Board | None = None
+        self._shown: StackView | None = None
 
     def shown(self) -> AbstractContextManager[object]:
         return self._live
 
-    def begin(self, board: Board) -> None:
-        self._board = board
-        self.draw(board)
+    def begin(self, state: StackView) -> None:
+        self._shown = state
+        self.draw(state)
 
     def event(self, document: Json) -> None:
-        """Nothing: the picture shows it."""
+        """The tree shows the change."""
 
-    def draw(self, board: Board) -> None:
-        self._live.update(board.picture(datetime.now(UTC)), refresh=True)
+    def draw(self, state: StackView) -> None:
+        self._live.update(state.render(datetime.now(UTC)), refresh=True)
 
-    def end(self, board: Board) -> None:
-        self.draw(board)
+    def end(self, state: StackView) -> None:
+        self.draw(state)
 
-    def lost(self, first: bool) -> None:
-        if self._board is not None:
-            self._board.note = LOST
-            self.draw(self._board)
+    def show_disconnected(self, first: bool) -> None:
+        if self._shown is not None:
+            self._shown.note = DISCONNECTED
+            self.draw(self._shown)
 
 
 async def follow(client: Client, name: str, as_json: bool) -> None:
-    """Print what happens to a stack from now on, until interrupted."""
-    stack = await find(client, name)
-    reached = _Place()
+    """Print new events of a stack until interrupted."""
+    stack = await find_stack(client, name)
+    position = _Position()
     while True:
         try:
-            async with client.stream(stack=stack["id"], last=reached.last) as events:
-                reached.failures = 0
+            async with client.stream(stack=stack["id"], last=position.last) as events:
+                position.failures = 0
                 async for event in events:
-                    reached.last = event.id
+                    position.last = event.id
                     print_event(event.document, as_json)
-        except Refused as error:
-            if error.status or reached.failures >= TIMES:
+        except RequestError as error:
+            if error.status or position.failures >= MAX_RETRIES:
                 raise
-            reached.failures += 1
-        await asyncio.sleep(AGAIN)
+            position.failures += 1
+        await asyncio.sleep(RETRY_SECONDS)
 
 
 def print_event(document: Json, as_json: bool) -> None:
-    print_line(orjson.dumps(document).decode() if as_json else show.event_line(document))
+    print_line(orjson.dumps(document).decode() if as_json else output.event_line(document))
 
 
 def print_line(text: str) -> None:

@@ -1,1 +1,1 @@
-"""The dashboard: the files of its page, and what they are checked with. hub/api serves them."""
+"""The files of the dashboard's page and the tools that check them. hub/api serves the files."""

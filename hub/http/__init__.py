@@ -1,1 +1,1 @@
-"""Network plumbing: listeners, connections, outbound requests, certificates."""
+"""Listeners, connections, outbound requests and certificates."""

@@ -1,68 +1,238 @@
-"""The HTTP server: where it listens, its certificate, an orderly end."""
+"""HTTP servers: the API, with its certificate and limits for connections, and the metrics."""
 
 import asyncio
 import signal
+import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
+import orjson
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Unavailable
-from hub.api.client_limits import CLIENTS
-from hub.http.connections import Counted, connections
+from engine.errors import HeadgateError, Unavailable
+from hub.api import http_headers
+from hub.api.client_limits import CLIENTS, OpenCount
+from hub.api.error_middleware import own_form, status_of
+from hub.api.http_headers import Network, is_in
+from hub.api.request_validation import invalid, unknown_encoding
+from hub.api.routes import JSON, json_response
+from hub.auth.throttle import block_of
+from hub.metrics import CONTENT_TYPE, Metrics
 from hub.settings.access import Server
+from hub.settings.types import host_and_port
 
 log: FilteringBoundLogger = structlog.get_logger()
+#: Seconds for reading the rest of an unread body.
+LINGERING = 10.0
+#: Maximum bytes of the request line, and of each header.
+MAX_LINE_BYTES = 8190
+#: The errors of malformed requests: the most specific class first.
+UNREADABLE: Sequence[tuple[type[BaseException], HeadgateError]] = (
+    (ContentEncodingError, unknown_encoding()),
+    (
+        LineTooLong,
+        invalid(
+            "",
+            "the address or a header is too long",
+            f"Send at most {MAX_LINE_BYTES} bytes in each; use the body for longer data.",
+            "RequestHeadersTooLarge",
+        ),
+    ),
+    (
+        Exception,
+        invalid("", "the request cannot be read", "Send HTTP/1.1 with a single Content-Length."),
+    ),
+)
+_FAULT = HeadgateError(
+    "internal error of the server", remedy="See the log of the server.", code="InternalError"
+)
+#: Maximum number of connections that are not accepted yet.
+BACKLOG = 128
+#: Seconds until a refused connection is closed.
+CLOSE_AFTER = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CountedConnections:
+    """Connections by address. trusted: proxies, whose connections are not counted."""
+
+    open: OpenCount
+    trusted: Sequence[Network]
+
+    def block(self, transport: asyncio.BaseTransport) -> str | None:
+        """The address block of a connection; None: it is not counted."""
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if isinstance(peer, tuple) else ""
+        return None if is_in(address, self.trusted) else block_of(address)
+
+
+class Connection(web.RequestHandler):
+    """One connection of a client. Malformed requests are not logged, because they can contain
+    secrets."""
+
+    def __init__(self, server: web.Server, counted: CountedConnections, **more: Any) -> None:
+        super().__init__(server, **more)
+        self._counted = counted
+        self._block: str | None = None
+        self._refused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._block = self._counted.block(transport)
+        if self._block is not None and not self._counted.open.enter(self._block):
+            self._refuse(cast(asyncio.Transport, transport))
+            return
+        super().connection_made(transport)
+
+    def _refuse(self, transport: asyncio.Transport) -> None:
+        """Send an error before anything is read, and close. Further data is ignored."""
+        log.info("connection.refused", address=self._block)
+        self._block, self._refused = None, True
+        refusal = self._counted.open.refusal()
+        body = orjson.dumps(own_form(refusal))
+        head = (
+            f"HTTP/1.1 {status_of(refusal)} Too Many Requests\r\nRetry-After: {refusal.wait}\r\n"
+            f"Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        transport.write(head.encode() + body)
+        asyncio.get_running_loop().call_later(CLOSE_AFTER, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._refused:
+            super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._block is not None:
+            self._counted.open.leave(self._block)
+            self._block = None
+        if not self._refused:
+            super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Raises ConnectionError if a part of a response was sent."""
+        if status >= 500:
+            log.error("request.failed", exc_info=exc)
+        else:
+            log.info("request.unreadable", sender=request.remote, reason=type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("a part of the response was sent")
+        error = _FAULT if status >= 500 else _unreadable(exc)
+        response = json_response(own_form(error), status_of(error))
+        http_headers.add_headers(response, request, ())
+        response.force_close()  # the start of the next request is unknown
+        return response
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Log malformed data after a request as information."""
+        exc = more.get("exc_info")
+        if isinstance(exc, web.RequestPayloadError):
+            log.info("request.unreadable", sender=None, reason=type(exc).__name__)
+        else:
+            log.error("connection.failed", exc_info=exc)
+
+
+def _unreadable(exc: BaseException | None) -> HeadgateError:
+    return next(error for family, error in UNREADABLE if isinstance(exc or Exception(), family))
+
+
+def connections(
+    server: web.Server, idle: float, counted: CountedConnections
+) -> Callable[[], Connection]:
+    """A factory of connections. idle: seconds without a complete request header."""
+    return lambda: Connection(
+        server,
+        counted,
+        loop=asyncio.get_running_loop(),
+        access_log=None,  # the middleware logs requests
+        keepalive_timeout=idle,
+        lingering_time=min(idle, LINGERING),
+        max_line_size=MAX_LINE_BYTES,
+        max_field_size=MAX_LINE_BYTES,
+    )
 
 
 @asynccontextmanager
-async def listening(server: Server, application: web.Application) -> AsyncIterator[str]:
-    """Gives the server's URL. Raises Unavailable."""
+async def serve_api(
+    server: Server, application: web.Application, sockets: Sequence[socket.socket] = ()
+) -> AsyncIterator[str]:
+    """Serve an application; return its URL. Raises Unavailable.
+
+    sockets: that listen already, shared with other processes; none: opens its own.
+    """
     tls = server_tls(server)
     if server.in_clear:
         log.warning("server.in_clear", remedy="Set [server] cert_file, or a proxy with TLS.")
     runner = web.AppRunner(application, shutdown_timeout=5.0)
     await runner.setup()
     try:
-        listener = await _listener(server, runner, tls, application)
+        own = [shared.dup() for shared in sockets] or bind(server.listen, "[server] listen")
+        port = own[0].getsockname()[1]
+        listeners = await _listeners(server, runner, tls, application, own)
         try:
-            with _renewed_at_hangup(tls, server):
-                yield server.base_url(listener.sockets[0].getsockname()[1])
+            with _reload_on_hangup(tls, server):
+                yield server.base_url(port)
         finally:
-            listener.close()
+            for listener in listeners:
+                listener.close()
     finally:
         await runner.cleanup()
 
 
-async def _listener(
+def bind(address: str, place: str) -> list[socket.socket]:
+    """Sockets that listen at HOST:PORT. place: the setting, for errors. Raises Unavailable."""
+    host, port = host_and_port(address)
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, _, _, name in socket.getaddrinfo(
+            host or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            sockets.append(socket.create_server(name[:2], family=family, backlog=BACKLOG))
+            sockets[-1].setblocking(False)
+    except OSError as error:
+        for opened in sockets:
+            opened.close()
+        raise Unavailable(
+            f"cannot listen on {address}: {error.strerror}",
+            place=place,
+            remedy="Stop the program that uses it, or choose another port with --listen."
+            if place == "[server] listen"
+            else "Configure a different port for each server of a machine.",
+        ) from error
+    return sockets
+
+
+async def _listeners(
     server: Server,
     runner: web.AppRunner,
     tls: ssl.SSLContext | None,
     application: web.Application,
-) -> asyncio.Server:
-    """Raises Unavailable."""
-    manager = cast(web.Server, runner.server)  # it is set up
-    counted = Counted(application[CLIENTS].connections, server.trusted_proxies)
-    made = connections(manager, server.idle_timeout.total_seconds(), counted)
+    sockets: Sequence[socket.socket],
+) -> list[asyncio.Server]:
+    manager = cast(web.Server, runner.server)  # not None after setup
+    counted = CountedConnections(application[CLIENTS].connections, server.trusted_proxies)
+    connection_factory = connections(manager, server.idle_timeout.total_seconds(), counted)
     loop = asyncio.get_running_loop()
-    try:
-        return await loop.create_server(made, server.host, server.port, ssl=tls, backlog=128)
-    except OSError as error:
-        raise Unavailable(
-            f"cannot listen on {server.listen}: {error.strerror}",
-            place="[server] listen",
-            remedy="Stop what listens there, or choose another port with --listen.",
-        ) from error
+    return [
+        await loop.create_server(connection_factory, sock=one, ssl=tls, backlog=BACKLOG)
+        for one in sockets
+    ]
 
 
 @contextmanager
-def _renewed_at_hangup(tls: ssl.SSLContext | None, server: Server) -> Iterator[None]:
-    """Certificates are renewed while we run: SIGHUP has the files read anew, for connections from
-    then on. What cannot be used is told, and the one before stays."""
+def _reload_on_hangup(tls: ssl.SSLContext | None, server: Server) -> Iterator[None]:
+    """On SIGHUP, read the certificate again, for new connections. An invalid one is logged, and the
+    old one stays in use."""
 
     def renew() -> None:
         if tls is None:
@@ -83,7 +253,7 @@ def _renewed_at_hangup(tls: ssl.SSLContext | None, server: Server) -> Iterator[N
 
 
 def server_tls(server: Server) -> ssl.SSLContext | None:
-    """None: what is sent goes in clear. Raises Unavailable."""
+    """The TLS context of the certificate; None: without TLS. Raises Unavailable."""
     if not server.cert_file:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -93,7 +263,7 @@ def server_tls(server: Server) -> ssl.SSLContext | None:
 
 
 def load_certificate(context: ssl.SSLContext, server: Server) -> None:
-    """For connections from now on. Raises Unavailable."""
+    """Load the certificate for new connections. Raises Unavailable."""
     try:
         context.load_cert_chain(server.cert_file, server.key_file or None)
     except OSError as error:  # ssl.SSLError is one
@@ -102,3 +272,30 @@ def load_certificate(context: ssl.SSLContext, server: Server) -> None:
             place="[server] cert_file",
             remedy="Name files in PEM form that the server may read; the key without a password.",
         ) from error
+
+
+#: Seconds for open requests at the end.
+SHUTDOWN = 1.0
+
+
+@asynccontextmanager
+async def serve_metrics(
+    metrics: Metrics, address: str, sockets: Sequence[socket.socket] = ()
+) -> AsyncIterator[None]:
+    """Serve ``GET /metrics`` at HOST:PORT. sockets: see `serve_api`. Raises Unavailable."""
+
+    async def answer(_: web.Request) -> web.Response:
+        written = await metrics.render()
+        return web.Response(body=written, content_type=CONTENT_TYPE, charset="utf-8")
+
+    application = web.Application()
+    application.router.add_get("/metrics", answer)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN)
+    await runner.setup()
+    try:
+        own = [shared.dup() for shared in sockets] or bind(address, "[metrics] address")
+        for one in own:
+            await web.SockSite(runner, one).start()
+        yield
+    finally:
+        await runner.cleanup()

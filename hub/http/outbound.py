@@ -1,7 +1,5 @@
-"""What resource types ask over HTTP: bounded, never redirected, every address judged.
-
-It fills the port of engine/types/http_client.py.
-"""
+"""The HTTP client of resource types: it limits sizes and times, follows no redirects, and checks
+every address. It implements engine/types/http_client.py."""
 
 import asyncio
 import socket
@@ -10,24 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_network
-from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import aiohttp
 
-from channels.webhook.client import read_whole, why_not
-from channels.webhook.guard import (
+from channels.webhook.client import failure_reason, read_whole
+from engine.errors import Unavailable
+from engine.outgoing_address_check import (
     GuardedResolver,
     Lookup,
     Network,
-    Refused,
+    RefusedTarget,
     guarded_connector,
     parse_target,
 )
 from engine.types.http_client import NoResponse, Request, Response
 
-#: For addresses that the operator names, not a template: there is nothing to judge.
-ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+#: For addresses in the settings, which are not restricted.
+ALL_NETWORKS: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 
 
 async def system_lookup(host: str, port: int) -> Sequence[str]:
@@ -36,8 +34,8 @@ async def system_lookup(host: str, port: int) -> Sequence[str]:
 
 
 def plain_session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-    """Keeps no cookies, heeds no variables of the environment, unpacks nothing: few bytes could
-    become many."""
+    """A session without cookies, proxies from the environment and decompression, whose output could
+    be large."""
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -49,22 +47,21 @@ def plain_session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class OutboundSettings:
-    """allow: networks that may be reached besides public ones. Times in seconds, sizes in bytes.
-    remedy: what may be done about an address that is refused. tls: None: the system's
-    authorities."""
+    """allow: allowed networks in addition to public ones. Times in seconds, sizes in bytes.
+    remedy: for errors about refused addresses. tls: None: the system's certificate authorities."""
 
     allow: tuple[Network, ...] = ()
     remedy: str = ""
     connect_timeout: float = 5.0
     timeout: float = 30.0
-    max_answer: int = 1_048_576
+    max_response: int = 1_048_576
     tls: ssl.SSLContext | None = None
 
 
 class Outbound:
-    """An async context manager: the session lives as long as it is entered.
+    """An async context manager, which opens and closes the HTTP session.
 
-    lookup: gives a host's addresses.
+    lookup: returns the addresses of a host.
     """
 
     def __init__(self, settings: OutboundSettings, *, lookup: Lookup = system_lookup) -> None:
@@ -81,12 +78,7 @@ class Outbound:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 
@@ -94,7 +86,7 @@ class Outbound:
         _, found = parse_target(url, self._settings.allow, remedy=self._settings.remedy)
         return (found[0].reason, found[0].remedy) if found else None
 
-    async def ask(self, request: Request) -> Response:
+    async def send(self, request: Request) -> Response:
         """Raises NoResponse."""
         settings = self._settings
         url, found = parse_target(request.url, settings.allow, remedy=settings.remedy)
@@ -120,34 +112,64 @@ class Outbound:
                     total=settings.timeout, connect=settings.connect_timeout
                 ),
             ) as response:
-                read = await read_whole(response.content, settings.max_answer)
+                read = await read_whole(response.content, settings.max_response)
                 if read is None:
                     response.close()
                     raise NoResponse(
-                        f"the answer is longer than {settings.max_answer} bytes", retry=False
+                        f"the response is longer than {settings.max_response} bytes", retry=False
                     )
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Response(response.status, headers, read)
         except TimeoutError:
-            raise NoResponse(f"no whole answer within {settings.timeout:g} s", retry=True) from None
+            raise NoResponse(
+                f"no complete response within {settings.timeout:g} s", retry=True
+            ) from None
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
-            raise NoResponse(why_not(error), retry=_may_pass(error)) from error
+            raise NoResponse(failure_reason(error), retry=_is_retryable(error)) from error
 
 
 @lru_cache(maxsize=64)
 def _tls(ca_pem: str, insecure: bool) -> ssl.SSLContext | bool:
-    """Raises OSError, ValueError: it is no authority."""
+    """Raises OSError or ValueError for an invalid certificate authority."""
     if insecure:
         return False
     return ssl.create_default_context(cadata=ca_pem) if ca_pem else True
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether asking again may help: not where an address or a certificate is refused."""
+def _is_retryable(error: Exception) -> bool:
+    """Whether a retry may succeed: False if an address or a certificate was refused."""
     match error:
-        case aiohttp.ClientConnectorError(os_error=Refused()):
+        case aiohttp.ClientConnectorError(os_error=RefusedTarget()):
             return False
         case aiohttp.ClientSSLError() | UnicodeError() | ValueError():
             return False
         case _:
             return True
+
+
+class Certificates(Protocol):
+    """PEM files: a certificate authority, a client certificate and its key; "" for none."""
+
+    @property
+    def ca_file(self) -> str: ...
+    @property
+    def cert_file(self) -> str: ...
+    @property
+    def key_file(self) -> str: ...
+
+
+def tls_context(files: Certificates, place: str) -> ssl.SSLContext | None:
+    """None: the system's authorities, and no client certificate. Raises Unavailable."""
+    if not (files.ca_file or files.cert_file):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=files.ca_file or None)
+        if files.cert_file:
+            context.load_cert_chain(files.cert_file, files.key_file or None)
+    except OSError as error:  # ssl.SSLError is one
+        raise Unavailable(
+            f"cannot use the certificates: {error.strerror or error}",
+            place=place,
+            remedy="Name files in PEM form that the server may read.",
+        ) from error
+    return context

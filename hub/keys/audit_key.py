@@ -1,4 +1,4 @@
-"""The key that signs the audit log, and the append-only file of what it signed."""
+"""The key that signs the audit log, and the append-only file of signed checkpoints."""
 
 import hashlib
 import json
@@ -13,18 +13,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from engine.errors import Unavailable
 from engine.hooks.checkpoint import Checkpoint, Signer, Verify, as_document, from_document
-from engine.store.key_files import read_or_create
+from hub.keys.key_files import read_or_create
 
 _PLACE = "[audit] key_file"
 
 
 def signer_of(path: Path) -> Signer:
-    """The signer of a key file, which is made when there is none. Raises Unavailable."""
-    key = _read_or_make(path)
+    """The signer of a key file, which is created if it is missing. Raises Unavailable."""
+    key = _read_or_create(path)
     return Signer(key_id(key.public_key()), key.sign)
 
 
-def _read_or_make(path: Path) -> Ed25519PrivateKey:
+def _read_or_create(path: Path) -> Ed25519PrivateKey:
     text = read_or_create(path, _new_pem, name="the key that signs the audit log", place=_PLACE)
     try:
         key = serialization.load_pem_private_key(text, password=None)
@@ -49,7 +49,7 @@ def _new_pem() -> bytes:
 
 def public_pem(path: Path) -> str:
     """The public key of a key file, in PEM. Raises Unavailable."""
-    public = _read_or_make(path).public_key()
+    public = _read_or_create(path).public_key()
     return public.public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     ).decode()
@@ -62,7 +62,7 @@ def key_id(key: Ed25519PublicKey) -> str:
 
 
 def read_public(paths: Iterable[Path]) -> Verify:
-    """Verifies with these keys, public or private, in PEM. Raises Unavailable."""
+    """A function that verifies with these public or private keys in PEM. Raises Unavailable."""
     keys: dict[str, Ed25519PublicKey] = {}
     for path in paths:
         key = _public(path)
@@ -74,7 +74,7 @@ def _public(path: Path) -> Ed25519PublicKey:
     try:
         text = path.read_bytes()
         if b"PRIVATE" in text:
-            return _read_or_make(path).public_key()
+            return _read_or_create(path).public_key()
         key = serialization.load_pem_public_key(text)
     except (OSError, ValueError):
         key = None
@@ -99,8 +99,8 @@ def _verified(
     return True
 
 
-def appending(path: Path) -> Callable[[Sequence[Checkpoint]], None]:
-    """Appends a line of JSON for each checkpoint, and waits until they are on the disk."""
+def checkpoint_exporter(path: Path) -> Callable[[Sequence[Checkpoint]], None]:
+    """A function that appends a line of JSON for each checkpoint and syncs the file."""
 
     def export(checkpoints: Sequence[Checkpoint]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def appending(path: Path) -> Callable[[Sequence[Checkpoint]], None]:
         try:
             size = os.fstat(file).st_size
             if size and os.pread(file, 1, size - 1) != b"\n":
-                lines = b"\n" + lines  # a crash cut the last line off; it comes again, whole
+                lines = b"\n" + lines  # the last line is incomplete after a crash; it is repeated
             os.write(file, lines)
             os.fsync(file)
         finally:
@@ -121,8 +121,8 @@ def appending(path: Path) -> Callable[[Sequence[Checkpoint]], None]:
 def read_checkpoints(paths: Iterable[Path]) -> list[Checkpoint]:
     """The checkpoints of these files, by project and number. Raises Unavailable.
 
-    A line that a crash cut off is passed over: it stands below it again, and if it does not, the
-    checkpoint after it tells.
+    Skips a line that a crash left incomplete. The line is repeated after it; otherwise, the check
+    of the next checkpoint fails.
     """
     found: dict[str, Checkpoint] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""The versions of the token key as this process knows them, kept up with the database."""
+"""The versions of the token key, refreshed from the database."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,49 +10,48 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import HeadgateError
 from engine.hooks.tokens import TokenKeys
 from engine.store.database import Database
-from engine.store.encryption import Sealer
+from engine.store.encryption import Keyring
 from engine.store.token_keys import read_token_keys
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Seconds between refreshes that nothing has asked for; and at least between those that a token
-#: asks for that no known version has made.
-REFRESH, PATIENCE = 60.0, 1.0
+#: Seconds between regular refreshes; the minimum between refreshes for unknown tokens.
+REFRESH, MIN_REFRESH = 60.0, 1.0
 Found = TypeVar("Found")
 
 
 class StoredTokenKeys:
-    """keys: those that tokens are made and checked with."""
+    """keys: of the tokens of this process."""
 
-    def __init__(self, database: Database, sealer: Sealer) -> None:
+    def __init__(self, database: Database, keyring: Keyring) -> None:
         self.keys = TokenKeys([])
         self._database = database
-        self._sealer = sealer
+        self._keyring = keyring
         self._refreshed = 0.0
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """The versions have changed."""
+        """Refresh soon, because the versions have changed."""
         self._wake.set()
 
     async def refresh(self) -> None:
-        """Raises Unavailable, Sealed."""
+        """Raises Unavailable, DecryptionFailed."""
         async with self._database.connection() as conn:
-            found = await read_token_keys(conn, self._sealer)
+            found = await read_token_keys(conn, self._keyring)
         self._refreshed = asyncio.get_running_loop().time()
         self.keys.replace(found)
 
     async def checked(self, check: Callable[[], Found]) -> Found:
-        """What `check` makes of a token, by the versions that are accepted now: one that was
-        revoked opens nothing, on any process. Raises Unavailable."""
+        """The result of `check`, which is repeated with the current versions if it is false. A
+        revoked token is accepted on no process. Raises Unavailable."""
         found = check()
-        if not found and asyncio.get_running_loop().time() - self._refreshed < PATIENCE:
+        if not found and asyncio.get_running_loop().time() - self._refreshed < MIN_REFRESH:
             return found
         await self.refresh()
         return check()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Keep up until `stop` is set."""
+        """Refresh until `stop` is set."""
         stopped = asyncio.create_task(stop.wait())
         try:
             while not stop.is_set():
@@ -63,11 +62,11 @@ class StoredTokenKeys:
                 woken.cancel()
                 self._wake.clear()
                 if not stop.is_set():
-                    await self._refreshed_or_logged()
+                    await self._refresh_or_log()
         finally:
             stopped.cancel()
 
-    async def _refreshed_or_logged(self) -> None:
+    async def _refresh_or_log(self) -> None:
         try:
             await self.refresh()
         except HeadgateError as error:

@@ -1,7 +1,7 @@
-"""The program put together: settings in, running roles out, an orderly stop.
+"""Assembles and runs a process: database, loops of its roles, HTTP servers, and an orderly stop.
 
-The only place that knows everything. Each role is a set of loops over one database; any number of
-processes may take any of them.
+Each role is a set of loops over one database; any number of processes can have any roles.
+hub/program/server_processes.py starts several of them.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import gc
 import os
 import secrets
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -18,31 +19,33 @@ from uuid import uuid4
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from channels.store.hook_notifications import gathered_notifications
 from engine.errors import HeadgateError
+from engine.hooks.operator import overlaps
 from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
 from engine.store.database import Database, open_database
 from engine.store.embedded import EmbeddedServer
-from engine.store.encryption import Sealer
-from engine.store.installation import signing_key
+from engine.store.encryption import Keyring
 from engine.store.schema_upgrade import migrate
-from engine.store.token_keys import ensure_token_key
+from engine.store.token_keys import ensure_token_key, signing_key
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
+from hub.api.app_context import AppContext
 from hub.api.application import make_application
-from hub.api.parts import Parts
-from hub.auth.hasher import PasswordHasher
-from hub.http.listener import listening
-from hub.http.metrics_server import metrics_served
+from hub.auth.passwords import AT_ONCE, PasswordHasher
+from hub.http.listener import serve_api, serve_metrics
 from hub.http.template_urls import TemplateFetcher
 from hub.keys.token_keys import StoredTokenKeys
 from hub.log import set_up_logging
-from hub.program.authenticator import authenticating
+from hub.metrics_exchange import serve_own_metrics
+from hub.program.authenticator import open_authenticator
 from hub.program.command_account import check_run_as
 from hub.program.database_startup import DatabaseStartup, Stopped
 from hub.program.loops import Loops
+from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
-from hub.program.wiring import make_admission, make_sealer, new_secret
+from hub.program.wiring import make_admission, make_keyring, new_secret
 from hub.settings.settings import Settings
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -50,12 +53,30 @@ log: FilteringBoundLogger = structlog.get_logger()
 ROLES = frozenset({"api", "engine", "dispatch", "purge"})
 
 
-def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
-    """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread."""
-    set_up_logging(settings.log.style, level=settings.log.level, for_good=True)
+def run_process(
+    settings: Settings,
+    roles: frozenset[str],
+    slot: ProcessSlot,
+    control: socket.socket | None = None,
+) -> int:
+    """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread.
+
+    control: of a child process; see hub/program/process_supervisor.py.
+    """
+    set_up_logging(
+        settings.log.style,
+        level=settings.log.level,
+        for_good=True,
+        process=slot.number if slot.count > 1 else None,
+    )
+    return run_reporting_errors(_serve(settings, roles, slot, control))
+
+
+def run_reporting_errors(main: Coroutine[None, None, None]) -> int:
+    """Run a coroutine, and print its HeadgateErrors to standard error; return the exit code."""
     code = 0
     try:
-        _run(_serve(settings, roles))
+        _run(main)
     except* HeadgateError as group:
         code = 1
         for error in _leaves(group):
@@ -82,7 +103,7 @@ def _leaves(group: BaseExceptionGroup[HeadgateError]) -> list[BaseException]:
 
 @dataclass(slots=True)
 class Running:
-    """A program that runs. url: where its API is, if it has that role."""
+    """A running process. url: of its API, if it has that role."""
 
     url: str
     stop: asyncio.Event
@@ -90,16 +111,44 @@ class Running:
     database: Database
 
 
-async def _serve(settings: Settings, roles: frozenset[str]) -> None:
+async def _serve(
+    settings: Settings,
+    roles: frozenset[str],
+    slot: ProcessSlot,
+    control: socket.socket | None,
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    if control is None:
+        loop.add_signal_handler(signal.SIGINT, stop.set)
+    else:
+        stop_when_closed(control, stop)
     with suppress(Stopped):
-        async with running(settings, roles, stop) as program:
-            log.info("headgate.ready", url=program.url, roles=sorted(roles), pid=os.getpid())
+        async with running(settings, roles, stop, slot=slot) as program:
+            event = "headgate.ready" if control is None else "process.ready"
+            log.info(event, url=program.url, roles=sorted(roles), pid=os.getpid())
+            if control is not None:
+                send_ready(control, program.url)
             await stop.wait()
             log.info("headgate.stopping")
+
+
+def stop_when_closed(control: socket.socket, stop: asyncio.Event) -> None:
+    """Set `stop` when the supervisor closes its end of a control socket, or is killed."""
+    loop = asyncio.get_running_loop()
+
+    def closed() -> None:
+        loop.remove_reader(control)
+        stop.set()
+
+    loop.add_reader(control, closed)
+
+
+def send_ready(control: socket.socket, message: str) -> None:
+    """Report to the supervisor that this process is ready."""
+    with suppress(OSError):  # the supervisor has ended
+        control.send(message.encode())
 
 
 @asynccontextmanager
@@ -111,14 +160,15 @@ async def running(
     types: Sequence[ResourceType] = (),
     plugins: Plugins | None = None,
     placer: Placer | None = None,
+    slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
 ) -> AsyncIterator[Running]:
-    """The program, ready; on leaving it drains what runs and stops. Waits for its database.
+    """A context manager: a ready process, drained and stopped at the end. Waits for its database.
 
-    Raises Unavailable, and Stopped where `stop` is set while it waits.
+    Raises Unavailable, and Stopped if `stop` is set while it waits.
 
-    types: resource types besides those that come with headgate and its plug-ins. plugins:
-    lifecycle plug-ins; placer: asks where members of groups are placed; None: those that are
-    installed.
+    types: resource types in addition to built-in ones and those of plug-ins. plugins: lifecycle
+    plug-ins. placer: places members of groups. None: the installed ones. slot: of this process
+    among those with the same sockets.
     """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
@@ -131,49 +181,59 @@ async def running(
             )
             url = await server.start()
             stack.push_async_callback(server.stop)
-        sealer = make_sealer(settings)
+        for one in overlaps(settings.hooks.operator_rules()):
+            log.warning("hooks.rules_overlap", reason=one.reason, remedy=one.remedy)
+        keyring = make_keyring(settings)
         if "engine" in roles:
             check_run_as(settings)
         size = settings.database.pool
 
         async def opened() -> tuple[Database, StoredTokenKeys]:
             await migrate(url)
-            return await _open(url, size, sealer)
+            return await _open(url, size, keyring)
 
-        startup = DatabaseStartup(settings.server if "api" in roles else None, stop)
+        startup = DatabaseStartup(settings.server if "api" in roles else None, stop, slot.api)
         database, token_keys = await startup.when_available(opened)
         stack.push_async_callback(database.close)
-        hasher = PasswordHasher()
-        asked = await stack.enter_async_context(authenticating(settings.auth, database, hasher))
+        hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
+        authenticator = await stack.enter_async_context(
+            open_authenticator(settings.auth, database, hasher)
+        )
         tracer = await stack.enter_async_context(tracing(settings.tracing))
-        loops = Loops(settings, database, token_keys, sealer, asked, types, plugins, tracer, placer)
+        loops = Loops(
+            settings, database, token_keys, keyring, authenticator, types, plugins, tracer, placer,
+            slot,
+        )  # fmt: skip
         if server is not None:
             loops.supervise(server)
         await loops.enter(stack)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
-        collect_seldom()
+        reduce_gc_frequency()
+        if slot.directory is not None:
+            exchange = serve_own_metrics(loops.metrics, slot.directory, slot.number)
+            await stack.enter_async_context(exchange)
         if address := settings.metrics.address:
-            await stack.enter_async_context(metrics_served(loops.metrics, address))
+            await stack.enter_async_context(serve_metrics(loops.metrics, address, slot.metrics))
         base = settings.server.base_url()
         if "api" in roles:
-            base = await stack.enter_async_context(_api(settings, loops, hasher))
+            base = await stack.enter_async_context(_api(settings, loops, hasher, slot))
         try:
             yield Running(base, stop, loops.engine, database)
         finally:
             stop.set()
             loops.wake()
-            await loops.drained(tasks)
+            await loops.drain(tasks)
 
 
-async def _open(url: str, size: int, sealer: Sealer) -> tuple[Database, StoredTokenKeys]:
-    """A database with the keys that its tokens derive from. Raises Unavailable."""
-    database = await open_database(url, size=size, sealer=sealer)
+async def _open(url: str, size: int, keyring: Keyring) -> tuple[Database, StoredTokenKeys]:
+    """A database with its token keys. Raises Unavailable."""
+    database = await open_database(url, size=size, keyring=keyring)
     try:
         async with database.connection() as conn:
-            first = await signing_key(conn, secrets.token_bytes(32), sealer)
-            await ensure_token_key(conn, first, sealer)
-        token_keys = StoredTokenKeys(database, sealer)
+            first = await signing_key(conn, secrets.token_bytes(32), keyring)
+            await ensure_token_key(conn, first, keyring)
+        token_keys = StoredTokenKeys(database, keyring)
         await token_keys.refresh()
         return database, token_keys
     except BaseException:
@@ -181,20 +241,22 @@ async def _open(url: str, size: int, sealer: Sealer) -> tuple[Database, StoredTo
         raise
 
 
-def collect_seldom() -> None:
-    """What start-up made stays; and a template of ten thousand resources is no garbage.
+def reduce_gc_frequency() -> None:
+    """Run the garbage collector less often, and exclude the objects that exist after the start.
 
-    With the usual thresholds, half the time of reading a large template went to the collector.
+    With the default thresholds, it takes half of the time of parsing a large template.
     """
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
 
 
 @asynccontextmanager
-async def _api(settings: Settings, loops: Loops, hasher: PasswordHasher) -> AsyncIterator[str]:
-    """The HTTP server; gives its URL."""
+async def _api(
+    settings: Settings, loops: Loops, hasher: PasswordHasher, slot: ProcessSlot
+) -> AsyncIterator[str]:
+    """Serve the API; return its URL."""
     fetcher = TemplateFetcher(settings.template_urls)
-    parts = Parts(
+    context = AppContext(
         engine=loops.engine,
         database=loops.database,
         settings=settings,
@@ -202,7 +264,8 @@ async def _api(settings: Settings, loops: Loops, hasher: PasswordHasher) -> Asyn
         dispatcher=loops.dispatcher,
         channels=loops.channels,
         horizon=loops.horizon,
-        answerers=loops.answerers,
+        sent_notifications=gathered_notifications(loops.database),
+        hook_tokens=loops.hook_tokens,
         token_keys=loops.token_keys,
         signal_urls=loops.signal_urls,
         servers=loops.servers,
@@ -215,6 +278,7 @@ async def _api(settings: Settings, loops: Loops, hasher: PasswordHasher) -> Asyn
         tracer=loops.tracer,
         hasher=hasher,
     )
-    admission = make_admission(settings, loops.authenticator, loops.database)
-    async with listening(settings.server, make_application(parts, admission)) as url:
+    admission = make_admission(settings, loops.authenticator, loops.database, slot)
+    application = make_application(context, admission)
+    async with serve_api(settings.server, application, slot.api) as url:
         yield url

@@ -6,24 +6,22 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from engine.store.database import Database
-from engine.store.sign_in_attempts import AttemptLimits
+from engine.store.password_lockout import AttemptLimits
 from engine.store.tokens import CHANNEL
-from hub.auth.anonymous import Anonymous
-from hub.auth.hasher import PasswordHasher
-from hub.auth.identity import Authenticator
+from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
-from hub.auth.passwords import PasswordChecker
+from hub.auth.passwords import PasswordChecker, PasswordHasher
 from hub.auth.tokens import Tokens
 from hub.settings.access import Auth
 
 
 @asynccontextmanager
-async def authenticating(
+async def open_authenticator(
     auth: Auth, database: Database, hasher: PasswordHasher
 ) -> AsyncIterator[Authenticator]:
     """Raises Unavailable."""
-    remember = auth.remembered.total_seconds()
+    remember = auth.cache_ttl.total_seconds()
     match auth.mode:
         case "none":
             yield Anonymous()
@@ -34,37 +32,37 @@ async def authenticating(
             async with database.listen(CHANNEL, tokens.forget):
                 yield tokens
         case "keystone":
-            async with KeystoneClient(access_of(auth)) as client:
+            async with KeystoneClient(keystone_access(auth)) as client:
                 yield Keystone(
                     client,
                     _rules(auth),
-                    challenge=f'Keystone uri="{access_of(auth).url}"',
+                    challenge=f'Keystone uri="{keystone_access(auth).url}"',
                     now=lambda: datetime.now(UTC),
                 )
         case _:
             assert_never(auth.mode)
 
 
-def access_of(auth: Auth) -> KeystoneAccess:
-    said = auth.keystone
+def keystone_access(auth: Auth) -> KeystoneAccess:
+    section = auth.keystone
     return KeystoneAccess(
-        url=said.url.removesuffix("/v3"),
-        username=said.username,
-        password=said.password.get_secret_value(),
-        project=said.project,
-        user_domain=said.user_domain,
-        project_domain=said.project_domain,
-        ca_file=said.ca_file,
-        timeout=said.timeout.total_seconds(),
+        url=section.url.removesuffix("/v3"),
+        username=section.username,
+        password=section.password.get_secret_value(),
+        project=section.project,
+        user_domain=section.user_domain,
+        project_domain=section.project_domain,
+        ca_file=section.ca_file,
+        timeout=section.timeout.total_seconds(),
     )
 
 
 def _rules(auth: Auth) -> KeystoneRules:
-    said = auth.keystone
+    section = auth.keystone
     return KeystoneRules(
-        roles=said.roles,
-        operator_project=said.operator_project,
-        default_domain=said.default_domain,
-        trusts=said.trusts,
-        remember=auth.remembered.total_seconds(),
+        roles=section.roles,
+        operator_project=section.operator_project,
+        default_domain=section.default_domain,
+        trusts=section.trusts,
+        remember=auth.cache_ttl.total_seconds(),
     )

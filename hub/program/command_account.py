@@ -1,4 +1,5 @@
-"""The account that programs of Headgate::Command run as, which may not read the server's files."""
+"""The account that runs the programs of Headgate::Command. It must not be able to read the server's
+files."""
 
 import os
 import pwd
@@ -10,13 +11,13 @@ from engine.types.command import RunAs
 from hub.settings.resource_types import Command
 from hub.settings.settings import Settings
 
-#: In place of an account: the server's own. For trying things out, on loopback alone.
+#: In place of an account: the account of the server. Allowed in mode none only.
 SERVER = "server"
 _PLACE = "[resource_types.command] run_as"
 
 
 def find_run_as(settings: Command) -> RunAs | None:
-    """The account that is named; None where there is none that this process can become."""
+    """The configured account; None if it does not exist or this process cannot switch to it."""
     if settings.run_as == SERVER:
         return RunAs(SERVER)
     if os.geteuid() != 0 or not settings.run_as:
@@ -39,34 +40,34 @@ def check_run_as(settings: Settings) -> None:
             raise _refused(
                 f'run_as = "server" is allowed with [auth] mode none only, not'
                 f" {settings.auth.mode}: commands could read the server's keys",
-                "Name an account that is used for nothing else",
+                "Name an account that has no other use",
             )
         return
     found = find_run_as(command)
     if found is None:
-        raise _refused(*_why_none(command.run_as))
+        raise _refused(*_missing_account(command.run_as))
     if found.uid == 0:
         raise _refused("commands may not run as root", "Name another account")
     for path in _files(settings):
-        if _reads(found, path):
+        if _can_read(found, path):
             raise _refused(
-                f"the account {found.name} that commands run as may read {path}",
-                f"Name another account, or close the file with `chmod go-rwx {path}`",
+                f"the account {found.name}, which runs commands, can read {path}",
+                f"Name another account, or protect the file with `chmod go-rwx {path}`",
             )
 
 
-def _why_none(name: str) -> tuple[str, str]:
+def _missing_account(name: str) -> tuple[str, str]:
     if not name:
         return (
             "Headgate::Command is enabled, but no account is named to run its programs",
-            "Name an account that is used for nothing else, and start the server as root",
+            "Name an account that has no other use, and start the server as root",
         )
     if os.geteuid() != 0:
         return (
             f"the server runs as an account that cannot start programs as {name}",
-            "Have root start the processes with the role engine, or turn Headgate::Command off",
+            "Start the processes with the role engine as root, or disable Headgate::Command",
         )
-    return f"there is no account {name}", f"Make it, such as with `useradd --system {name}`"
+    return f"there is no account {name}", f"Create it, for example with `useradd --system {name}`"
 
 
 def _refused(reason: str, remedy: str) -> Unavailable:
@@ -74,18 +75,13 @@ def _refused(reason: str, remedy: str) -> Unavailable:
 
 
 def _files(settings: Settings) -> list[Path]:
-    """What only the server may read, of what is there."""
-    webhook, amqp = settings.channels.webhook, settings.channels.amqp
-    http, data_dir = settings.resource_types.http, settings.database.data_dir
-    named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, settings.server.key_file]
-    named += [http.key_file, *(one.secret_file for one in http.credentials.values())]
-    named += settings.credentials.fallback_key_files
-    files = [settings.credentials.path(data_dir), settings.audit.key_path(data_dir)]
-    files += [data_dir / "postgres", data_dir / "postgres.log"]
-    return [path for path in (*files, *map(Path, filter(None, named))) if path.exists()]
+    """The existing files and directories that only the server may read."""
+    data_dir = settings.database.data_dir
+    files = [*settings.key_files, data_dir / "postgres", data_dir / "postgres.log"]
+    return [path for path in files if path.exists()]
 
 
-def _reads(account: RunAs, path: Path) -> bool:
+def _can_read(account: RunAs, path: Path) -> bool:
     """Whether an account may read a file, or list a folder."""
     real = path.resolve()
     return all(_may(account, one, 1) for one in real.parents) and _may(account, real, 4)

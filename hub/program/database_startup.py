@@ -1,12 +1,13 @@
-"""Startup while the database is away: the process waits for it, and reports so.
+"""Waits for the database when a process starts.
 
-Meanwhile a process with the role ``api`` answers /healthz with 200, and everything else with 503:
-/readyz says why. What waiting does not mend (a wrong password, a database that does not exist, a
-schema that is newer) ends the process at once.
+Meanwhile, a process with the role ``api`` answers /healthz with 200 and all other requests with
+503; /readyz has the reason. Errors that waiting cannot resolve (a wrong password, a missing
+database, a newer schema) end the process at once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
@@ -16,12 +17,12 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Unavailable
 from engine.loops import wait_at_most
-from engine.store.connection import is_refusal
-from hub.api import response_headers
+from engine.store.database_errors import is_refusal
+from hub.api import http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits
-from hub.api.parts import answer
-from hub.api.problems import own_form, status_of
-from hub.http.listener import listening
+from hub.api.error_middleware import own_form, status_of
+from hub.api.routes import json_response
+from hub.http.listener import serve_api
 from hub.settings.access import Server
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -33,19 +34,23 @@ RETRY_INTERVAL = 3.0
 
 
 class Stopped(Exception):
-    """The process was told to stop before the database could be reached."""
+    """The process was stopped before the database was available."""
 
 
 class DatabaseStartup:
-    """server: where to answer while waiting; None: this process has no API."""
+    """server: of the API, for responses while waiting; None: this process has no API. sockets: the
+    ones at which it listens; none: it opens its own."""
 
-    def __init__(self, server: Server | None, stop: asyncio.Event) -> None:
+    def __init__(
+        self, server: Server | None, stop: asyncio.Event, sockets: Sequence[socket.socket] = ()
+    ) -> None:
         self._server = server
+        self._sockets = sockets
         self._stop = stop
         self._reason = ""
 
     async def when_available(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Repeat `work` until the database can be used. Raises Stopped, and what `work` raises."""
+        """Repeat `work` until the database is available. Raises Stopped and errors of `work`."""
         async with AsyncExitStack() as answering:
             while True:
                 try:
@@ -61,7 +66,7 @@ class DatabaseStartup:
                     raise Stopped
 
     async def _unless_stopped(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Stop without waiting for an attempt to connect, which may take long."""
+        """Stop at once, because an attempt to connect can take long."""
         working = asyncio.ensure_future(work())
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
@@ -79,16 +84,16 @@ class DatabaseStartup:
         application = web.Application()
         application[CLIENTS] = ClientLimits(server)
         application.router.add_route("*", "/{path:.*}", self._answer)
-        async with listening(server, application):
+        async with serve_api(server, application, self._sockets):
             yield
 
     async def _answer(self, request: web.Request) -> web.Response:
         if request.path == "/healthz":
-            response = answer({"alive": True})
+            response = json_response({"alive": True})
         elif request.path == "/readyz":
-            response = answer({"ready": False, "missing": [self._reason]}, 503)
+            response = json_response({"ready": False, "missing": [self._reason]}, 503)
         else:
             error = Unavailable(self._reason)
-            response = answer(own_form(error), status_of(error))
-        response_headers.add_to(response, request, ())
+            response = json_response(own_form(error), status_of(error))
+        http_headers.add_headers(response, request, ())
         return response

@@ -1,7 +1,7 @@
-"""The operator's environment: the files of a folder, read when the program starts.
+"""The operator's environment: the files of a directory, read at the start.
 
-They say which types stand for which others in every stack, and may name templates on this machine,
-which nobody else's environment may.
+They map resource types in every stack, and can name template files on this machine, which other
+environments cannot.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,9 +25,10 @@ REGISTRY = "resource_registry"
 
 
 def read_operator_environment(directory: str, limits: DocumentLimits) -> OperatorEnvironment:
-    """Read all files of a folder, in alphabetical order; the later one wins. "": there is none.
+    """Read all files of a directory, in alphabetical order; later ones override earlier ones. "":
+    there is none.
 
-    Raises Invalid with all that is wrong, each with its file.
+    Raises Invalid with all errors, each with its file.
     """
     if not directory:
         return OperatorEnvironment()
@@ -50,11 +51,11 @@ def _paths(folder: Path) -> list[Path]:
         return sorted(one for one in folder.iterdir() if one.is_file() and one.name[0] != ".")
     except OSError as error:
         reason = f"{folder} cannot be read: {error.strerror}"
-        raise Invalid([Finding(PLACE, reason, "Name a folder that is there.")]) from error
+        raise Invalid([Finding(PLACE, reason, "Name an existing folder.")]) from error
 
 
 def _environment(path: Path, limits: DocumentLimits, findings: Findings) -> Mapping[str, Json]:
-    """Empty where something is wrong, which findings tell."""
+    """The document; empty if it is invalid, with findings."""
     before = len(findings.all)
     try:
         text = _text(path, limits)
@@ -63,8 +64,8 @@ def _environment(path: Path, limits: DocumentLimits, findings: Findings) -> Mapp
     except Invalid as error:
         findings.all += [_in(path, one) for one in error.findings]
         return {}
-    for place, remedy in _meaningless(environment):
-        reason = "It has no meaning in the operator's environment."
+    for place, remedy in _unsupported(environment):
+        reason = "It is not supported in the operator's environment."
         findings.all.append(_in(path, Finding(place, reason, remedy)))
     return document if len(findings.all) == before else {}
 
@@ -74,10 +75,10 @@ def _in(path: Path, finding: Finding) -> Finding:
     return replace(finding, place=place)
 
 
-def _meaningless(environment: Environment) -> Iterator[tuple[str, str]]:
+def _unsupported(environment: Environment) -> Iterator[tuple[str, str]]:
     for section, value in environment.document.items():
         if section != REGISTRY and value:
-            yield section, f"Keep {REGISTRY} only."
+            yield section, f"Use only {REGISTRY}."
     for hook in environment.hook_declarations:
         if hook.place.startswith(REGISTRY):
             yield hook.place, "The operator's own breakpoints are [[hooks.rules]] in the settings."
@@ -96,14 +97,14 @@ def _text(path: Path, limits: DocumentLimits) -> str:
         raise Invalid([Finding("", f"It cannot be read: {why}.")]) from error
     if len(raw) > limits.max_bytes:
         reason = f"It is larger than {limits.max_bytes} bytes."
-        raise Invalid([Finding("", reason, "The most is [quotas] template_bytes.")])
+        raise Invalid([Finding("", reason, "The limit is [quotas] template_bytes.")])
     return text
 
 
 def _templates(
     folder: Path, registry: Registry, limits: DocumentLimits, findings: Findings
 ) -> tuple[dict[str, str], dict[str, Template]]:
-    """The templates that the registry names on this machine, by name: as texts, and read."""
+    """The local templates of the registry by name: their texts, and parsed."""
     texts: dict[str, str] = {}
     templates: dict[str, Template] = {}
     entries = [*registry.mapped.values()]
@@ -126,7 +127,7 @@ def _templates(
 def _types(
     environment: Environment, templates: Mapping[str, Template]
 ) -> Iterator[tuple[str, TypeSchema]]:
-    """The types that templates stand for, by name."""
+    """The types that are templates, by name."""
     for name, entry in environment.registry.mapped.items():
         if (template := templates.get(entry.target)) is not None:
             kind = template_type(entry.target, template, environment, entry, NO_SETTINGS)
@@ -134,5 +135,5 @@ def _types(
 
 
 def _path(name: str) -> str:
-    """Of a ``file:`` address, or of a name beside the environment."""
+    """The path of a ``file:`` URL, or of a name relative to the environment."""
     return unquote(urlsplit(name).path) if name.startswith("file:") else name

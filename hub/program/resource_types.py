@@ -1,4 +1,4 @@
-"""The resource types of this program, and what they reach the outside with."""
+"""The resource types of a process, with their HTTP clients and credentials."""
 
 import base64
 import random
@@ -16,8 +16,7 @@ from engine.types.http import Http, HttpSettings
 from engine.types.placement import Placer
 from engine.types.registry import Registry, built_in
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
-from hub.http.certificates import tls_context
-from hub.http.outbound import ANYWHERE, Outbound, OutboundSettings
+from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import Http as HttpSection
 from hub.settings.resource_types import HttpCredential, ResourceTypes
@@ -27,8 +26,8 @@ _HTTP = "[resource_types.http]"
 _REMEDY = f"The operator can allow its network in {_HTTP} allow."
 
 
-class TypesAtHand:
-    """The resource types, and the connections that they need. An async context manager.
+class ProcessTypes:
+    """An async context manager: the resource types of a process, with their connections.
 
     Raises Unavailable for certificates and secrets that cannot be read.
     """
@@ -40,13 +39,13 @@ class TypesAtHand:
         gate: ResourceType | None = None,
         placer: Placer | None = None,
     ) -> None:
-        """types: besides those that come with headgate and its plug-ins. gate: the stack's own.
-        placer: says where new members of groups go."""
-        self._web = Outbound(outbound_settings(settings.http))
-        usual = outbound_settings(settings.http)
-        self._trusted_web = Outbound(replace(usual, allow=ANYWHERE, tls=None))
+        """types: in addition to built-in types and plug-ins. gate: the type of the nodes that carry
+        the hooks of whole stacks. placer: chooses where new members of groups are placed."""
+        outbound = outbound_settings(settings.http)
+        self._web = Outbound(outbound)
+        self._trusted_web = Outbound(replace(outbound, allow=ALL_NETWORKS, tls=None))
         self._open = AsyncExitStack()
-        credentials = Credentials(lent(settings.http.credentials))
+        credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: Registry = built_in(
             random.SystemRandom(),
             _command(settings),
@@ -73,10 +72,10 @@ class TypesAtHand:
 
 
 def _command(settings: ResourceTypes) -> Command:
-    said = settings.command
+    section = settings.command
     return Command(
         CommandSettings(
-            enabled=said.enabled,
+            enabled=section.enabled,
             programs=tuple(
                 AllowedProgram(
                     str(one.path),
@@ -84,63 +83,63 @@ def _command(settings: ResourceTypes) -> Command:
                     tuple(one.arguments),
                     tuple(map(str, one.folders)),
                 )
-                for one in said.programs
+                for one in section.programs
             ),
-            variables=tuple(said.variables),
-            run_as=find_run_as(said),
-            max_output=said.max_output,
-            max_timeout=said.max_timeout,
+            variables=tuple(section.variables),
+            run_as=find_run_as(section),
+            max_output=section.max_output,
+            max_timeout=section.max_timeout,
         )
     )
 
 
 def outbound_settings(http: HttpSection) -> OutboundSettings:
-    """Raises Unavailable."""
+    """The settings of outgoing requests. Raises Unavailable if a certificate cannot be read."""
     return OutboundSettings(
         allow=tuple(http.allow),
         remedy=_REMEDY,
         connect_timeout=http.connect_timeout.total_seconds(),
         timeout=http.timeout.total_seconds(),
-        max_answer=http.max_answer,
+        max_response=http.max_response,
         tls=tls_context(http, _HTTP),
     )
 
 
-def endpoints(said: Mapping[str, RemoteStackSection]) -> dict[str, Endpoint]:
-    """Raises Unavailable."""
-    return {name: _endpoint(name, one) for name, one in said.items()}
+def endpoints(section: Mapping[str, RemoteStackSection]) -> dict[str, Endpoint]:
+    """Remote servers by name. Raises Unavailable if a certificate cannot be read."""
+    return {name: _endpoint(name, one) for name, one in section.items()}
 
 
-def _endpoint(name: str, said: RemoteStackSection) -> Endpoint:
+def _endpoint(name: str, section: RemoteStackSection) -> Endpoint:
     place = f"[resource_types.remote_stack.{name}] ca_file"
     return Endpoint(
         name,
-        said.url,
-        said.projects,
-        said.credential,
-        _read(said.ca_file, place) if said.ca_file else "",
-        said.interval.total_seconds(),
-        said.patience.total_seconds(),
+        section.url,
+        section.projects,
+        section.credential,
+        _read(section.ca_file, place) if section.ca_file else "",
+        section.interval.total_seconds(),
+        section.patience.total_seconds(),
     )
 
 
-def lent(credentials: Mapping[str, HttpCredential]) -> dict[str, Credential]:
-    """Raises Unavailable."""
+def read_credentials(credentials: Mapping[str, HttpCredential]) -> dict[str, Credential]:
+    """Credentials by name. Raises Unavailable if a secret cannot be read or is invalid."""
     return {name: _credential(name, one) for name, one in credentials.items()}
 
 
-def _credential(name: str, said: HttpCredential) -> Credential:
+def _credential(name: str, section: HttpCredential) -> Credential:
     place = f"[resource_types.http.credentials.{name}] secret_file"
-    secret = said.secret.get_secret_value() or _read(said.secret_file, place)
+    secret = section.secret.get_secret_value() or _read(section.secret_file, place)
     if not secret.isprintable() or not secret:
-        reason = f"{said.secret_file or 'what is given'} must contain the secret on a single line"
+        reason = f"{section.secret_file or 'secret'} must contain the secret on a single line"
         raise Unavailable(reason, place=place, remedy="Write only the secret into the file.")
     header, value = {
-        "basic": ("Authorization", f"Basic {_basic(said.username, secret)}"),
+        "basic": ("Authorization", f"Basic {_basic(section.username, secret)}"),
         "bearer": ("Authorization", f"Bearer {secret}"),
-        "header": (said.header, secret),
-    }[said.kind]
-    return Credential(header, value, secret, said.origins, said.projects)
+        "header": (section.header, secret),
+    }[section.kind]
+    return Credential(header, value, secret, section.origins, section.projects)
 
 
 def _basic(username: str, secret: str) -> str:

@@ -1,7 +1,7 @@
 """Spans for OpenTelemetry, sent over OTLP; docs/how-to/trace-a-change.md.
 
-The SDK is an extra, imported only where [tracing] endpoint is named. Without it a trace that a
-request brings is still carried to every event and delivery of its change.
+The SDK is an extra, and is imported only if [tracing] endpoint is set. Without it, the trace of a
+request is still passed on to all events and deliveries of its change.
 """
 
 import asyncio
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 from engine.errors import Unavailable
 from engine.tracing import Span, Tracer
-from hub.settings.operations import Tracing
+from hub.settings.settings import Tracing
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as SdkSpan
     from opentelemetry.trace import Tracer as SdkTracer
 
-#: Seconds for what is still to be sent when we stop.
+#: Seconds for sending the last spans at the end.
 FLUSH = 5.0
 NANOSECONDS = 1_000_000_000
 
 
 @asynccontextmanager
 async def tracing(settings: Tracing) -> AsyncIterator[Tracer]:
-    """What makes spans while inside. Raises Unavailable, where the SDK is wanted and not there."""
+    """A context manager: the tracer. Raises Unavailable if a required SDK is not installed."""
     if not settings.endpoint:
         yield Tracer()
         return
@@ -65,8 +65,8 @@ class _SdkSpan(Span):
         )
         self._span = span
 
-    def end(self, **said: str | int) -> None:
-        self._span.set_attributes(_named(said))
+    def end(self, **attributes: str | int) -> None:
+        self._span.set_attributes(_prefixed(attributes))
         self._span.end()
 
 
@@ -74,15 +74,19 @@ class _Sdk(Tracer):
     def __init__(self, tracer: "SdkTracer") -> None:
         self._tracer = tracer
 
-    def begin(self, name: str, parent: str, *, seconds_ago: float = 0.0, **said: str | int) -> Span:
+    def begin(
+        self, name: str, parent: str, *, seconds_ago: float = 0.0, **attributes: str | int
+    ) -> Span:
         from opentelemetry.context import Context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         context = TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
         began = time.time_ns() - round(seconds_ago * NANOSECONDS)
-        made = self._tracer.start_span(name, context, attributes=_named(said), start_time=began)
-        return _SdkSpan(made)
+        span = self._tracer.start_span(
+            name, context, attributes=_prefixed(attributes), start_time=began
+        )
+        return _SdkSpan(span)
 
 
-def _named(said: dict[str, str | int]) -> dict[str, str | int]:
-    return {f"headgate.{name}": value for name, value in said.items()}
+def _prefixed(attributes: dict[str, str | int]) -> dict[str, str | int]:
+    return {f"headgate.{name}": value for name, value in attributes.items()}

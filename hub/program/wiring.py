@@ -1,4 +1,4 @@
-"""What the parts of the program are made with, as the settings say it."""
+"""Converts the settings to the parameters of the program's parts."""
 
 import base64
 import random
@@ -26,24 +26,24 @@ from engine.hot.syntax.document import max_nodes_for
 from engine.service import Limits
 from engine.service.requests.quotas import Quotas
 from engine.store.database import Database
-from engine.store.encryption import KEY_BYTES, Sealer
-from engine.store.key_files import read_fallback_key, read_key
-from engine.store.retention import OLD
-from engine.store.sign_in_attempts import PLACE_KNOWN
+from engine.store.encryption import KEY_BYTES, Keyring
+from engine.store.password_lockout import PLACE_KNOWN
+from engine.store.retention import KINDS
+from engine.work.operation_call import OperationRetries
 from engine.work.purge import Ages
-from engine.work.retries import Retrying
 from engine.work.worker import WorkerSettings
 from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
-from hub.http.certificates import tls_context
+from hub.http.outbound import tls_context
+from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
-from hub.settings.operations import Retention
-from hub.settings.settings import Amqp, Settings, Webhook
+from hub.program.process_slot import ProcessSlot
+from hub.settings.settings import Amqp, Retention, Settings, Webhook
 from hub.settings.settings import Quotas as QuotaSettings
 
-#: Names of configured subscriptions are made from what they say.
+#: The namespace of the IDs of configured subscriptions, which are derived from their settings.
 _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
 
 
@@ -52,22 +52,27 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
-def make_sealer(settings: Settings) -> Sealer:
+def make_keyring(settings: Settings) -> Keyring:
     """Raises Unavailable."""
     key_file = settings.credentials.path(settings.database.data_dir)
     key = read_key(key_file, secrets.token_bytes(KEY_BYTES))
     fallbacks = [read_fallback_key(Path(one)) for one in settings.credentials.fallback_key_files]
-    return Sealer(key, random_bytes=secrets.token_bytes, fallbacks=fallbacks)
+    return Keyring(key, random_bytes=secrets.token_bytes, fallbacks=fallbacks)
 
 
-def make_admission(settings: Settings, asked: Authenticator, database: Database) -> Admission:
+def make_admission(
+    settings: Settings,
+    authenticator: Authenticator,
+    database: Database,
+    slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
+) -> Admission:
     auth, server = settings.auth, settings.server
     return Admission(
         Gatekeeper(
-            asked,
+            authenticator,
             by_address=server.requests_per_address,
             by_token=server.requests_per_token,
-            failures=auth.failures,
+            failures=slot.share(auth.failures),
             lockout=auth.lockout.total_seconds(),
         ),
         Sessions(
@@ -80,7 +85,7 @@ def make_admission(settings: Settings, asked: Authenticator, database: Database)
 
 
 def make_limits(settings: Settings) -> Limits:
-    """Raises Invalid when something is wrong with the operator's environment."""
+    """Raises Invalid if the operator's environment is invalid."""
     usual = _limits(settings, settings.quotas)
     environment = read_operator_environment(settings.environment.directory, usual.source)
     own = {
@@ -99,6 +104,8 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         ),
         hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
         language=settings.language.limits(),
+        nesting_depth=settings.language.nesting_depth,
+        strict=settings.language.strict,
         resources=quotas.resources_per_stack,
         versions=settings.retention.versions,
         snapshots=quotas.snapshots_per_stack,
@@ -106,10 +113,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         signal_bytes=quotas.signal_bytes,
         resource_bytes=quotas.resource_bytes,
         constraint_timeout=settings.engine.constraint_timeout,
-        operator=[
-            one.as_rule(f"[[hooks.rules]] {place}")
-            for place, one in enumerate(settings.hooks.rules, start=1)
-        ],
+        operator=settings.hooks.operator_rules(),
         quotas=Quotas(
             stacks_per_project=quotas.stacks_per_project,
             resources_per_project=quotas.resources_per_project,
@@ -121,34 +125,35 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
 
 
 def ages(retention: Retention, older_than: timedelta | None = None) -> Ages:
-    """How old things may become. older_than: in place of what the settings say, but for trails."""
-    said = retention.model_dump(include=set(OLD), exclude={"trails"})
-    kept = {kind: older_than or age for kind, age in said.items()}
+    """The maximum age of records by kind. older_than: overrides the settings, except that of audit
+    logs."""
+    configured = retention.model_dump(include=set(KINDS), exclude={"audit_logs"})
+    kept = {kind: older_than or age for kind, age in configured.items()}
     over = {"sessions": timedelta(0), "sign_in_places": PLACE_KNOWN}
-    return kept | over | ({"trails": retention.trails} if retention.trails else {})
+    return kept | over | ({"audit_logs": retention.audit_logs} if retention.audit_logs else {})
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
     engine = settings.engine
     return WorkerSettings(
         batch=engine.batch,
-        lanes=engine.lanes,
+        workers=engine.workers,
         lease=engine.lease,
         poll=engine.poll,
         operations=engine.operations,
         drain=engine.drain,
         default_timeout=settings.hooks.default_timeout,
-        retrying=Retrying(
+        retrying=OperationRetries(
             limit=engine.action_retry_limit,
             first=engine.first_retry,
-            longest=engine.max_retry,
+            max_pause=engine.max_retry,
             random=random.SystemRandom().random,
         ),
     )
 
 
 def signing_key(file: str) -> Ed25519PrivateKey | None:
-    """None: none was named. Raises Unavailable."""
+    """None: no key is configured. Raises Unavailable."""
     if not file:
         return None
     try:
@@ -156,13 +161,13 @@ def signing_key(file: str) -> Ed25519PrivateKey | None:
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _no_key(file, str(error)) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise _no_key(file, "it is of another kind")
+        raise _no_key(file, "it is a key of another type")
     return key
 
 
 def _no_key(file: str, why: str) -> Unavailable:
     return Unavailable(
-        f"{file} holds no key to sign with: {why}",
+        f"{file} contains no signing key: {why}",
         place="[channels.webhook] signing_key_file",
         remedy="Create one with `openssl genpkey -algorithm ed25519`, without a passphrase.",
     )
@@ -174,7 +179,7 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
         operator_allow=tuple(webhook.operator_allow),
         connect_timeout=webhook.connect_timeout.total_seconds(),
         timeout=webhook.timeout.total_seconds(),
-        max_answer=webhook.max_answer,
+        max_response=webhook.max_response,
         tls=tls_context(webhook, "[channels.webhook]"),
         proxy=webhook.proxy.get_secret_value(),
         key=signing_key(webhook.signing_key_file),
@@ -182,7 +187,7 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
 
 
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:
-    """None: there is no broker to use."""
+    """None: no broker is configured."""
     if not amqp.url:
         return None
     return BrokerSettings(
@@ -198,19 +203,19 @@ def broker_settings(amqp: Amqp) -> BrokerSettings | None:
 
 
 def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
-    """By channel."""
+    """Retry policies by channel."""
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
     by_broker = RetryPolicy(
         attempts=amqp.attempts,
         first=amqp.first_retry.total_seconds(),
-        longest=amqp.max_retry.total_seconds(),
+        max_pause=amqp.max_retry.total_seconds(),
         attempt_timeout=amqp.publish_timeout.total_seconds(),
     )
     return {
         "webhook": RetryPolicy(
             attempts=webhook.attempts,
             first=webhook.first_retry.total_seconds(),
-            longest=webhook.max_retry.total_seconds(),
+            max_pause=webhook.max_retry.total_seconds(),
             attempt_timeout=webhook.timeout.total_seconds(),
         ),
         "amqp": by_broker,
@@ -218,13 +223,14 @@ def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
     }
 
 
-def dispatcher_settings(settings: Settings) -> DispatcherSettings:
+def dispatcher_settings(settings: Settings, slot: ProcessSlot) -> DispatcherSettings:
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
+    rates = {"webhook": webhook.rate, "amqp": amqp.rate, "heat": amqp.rate}
     return DispatcherSettings(
         retries=retry_policies(settings),
         backlog=settings.quotas.deliveries_per_subscription,
-        each=webhook.concurrency,
-        rates={"webhook": webhook.rate, "amqp": amqp.rate, "heat": amqp.rate},
+        each=slot.share(webhook.concurrency),
+        rates={name: rate / slot.count for name, rate in rates.items()},
     )
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 from hub.settings.types import (
     Bytes,
@@ -20,6 +19,7 @@ from hub.settings.types import (
     Texts,
     Url,
     host_and_port,
+    invalid,
     on_loopback,
 )
 
@@ -29,6 +29,7 @@ OPEN_MODES = ("none",)
 
 class Server(Section):
     listen: Listen = "127.0.0.1:8004"
+    processes: CountOrAny = 0
     public_url: Url = ""
     cert_file: str = ""
     key_file: str = ""
@@ -46,11 +47,9 @@ class Server(Section):
     hidden_stack_tags: Texts = ("data-processing-cluster",)
 
     @model_validator(mode="after")
-    def _with_certificate(self) -> Self:
+    def _check_certificate(self) -> Self:
         if self.key_file and not self.cert_file:
-            raise PydanticCustomError(
-                "no_certificate", "a key file without a cert_file; set [server] cert_file"
-            )
+            raise invalid("needs a certificate", "Set [server] cert_file", "key_file")
         return self
 
     @property
@@ -100,14 +99,14 @@ class Keystone(Section):
 
 class Auth(Section):
     mode: Literal["none", "tokens", "keystone"] = "none"
-    remembered: Duration = timedelta(seconds=30)
+    cache_ttl: Duration = timedelta(seconds=30)
     failures: Count = 20
     lockout: Duration = timedelta(minutes=1)
     session: Duration = timedelta(hours=12)
     keystone: Keystone = Keystone()
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_keystone(self) -> Self:
         if self.mode == "keystone":
             keystone = self.keystone
             values = {
@@ -116,10 +115,11 @@ class Auth(Section):
                 "password": keystone.password.get_secret_value(),
                 "project": keystone.project,
             }
-            lacks = [name for name, value in values.items() if not value]
-            if lacks:
-                names = ", ".join(lacks)
-                raise PydanticCustomError(
-                    "keystone", "mode keystone needs [auth.keystone] {names}", {"names": names}
+            missing = ", ".join(name for name, value in values.items() if not value)
+            if missing:
+                raise invalid(
+                    f"mode keystone needs [auth.keystone] {missing}",
+                    "Set them, or choose mode tokens or none",
+                    "mode",
                 )
         return self

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 from hub.settings.types import (
     AbsolutePath,
@@ -18,6 +17,7 @@ from hub.settings.types import (
     Texts,
     Url,
     Variables,
+    invalid,
     not_longer,
 )
 
@@ -52,14 +52,14 @@ class HttpCredential(Section):
     header: str = ""
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
-        needs = {"basic": ("username",), "bearer": (), "header": ("header",)}[self.kind]
-        lacks = [name for name in needs if not getattr(self, name)]
+    def _check_secret(self) -> Self:
+        required = {"basic": ("username",), "bearer": (), "header": ("header",)}[self.kind]
+        missing = [name for name in required if not getattr(self, name)]
         if bool(self.secret.get_secret_value()) == bool(self.secret_file):
-            lacks.append("either secret or secret_file")
-        if lacks:
-            words = {"kind": self.kind, "lacks": ", ".join(lacks)}
-            raise PydanticCustomError("credential", "kind {kind} needs {lacks}", words)
+            missing.append("either secret or secret_file")
+        if missing:
+            needs = " and ".join(missing)
+            raise invalid(f"kind {self.kind} needs {needs}", "Add the missing settings")
         return self
 
 
@@ -71,12 +71,12 @@ class Http(Section):
     key_file: str = ""
     connect_timeout: Duration = timedelta(seconds=5)
     timeout: Duration = timedelta(seconds=30)
-    max_answer: Bytes = 1_048_576
+    max_response: Bytes = 1_048_576
     max_timeout: Duration = timedelta(hours=1)
     credentials: Mapping[str, HttpCredential] = {}
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         not_longer(self, "connect_timeout", "timeout")
         return self
 
@@ -98,14 +98,14 @@ class ResourceTypes(Section):
     remote_stack: Mapping[str, RemoteStack] = {}
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_credentials(self) -> Self:
         for name, one in self.remote_stack.items():
             if one.credential and one.credential not in self.http.credentials:
-                words = {"name": name, "credential": one.credential}
-                raise PydanticCustomError(
-                    "remote_credential",
-                    "remote_stack.{name} names the credential {credential}, which is not in"
-                    " [resource_types.http.credentials]",
-                    words,
+                raise invalid(
+                    f'"{one.credential}" is not in [resource_types.http.credentials]',
+                    "Add the credential there, or correct the name",
+                    "remote_stack",
+                    name,
+                    "credential",
                 )
         return self

@@ -5,49 +5,123 @@ options; later sources override earlier ones. It rejects unknown and invalid set
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import SUBSCRIPTION, Limits
-from hub.auth.account_names import AT_EVERYWHERE, is_reissuable
+from engine.hot.functions.cost_budget import CostLimits
+from hub.auth.identity import AT_EVERYWHERE, is_reissuable
+from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, Server
-from hub.settings.language import Language
-from hub.settings.operations import Audit, Log, Metrics, Retention, Tracing
 from hub.settings.resource_types import ResourceTypes
-from hub.settings.sources import finding, merged, nested, read_environment, read_file
-from hub.settings.templates import Environment, TemplateUrls
+from hub.settings.sources import Layer, finding, merged, nested, read_environment, read_file
 from hub.settings.types import (
     Brokers,
     Bytes,
     Count,
     CountOrAny,
     Duration,
+    DurationOrNone,
     Networks,
+    OptionalListen,
     ProxyUrl,
     Rate,
+    Reachables,
     Section,
+    SubscriptionName,
     Texts,
+    Url,
+    invalid,
     not_longer,
     on_loopback,
 )
 
-#: The place to report for each error that concerns two sections.
-PLACES = {
-    "open_door": ("server", "listen"),
-    "open_proxy": ("server", "trusted_proxies"),
-    "open_metrics": ("metrics", "address"),
-    "no_certificate": ("server", "key_file"),
-    "keystone": ("auth", "mode"),
-    "subscription_name": ("subscriptions",),
-    "reissuable_user": ("hooks", "rules"),
+
+class Retention(Section):
+    versions: Count = 20
+    events: Duration = timedelta(days=90)
+    deliveries: Duration = timedelta(days=90)
+    hooks: Duration = timedelta(days=365)
+    traversals: Duration = timedelta(days=365)
+    idempotency_keys: Duration = timedelta(days=1)
+    tokens: Duration = timedelta(days=90)
+    deleted_stacks: Duration = timedelta(days=90)
+    audit_logs: DurationOrNone = None
+    every: Duration = timedelta(hours=1)
+
+
+class Audit(Section):
+    key_file: str = ""
+    checkpoints_file: str = ""
+    sign_every: Duration = timedelta(hours=1)
+
+    def key_path(self, data_dir: Path) -> Path:
+        """The file of the key that signs the audit log."""
+        return Path(self.key_file) if self.key_file else data_dir / "audit.key"
+
+    def checkpoints_path(self, data_dir: Path) -> Path:
+        """The append-only file of signed checkpoints."""
+        return Path(self.checkpoints_file or data_dir / "audit-checkpoints.jsonl")
+
+
+class Log(Section):
+    style: Style = "auto"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Metrics(Section):
+    needs: Literal["nothing", "monitor", "operate"] = "monitor"
+    address: OptionalListen = ""
+
+    @property
+    def is_open_to_all(self) -> bool:
+        return self.needs == "nothing"
+
+
+class Tracing(Section):
+    endpoint: Url = ""
+    service: Annotated[str, Field(min_length=1)] = "headgate"
+    ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+    every: Duration = timedelta(seconds=5)
+
+
+class Language(Section):
+    """The cost budget of one template, and the maximum levels of nested stacks. strict: warnings
+    about templates are errors.
+    """
+
+    strict: bool = False
+    size: Annotated[Bytes, Field(ge=65_536, le=1_000_000_000)] = 16_777_216
+    steps: Annotated[Count, Field(ge=1_000, le=10_000_000)] = 100_000
+    yaql_elements: Annotated[Count, Field(le=100_000)] = 200
+    yaql_bytes: Annotated[Bytes, Field(ge=1_000, le=1_000_000)] = 10_000
+    nesting_depth: Annotated[Count, Field(le=32)] = 7
+
+    def limits(self) -> CostLimits:
+        return CostLimits(self.size, self.steps, self.yaql_elements, self.yaql_bytes)
+
+
+class TemplateUrls(Section):
+    allow: Reachables = ()
+    timeout: Duration = timedelta(seconds=10)
+
+
+class Environment(Section):
+    directory: str = ""
+
+
+#: The command-line options that override settings.
+OPTIONS = {
+    "server.listen": "--listen",
+    "server.processes": "--processes",
+    "database.data_dir": "--data-dir",
 }
 
 
@@ -66,7 +140,7 @@ class DatabaseSettings(Section):
 
 class EngineSettings(Section):
     batch: Count = 250
-    lanes: Count = 2
+    workers: Count = 2
     lease: Duration = timedelta(seconds=30)
     poll: Duration = timedelta(seconds=5)
     operations: Count = 50
@@ -77,7 +151,7 @@ class EngineSettings(Section):
     constraint_timeout: Duration = timedelta(seconds=10)
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         not_longer(self, "first_retry", "max_retry")
         return self
 
@@ -97,8 +171,17 @@ class GuardRule(Section):
     exclude: Literal["", "requester"] = ""
     remind: str = ""
     at_most: str = ""
+    patch: bool = False
     when: Any = None
     dry: bool = False
+    nested: bool = False
+
+    @model_validator(mode="after")
+    def _check_nested(self) -> Self:
+        if self.nested and self.at:
+            reason = "is for rules of the whole stack: a rule with `at` applies on every level"
+            raise invalid(reason, "Leave out `nested`, or `at`", "nested")
+        return self
 
     def as_rule(self, place: str) -> OperatorRule:
         required = {"on": list(self.on), "mode": self.mode, "on_timeout": self.on_timeout}
@@ -106,9 +189,10 @@ class GuardRule(Section):
             "timeout": self.timeout, "answer_by": list(self.answer_by), "exclude": self.exclude,
             "remind": self.remind, "at_most": self.at_most,
             "approvals": self.approvals if self.approvals > 1 else None, "when": self.when,
+            "patch": self.patch,
         }  # fmt: skip
         item = required | {name: value for name, value in optional.items() if value}
-        return OperatorRule(self.projects, self.at, self.types, item, place, self.dry)
+        return OperatorRule(self.projects, self.at, self.types, item, place, self.dry, self.nested)
 
 
 class Hooks(Section):
@@ -117,15 +201,21 @@ class Hooks(Section):
     max_timeout: Duration = timedelta(days=90)
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         not_longer(self, "default_timeout", "max_timeout")
         findings, limits = Findings(), Limits(self.default_timeout, self.max_timeout)
-        for number, rule in enumerate(self.rules, start=1):
-            read = rule.as_rule(f"[[hooks.rules]] {number}")
-            read_operator_rule(read, findings, limits, None, always)
+        for number, rule in enumerate(self.rules):
+            read_operator_rule(rule.as_rule(f"{number}"), findings, limits, None, always)
         for one in findings.all:
-            raise PydanticCustomError("rule", f"{one.place}: {one.reason}. {one.remedy}")
+            index, _, key = one.place.partition(".")
+            raise invalid(one.reason, one.remedy, "rules", int(index), *filter(None, [key]))
         return self
+
+    def operator_rules(self) -> list[OperatorRule]:
+        return [
+            rule.as_rule(f"[[hooks.rules]] {number}")
+            for number, rule in enumerate(self.rules, start=1)
+        ]
 
 
 class Webhook(Section):
@@ -138,7 +228,7 @@ class Webhook(Section):
     signing_key_file: str = ""
     connect_timeout: Duration = timedelta(seconds=5)
     timeout: Duration = timedelta(seconds=15)
-    max_answer: Bytes = 65_536
+    max_response: Bytes = 65_536
     attempts: Count = 12
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=15)
@@ -146,7 +236,7 @@ class Webhook(Section):
     rate: Rate = 0.0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         not_longer(self, "connect_timeout", "timeout")
         not_longer(self, "first_retry", "max_retry")
         return self
@@ -170,7 +260,7 @@ class Amqp(Section):
     rate: Rate = 0.0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         not_longer(self, "first_retry", "max_retry")
         return self
 
@@ -181,9 +271,9 @@ class Channels(Section):
 
 
 class Subscription(Section):
-    """name: for `answer_by` in rules, as ``subscription:NAME``."""
+    """A subscription of the operator. name: for `answer_by` in rules, as ``subscription:NAME``."""
 
-    name: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$")] = ""
+    name: SubscriptionName = ""
     project: Annotated[str, Field(min_length=1)]
     target: Annotated[str, Field(min_length=1)]
     channel: Annotated[str, Field(min_length=1)] = "webhook"
@@ -267,66 +357,76 @@ class Settings(Section):
     log: Log = Log()
     tracing: Tracing = Tracing()
 
+    @property
+    def key_files(self) -> list[Path]:
+        """Files with keys and secrets: of the server, then those that a setting names."""
+        webhook, amqp, http = self.channels.webhook, self.channels.amqp, self.resource_types.http
+        named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, self.server.key_file]
+        named += [http.key_file, *(one.secret_file for one in http.credentials.values())]
+        named += self.credentials.fallback_key_files
+        directory = self.database.data_dir
+        own = [self.credentials.path(directory), self.audit.key_path(directory)]
+        return [*own, *map(Path, filter(None, named))]
+
     @model_validator(mode="after")
-    def _names_known(self) -> Self:
+    def _check_subscription_names(self) -> Self:
         """Names of subscriptions are unique, and rules refer to existing ones."""
-        names = [one.name for one in self.subscriptions if one.name]
-        if len(set(names)) < len(names):
-            twice = next(one for one in names if names.count(one) > 1)
-            reason = f'[[subscriptions]] name "{twice}" is used twice'
-            raise PydanticCustomError("subscription_name", "{reason}", {"reason": reason})
-        for rule in self.hooks.rules:
-            for entry in rule.answer_by:
-                kind, _, name = entry.partition(":")
-                if kind == SUBSCRIPTION and name not in names:
-                    reason = f'[[hooks.rules]] answer_by names "{entry}", and no [[subscriptions]]'
-                    reason += f' has the name "{name}"'
-                    raise PydanticCustomError("subscription_name", "{reason}", {"reason": reason})
+        names: set[str] = set()
+        for number, one in enumerate(self.subscriptions):
+            if one.name in names:
+                reason = f'"{one.name}" is used twice'
+                raise invalid(reason, "Choose another name", "subscriptions", number, "name")
+            names |= {one.name} - {""}
+        for kind, name, place in self._approvers():
+            if kind == SUBSCRIPTION and name not in names:
+                reason = f'no [[subscriptions]] has the name "{name}"'
+                raise invalid(reason, "Correct the name, or add the subscription", *place)
         return self
 
     @model_validator(mode="after")
-    def _users_stay_the_same(self) -> Self:
+    def _check_reissuable_users(self) -> Self:
         """Rules do not contain a user that an admin of a project can issue again."""
-        if self.auth.mode != "tokens":
-            return self
-        for number, rule in enumerate(self.hooks.rules, start=1):
-            for entry in rule.answer_by:
-                kind, _, name = entry.partition(":")
-                if kind == "user" and is_reissuable(name):
-                    reason = (
-                        f'[[hooks.rules]] {number} names "{entry}", a name that an admin of a'
-                        " project can revoke and issue again in mode tokens; name"
-                        f' "{entry}{AT_EVERYWHERE}", an account of every project, or "user:ID", a'
-                        " token or password, by the ID that `headgate token list` shows"
-                    )
-                    raise PydanticCustomError("reissuable_user", "{reason}", {"reason": reason})
+        for kind, name, place in self._approvers() if self.auth.mode == "tokens" else ():
+            if kind == "user" and is_reissuable(name):
+                raise invalid(
+                    f'in mode tokens, an admin of a project can revoke "user:{name}" and issue the'
+                    " name again",
+                    f'Write "user:{name}{AT_EVERYWHERE}", an account of every project, or'
+                    ' "user:ID", a token or password by the ID that `headgate token list` shows',
+                    *place,
+                )
         return self
 
+    def _approvers(self) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
+        """Kind, name and place of each entry of `answer_by` in rules."""
+        for number, rule in enumerate(self.hooks.rules):
+            for entry in rule.answer_by:
+                kind, _, name = entry.partition(":")
+                yield kind, name, ("hooks", "rules", number, "answer_by")
+
     @model_validator(mode="after")
-    def _closed(self) -> Self:
+    def _check_open_addresses(self) -> Self:
+        """Without authentication, only this machine can connect."""
         if self.auth.mode in OPEN_MODES and not self.server.on_loopback:
-            raise PydanticCustomError(
-                "open_door",
+            raise invalid(
                 "[auth] mode none gives every client full access and is allowed on loopback"
-                " addresses only; listen on 127.0.0.1 or [::1], or use another mode",
+                " addresses only",
+                "Listen on 127.0.0.1 or [::1], or use another mode",
+                *("server", "listen"),
             )
         if self.auth.mode in OPEN_MODES and self.server.trusted_proxies:
-            raise PydanticCustomError(
-                "open_proxy",
+            raise invalid(
                 "[auth] mode none gives every client full access and is not allowed behind a proxy,"
-                " which forwards requests from other machines; set [auth] mode to tokens or"
-                " keystone, or remove trusted_proxies",
+                " which forwards requests from other machines",
+                "Set [auth] mode to tokens or keystone, or remove trusted_proxies",
+                *("server", "trusted_proxies"),
             )
-        if (
-            self.metrics.address
-            and not self.metrics.is_open_to_all
-            and not on_loopback(self.metrics.address)
-        ):
-            raise PydanticCustomError(
-                "open_metrics",
-                "this address serves metrics without authentication and must be a loopback address;"
-                " listen on 127.0.0.1 or [::1], or set [metrics] needs to"
-                " nothing",
+        address = self.metrics.address
+        if address and not self.metrics.is_open_to_all and not on_loopback(address):
+            raise invalid(
+                "this address serves metrics without authentication and must be a loopback address",
+                "Listen on 127.0.0.1 or [::1], or set [metrics] needs to nothing",
+                *("metrics", "address"),
             )
         return self
 
@@ -340,12 +440,12 @@ def load_settings(
     """Read the settings of a file (None: no file), the environment and the command line.
 
     overrides: ``{"server.listen": "127.0.0.1:0"}``; None values are ignored.
-    Raises Invalid with a finding for each unknown or invalid setting. Findings contain no values.
+    Raises Invalid with a finding for each unknown or invalid setting. Findings contain no secrets.
     """
     layers = [
         *([read_file(path)] if path else []),
         read_environment(environment),
-        nested(overrides),
+        Layer(nested(overrides), options=OPTIONS),
     ]
     tree: Mapping[str, Any] = {}
     for layer in layers:
@@ -353,7 +453,5 @@ def load_settings(
     try:
         return Settings(**tree)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False, include_input=False)
-        for detail in details:
-            detail["loc"] = PLACES.get(detail["type"], detail["loc"])
-        raise errors.Invalid([finding(detail, layers, Settings) for detail in details]) from None
+        details = error.errors(include_url=False, include_input=False)
+        raise errors.Invalid([finding(one, layers, Settings) for one in details]) from None

@@ -19,8 +19,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from engine.hooks.durations import parse_duration
+from engine.hooks.durations import format_duration, parse_duration
 from hub.auth.roles import Role
+
+#: The type of the errors that `invalid` makes.
+INVALID = "invalid_setting"
 
 
 class Section(BaseModel):
@@ -29,15 +32,38 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+def invalid(reason: str, remedy: str = "", *place: str | int) -> PydanticCustomError:
+    """An error in a setting. place: below the section or setting whose validator raises it.
+
+    The texts must not contain values that may be secret.
+    """
+    context = {"reason": reason, "remedy": remedy, "place": place}
+    return PydanticCustomError(INVALID, "{reason}", context)
+
+
 def not_longer(section: Section, shorter: str, longer: str) -> None:
-    if getattr(section, shorter) > getattr(section, longer):
-        raise PydanticCustomError("order", f"{shorter} is longer than {longer}")
+    """Raise an error at the one of two durations that is set, if they are in the wrong order."""
+    if getattr(section, shorter) <= getattr(section, longer):
+        return
+    if shorter in section.model_fields_set:
+        maximum = format_duration(getattr(section, longer))
+        raise invalid(
+            f"must not be longer than {longer}",
+            f"Write at most {maximum}, or raise {longer}",
+            shorter,
+        )
+    minimum = format_duration(getattr(section, shorter))
+    raise invalid(
+        f"must not be shorter than {shorter}",
+        f"Write at least {minimum}, or lower {shorter}",
+        longer,
+    )
 
 
 def _duration(value: object) -> timedelta:
     read = value if isinstance(value, timedelta) else parse_duration(value)
     if not read:
-        raise PydanticCustomError("duration", "must be a duration such as 90s, 30m, 2h or 1d")
+        raise invalid("must be a duration such as 90s, 30m, 2h or 1d")
     return read
 
 
@@ -47,7 +73,7 @@ def _duration_or_none(value: object) -> timedelta | None:
 
 def _number(value: object) -> object:
     if isinstance(value, bool):  # true is 1 to Python
-        raise PydanticCustomError("number", "must be an integer such as 10")
+        raise invalid("must be an integer such as 10")
     return value
 
 
@@ -58,10 +84,13 @@ def _list(value: object) -> object:
     return value
 
 
+_PORT = re.compile(r"[0-9]{1,5}")
+
+
 def _listen(value: str) -> str:
     host, port = host_and_port(value)
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise PydanticCustomError("listen", "must be HOST:PORT, such as 127.0.0.1:8004")
+    if not host or not _PORT.fullmatch(port) or int(port) > 65535:
+        raise invalid("must be HOST:PORT, such as 127.0.0.1:8004")
     return value
 
 
@@ -80,10 +109,18 @@ def on_loopback(listen: str) -> bool:
         return host == "localhost"
 
 
+def _is_url(text: str, *schemes: str) -> bool:
+    """Whether the text is a URL of one of these schemes, with a host and a valid port, if any."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an invalid IPv6 address or port
+        return False
+
+
 def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise PydanticCustomError("url", "must be a URL such as https://headgate.example.org")
+    if value and not _is_url(value, "http", "https"):
+        raise invalid("must be a URL such as https://headgate.example.org")
     return value.rstrip("/")
 
 
@@ -95,8 +132,7 @@ def _network(value: object) -> IPv4Network | IPv6Network:
     try:
         return ip_network(value if isinstance(value, str | IPv4Network | IPv6Network) else "")
     except ValueError:
-        raise PydanticCustomError(
-            "network",
+        raise invalid(
             "must be a network such as 10.0.0.0/8 or ::1/128, with no bits set after the prefix",
         ) from None
 
@@ -107,77 +143,77 @@ def _reachable(value: object) -> IPv4Network | IPv6Network | str:
     except PydanticCustomError:
         if isinstance(value, str) and _HOSTS.fullmatch(value):
             return value.lower()
-    raise PydanticCustomError(
-        "reachable", "must contain networks such as 10.0.0.0/8, or hosts such as *.example.org"
-    )
+    raise invalid("must be a network such as 10.0.0.0/8 or a host such as *.example.org")
 
 
 def _absolute(paths: Sequence[Path]) -> Sequence[Path]:
     if not all(path.is_absolute() for path in paths):
-        raise PydanticCustomError("path", "must contain absolute paths, such as /srv/deploy")
+        raise invalid("must contain absolute paths, such as /srv/deploy")
     return paths
 
 
 def _absolute_one(path: Path) -> Path:
     if not path.is_absolute():
-        raise PydanticCustomError(
-            "path", "must be an absolute path, such as /opt/deploy/bin/deploy"
-        )
+        raise invalid("must be an absolute path, such as /opt/deploy/bin/deploy")
     return path
 
 
 #: An environment variable, or a prefix followed by *.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
+_SUBSCRIPTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def _variables(names: Sequence[str]) -> Sequence[str]:
     if not all(_VARIABLE.fullmatch(name) for name in names):
-        raise PydanticCustomError(
-            "variables", "must contain variables such as RELEASE, or prefixes such as DEPLOY_*"
-        )
+        raise invalid("must contain variables such as RELEASE, or prefixes such as DEPLOY_*")
     return names
 
 
 def _brokers(urls: Sequence[SecretStr]) -> Sequence[SecretStr]:
     for url in urls:
-        parts = urlsplit(url.get_secret_value())
-        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
-            raise PydanticCustomError(
-                "broker", "must contain brokers such as amqp://USER:PASSWORD@HOST:5672/VHOST"
-            )
+        if not _is_url(url.get_secret_value(), "amqp", "amqps"):
+            raise invalid("must contain brokers such as amqp://USER:PASSWORD@HOST:5672/VHOST")
     return urls
 
 
 def _proxy(url: SecretStr) -> SecretStr:
     text = url.get_secret_value()
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise PydanticCustomError("proxy", "must be a URL such as http://proxy.example.org:3128")
+    if text and not _is_url(text, "http", "https"):
+        raise invalid("must be a URL such as http://proxy.example.org:3128")
     return url
 
 
 def _origins(origins: Sequence[str]) -> Sequence[str]:
     for one in origins:
-        parts = urlsplit(one)
-        if parts.scheme not in ("http", "https") or one != f"{parts.scheme}://{parts.netloc}":
-            raise PydanticCustomError(
-                "origin", "must contain origins such as https://console.example.org, without a path"
+        parts = urlsplit(one) if _is_url(one, "http", "https") else None
+        if parts is None or one != f"{parts.scheme}://{parts.netloc}":
+            raise invalid(
+                "must contain origins such as https://console.example.org, without a path"
             )
     return origins
 
 
 def _roles(roles: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     known = [role.value for role in Role]
-    for given in roles.values():
-        if not set(given) & set(known):
-            raise PydanticCustomError(
-                "roles",
-                'must map to Headgate roles, as { member = ["author"] }: ' + ", ".join(known),
+    for names in roles.values():
+        if not set(names) & set(known):
+            raise invalid(
+                'must map to Headgate roles, such as { member = ["author"] }: ' + ", ".join(known),
             )
     return roles
 
 
-ListenOrNowhere = Annotated[str, AfterValidator(lambda value: _listen(value) if value else value)]
+def _subscription_name(name: str) -> str:
+    if name and not _SUBSCRIPTION_NAME.fullmatch(name):
+        raise invalid(
+            "must be a name such as deploy-bot: 1 to 100 letters, digits, dots, hyphens and"
+            " underscores, the first one a letter or digit"
+        )
+    return name
+
+
+#: "": do not listen.
+OptionalListen = Annotated[str, AfterValidator(lambda value: _listen(value) if value else value)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
@@ -198,4 +234,5 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute_one)]
 Variables = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_variables)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]
 Rate = Annotated[float, Field(ge=0, le=100_000)]
+SubscriptionName = Annotated[str, AfterValidator(_subscription_name)]
 RoleMap = Annotated[Mapping[str, Texts], AfterValidator(_roles)]

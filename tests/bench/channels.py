@@ -1,75 +1,141 @@
-"""Deliveries: how many a second, next to the bare client; and how soon one comes."""
+"""Deliveries of events: the rate, compared with a client of the channel that does nothing else, and
+the latency of single events."""
 
 import asyncio
-import statistics
+import base64
+import hashlib
+import hmac
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from ipaddress import ip_network
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import aio_pika
 import aiohttp
 import orjson
 
-from channels.amqp.broker import Broker, BrokerSettings
-from channels.amqp.publisher import AmqpChannel
-from channels.contract import Channel
-from channels.dispatcher import Dispatcher, DispatcherSettings
-from channels.webhook import sign
-from channels.webhook.client import WebhookChannel, WebhookSettings
-from engine.hooks.automation import Automation
-from engine.store.database import Database, open_database
-from hub.program.app import collect_seldom
-from tests.support.events import Scene, resource_event
-from tests.support.keys import A_SEALER
-from tests.support.postgres import TestServer
+from tests.bench.client import Client, exchange, percentiles, seconds_of
+from tests.bench.run import Run
+from tests.bench.server import ROOT, Server, Settings
+from tests.bench.shapes import wide
 from tests.support.program import free_port
 from tests.support.rabbit import Rabbit, running_rabbit
 
-STACKS, EVENTS, AT_ONCE, SINGLE, RUNS = 800, 25, 20, 200, 3
-WEBHOOKS = WebhookSettings(allow=(ip_network("127.0.0.0/8"),))
-EXCHANGE = "headgate.bench"
+Json = Any
+#: Stacks and resources of each; a resource has two events.
+STACKS, SIZE = 800, 12
+EVENTS = STACKS * SIZE * 2
+#: Deliveries at the same time, as the default of [channels.webhook] concurrency.
+CONCURRENCY = 20
+#: Single events for the latency.
+SINGLE = 200
+EXCHANGE, QUEUE = "headgate.bench", "bench"
+#: Seconds until all events must have arrived.
+TIMEOUT = 600.0
 
 
-async def deliveries(postgres: TestServer) -> None:
-    collect_seldom()  # as the program does
-    async with running_rabbit() as rabbit, sink() as url:
-        title = f"deliveries, {STACKS * EVENTS:,} of {STACKS} stacks in order"
-        print(f"{title:<56}/s    bare/s   share")
-        bare = await bare_webhooks(url)
-        rate = await median(lambda: by_webhook(postgres, url))
-        print(f"  webhook{rate:>46,.0f}{bare:>10,.0f}{rate / bare:>8.0%}")
-        bare = await bare_messages(rabbit)
-        rate = await median(lambda: by_amqp(postgres, rabbit))
-        print(f"  AMQP, confirmed{rate:>38,.0f}{bare:>10,.0f}{rate / bare:>8.0%}")
-        print("\nfrom the commit to the receiver, one at a time       median        p99")
-        for name, hanging in (("idle", False), ("another target hangs", True)):
-            took = await alone(postgres, url, hanging=hanging)
-            p99 = took[int(len(took) * 0.99) - 1]
-            print(f"  {name:<28}{statistics.median(took) * 1000:>25.1f} ms{p99 * 1000:>8.1f} ms")
-    print()
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Messages that have arrived; first, last: seconds since 1970."""
+
+    count: int
+    first: float
+    last: float
 
 
-async def median(run: Callable[[], Awaitable[float]]) -> float:
-    return statistics.median([await run() for _ in range(RUNS)])
+async def deliveries(run: Run) -> None:
+    rounds = min(run.rounds, 3)
+    async with running_sink() as url:
+        for _ in range(rounds):
+            limit = {"limit": await webhook_limit(url)} if run.limits else {}
+            await reset_sink(url)
+            await measure_deliveries(run, "webhook", url, lambda: arrivals(url), limit)
+        for case, hanging in (("webhook, one event", False), ("another target hangs", True)):
+            await reset_sink(url)
+            await measure_single_events(run, url, case, hanging=hanging)
+    async with running_rabbit() as rabbit:
+        for _ in range(rounds):
+            limit = {"limit": await message_limit(rabbit)} if run.limits else {}
+            async with queue_of(rabbit) as depth:
+                settings = {"channels.amqp": {"url": rabbit.url}}
+                await measure_deliveries(run, "amqp", EXCHANGE, depth, limit, settings=settings)
+
+
+async def measure_deliveries(
+    run: Run,
+    channel: str,
+    target: str,
+    read_arrivals: Callable[[], Awaitable[Arrivals]],
+    limit: dict[str, float],
+    *,
+    settings: Settings | None = None,
+) -> None:
+    """Requests cause events while no dispatcher runs. Then a dispatcher is started."""
+    async with run.postgres.new_database() as url:
+        api, dispatcher = (
+            Server(run.postgres, url, source=run.source, roles=roles, settings=settings)
+            for roles in (("api", "engine"), ("dispatch",))
+        )
+        try:
+            await asyncio.to_thread(api.start)
+            async with Client.open(api.url) as client:
+                await subscribe(client, channel, target, "headgate.resource.*")
+                requests = [client.creation(f"s{n}", wide(SIZE)) for n in range(STACKS)]
+                await exchange(api.url, requests)
+                await client.until_idle(pause=0.2)
+            await asyncio.to_thread(dispatcher.start)
+            before, used = await read_arrivals(), dispatcher.usage()
+            arrived = await until_arrived(read_arrivals, EVENTS)
+            used = dispatcher.usage() - used
+        finally:
+            await asyncio.to_thread(dispatcher.stop)
+            await asyncio.to_thread(api.stop)
+    rate = arrived.count / (arrived.last - arrived.first)
+    costs = used.each(max(1, arrived.count - before.count))
+    run.add("deliver", channel, EVENTS, rate=rate, **limit, **costs)
+
+
+async def until_arrived(read_arrivals: Callable[[], Awaitable[Arrivals]], count: int) -> Arrivals:
+    async with asyncio.timeout(TIMEOUT):
+        while (arrived := await read_arrivals()).count < count:
+            await asyncio.sleep(0.05)
+        return arrived
+
+
+async def subscribe(client: Client, channel: str, target: str, events: str) -> None:
+    body = {"channel": channel, "target": target, "events": [events]}
+    await client.call("POST", "/subscriptions", body, expected=201)
+
+
+async def measure_single_events(run: Run, url: str, case: str, *, hanging: bool) -> None:
+    """From the time of an event to its arrival, for stacks that are created one after the other."""
+    async with run.server() as (_, client):
+        await subscribe(client, "webhook", f"{url}kept", "headgate.stack.create.started")
+        if hanging:
+            await subscribe(client, "webhook", f"{url}hang", "headgate.stack.create.started")
+        for number in range(SINGLE):
+            await client.until_ended(await client.create(f"s{number}", wide(1)), pause=0.02)
+        await until_arrived(lambda: arrivals(url), SINGLE)
+        kept = (await status(url))["kept"]
+    latencies = [arrival - seconds_of(at) for _, at, arrival in kept]
+    run.add("deliver", case, 1, **percentiles(latencies))
 
 
 @asynccontextmanager
-async def sink() -> AsyncIterator[str]:
+async def running_sink() -> AsyncIterator[str]:
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "tests.bench.sink", str(port)])
+    process = subprocess.Popen([sys.executable, "-m", "tests.bench.sink", str(port)], cwd=ROOT)
     url = f"http://127.0.0.1:{port}/"
     try:
         async with asyncio.timeout(20):
             while True:
                 try:
-                    async with aiohttp.ClientSession() as session, session.get(url):
-                        break
+                    await arrivals(url)
+                    break
                 except aiohttp.ClientError:
                     await asyncio.sleep(0.05)
         yield url
@@ -78,159 +144,95 @@ async def sink() -> AsyncIterator[str]:
         process.wait()
 
 
-@asynccontextmanager
-async def dispatching(
-    database: Database, channels: dict[str, Channel]
-) -> AsyncIterator[asyncio.Task[None]]:
-    async def nobody(*_: Any) -> str | None:
-        return None
+async def status(url: str) -> Json:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return await answer.json()
 
-    async def entitle(one: Automation) -> Automation:
-        return one
 
-    dispatcher = Dispatcher(
-        database,
-        channels,
-        settings=DispatcherSettings(each=AT_ONCE),
-        token_for=lambda hook_id, _: str(hook_id),
-        entitle=entitle,
-        public_url="http://hub.test",
-        answer=nobody,
-        random=lambda: 0.5,
-    )
-    stop = asyncio.Event()
-    task = asyncio.create_task(dispatcher.run(stop))
-    try:
-        yield task
-    finally:
-        stop.set()
-        await task
+async def arrivals(url: str) -> Arrivals:
+    report = await status(url)
+    return Arrivals(report["count"], report["first"], report["last"])
+
+
+async def reset_sink(url: str) -> None:
+    async with aiohttp.ClientSession() as session, session.delete(url) as answer:
+        await answer.read()
 
 
 @asynccontextmanager
-async def scene_of(postgres: TestServer) -> AsyncIterator[Scene]:
-    async with postgres.new_database() as url:
-        database = await open_database(url, sealer=A_SEALER)
-        try:
-            yield Scene(database)
-        finally:
-            await database.close()
-
-
-async def fill(scene: Scene) -> None:
-    """Events that wait for a dispatcher."""
-    for _ in range(STACKS):
-        stack = await scene.stack()
-        await scene.record(stack, *(resource_event(f"r{n}") for n in range(EVENTS)))
-
-
-async def all_delivered(scene: Scene) -> float:
-    """When, by the machine's clock."""
-    query = "select count(*) from delivery where state = 'delivered'"
-    while await scene.value(query) < STACKS * EVENTS:
-        await asyncio.sleep(0.02)
-    return time.time()
-
-
-async def by_webhook(postgres: TestServer, url: str) -> float:
-    async with scene_of(postgres) as scene, WebhookChannel(WEBHOOKS) as channel:
-        await scene.subscription(url)
-        await fill(scene)
-        began = time.time()
-        async with dispatching(scene.database, {"webhook": channel}):
-            return STACKS * EVENTS / (await all_delivered(scene) - began)
-
-
-async def by_amqp(postgres: TestServer, rabbit: Rabbit) -> float:
-    broker, stop = Broker(BrokerSettings([rabbit.url], [EXCHANGE])), asyncio.Event()
-    async with scene_of(postgres) as scene, asyncio.TaskGroup() as group:
-        group.create_task(broker.run(stop))
-        await scene.subscription(EXCHANGE, channel="amqp")
-        await fill(scene)
-        await ready(broker)
-        began = time.time()
-        channel = AmqpChannel(broker, ["headgate.*"])
-        async with dispatching(scene.database, {"amqp": channel}):
-            rate = STACKS * EVENTS / (await all_delivered(scene) - began)
-        stop.set()
-    return rate
-
-
-async def ready(broker: Broker) -> None:
-    async with asyncio.timeout(10):
-        while not broker.ready:
-            await asyncio.sleep(0.01)
-
-
-def a_body() -> bytes:
-    """As large as an event of these is."""
-    return orjson.dumps({"id": str(uuid4()), "data": {"text": "x" * 700}})
-
-
-async def bare_webhooks(url: str) -> float:
-    """The same client and signature, and nothing behind it: the machine's limit."""
-    left, secret = iter(range(STACKS * EVENTS)), sign.secret_of(bytes(24))
-
-    async def worker(session: aiohttp.ClientSession) -> None:
-        for _ in left:
-            body, name = a_body(), str(uuid4())
-            headers = sign.headers(name, datetime.now(UTC), body, (secret,))
-            async with session.post(url, data=body, headers=headers) as answer:
-                await answer.read()
-
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        began = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE):
-                group.create_task(worker(session))
-        return STACKS * EVENTS / (time.perf_counter() - began)
-
-
-async def bare_messages(rabbit: Rabbit) -> float:
-    left = iter(range(STACKS * EVENTS))
+async def queue_of(rabbit: Rabbit) -> AsyncIterator[Callable[[], Awaitable[Arrivals]]]:
+    """A function that counts the messages in a queue of the subscription's exchange. first: when it
+    saw the first one."""
     connection = await aio_pika.connect(rabbit.url)
     async with connection:
         channel = await connection.channel()
-        await channel.declare_queue("bench", durable=True, arguments={"x-queue-type": "quorum"})
+        exchange = await channel.declare_exchange(EXCHANGE, "topic", durable=True)
+        queue = await channel.declare_queue(
+            QUEUE, durable=True, arguments={"x-queue-type": "quorum"}
+        )
+        await queue.bind(exchange, "#")
+        first = 0.0
+
+        async def read_arrivals() -> Arrivals:
+            nonlocal first
+            queue_state = await channel.declare_queue(QUEUE, passive=True)
+            count, now = queue_state.declaration_result.message_count or 0, time.time()
+            if count and not first:
+                first = now
+            return Arrivals(count, first or now, now)
+
+        yield read_arrivals
+        await queue.delete(if_unused=False, if_empty=False)
+
+
+def body() -> bytes:
+    """As large as an event of a resource."""
+    return orjson.dumps({"id": str(uuid4()), "data": {"text": "x" * 700}})
+
+
+async def webhook_limit(url: str) -> float:
+    """Requests per second of a client that signs and sends, and does nothing else."""
+    remaining, secret = iter(range(EVENTS)), b"s" * 24
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for _ in remaining:
+            content, name, now = body(), str(uuid4()), str(int(time.time()))
+            signed = hmac.digest(secret, f"{name}.{now}.".encode() + content, hashlib.sha256)
+            headers = {
+                "webhook-id": name,
+                "webhook-timestamp": now,
+                "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
+            }
+            async with session.post(url, data=content, headers=headers) as answer:
+                await answer.read()
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        return await measure_rate(lambda: worker(session))
+
+
+async def message_limit(rabbit: Rabbit) -> float:
+    """Confirmed messages per second of a client that does nothing else."""
+    remaining = iter(range(EVENTS))
+    connection = await aio_pika.connect(rabbit.url)
+    async with connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue(
+            "limit", durable=True, arguments={"x-queue-type": "quorum"}
+        )
 
         async def worker() -> None:
-            for _ in left:
-                message = aio_pika.Message(a_body(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
-                await channel.default_exchange.publish(message, "bench")
+            for _ in remaining:
+                message = aio_pika.Message(body(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
+                await channel.default_exchange.publish(message, "limit")
 
-        began = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE):
-                group.create_task(worker())
-        return STACKS * EVENTS / (time.perf_counter() - began)
+        rate = await measure_rate(worker)
+        await queue.delete(if_unused=False, if_empty=False)
+        return rate
 
 
-async def alone(postgres: TestServer, url: str, *, hanging: bool) -> list[float]:
-    async with scene_of(postgres) as scene, WebhookChannel(WEBHOOKS) as channel:
-        await scene.subscription(url)
-        if hanging:
-            await scene.subscription(f"{url}hang")
-        stacks = [await scene.stack() for _ in range(SINGLE)]
-        sent: list[tuple[UUID, float]] = []
-        async with (
-            dispatching(scene.database, {"webhook": channel}),
-            aiohttp.ClientSession() as http,
-        ):
-            await asyncio.sleep(0.5)
-            for stack in stacks:
-                await scene.record(stack, resource_event("a"))
-                sent.append((stack.id, time.time()))
-                await asyncio.sleep(0.02)
-            async with asyncio.timeout(30):
-                while len(found := await arrivals(scene, http, url)) < SINGLE:
-                    await asyncio.sleep(0.1)
-    return sorted(found[stack] - committed for stack, committed in sent)
-
-
-async def arrivals(scene: Scene, http: aiohttp.ClientSession, url: str) -> dict[UUID, float]:
-    """By stack, when its one event came."""
-    async with http.get(url) as answer:
-        when = await answer.json()
-    async with scene.database.connection() as conn:
-        rows = await conn.fetch("select id::text, stack_id from event")
-    return {row["stack_id"]: when[row["id"]] for row in rows if row["id"] in when}
+async def measure_rate(worker: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(CONCURRENCY):
+            group.create_task(worker())
+    return EVENTS / (time.perf_counter() - started)

@@ -1,4 +1,4 @@
-// What the bench of the dashboard runs in the browser. `window.measure` gives milliseconds.
+// The browser's part of the dashboard bench. Durations are in milliseconds.
 const { html, render, signal } = await import("/page/vendor/preact.js");
 const { Graph } = await import("/page/graph/graph.js");
 const { graphModel } = await import("/page/graph/model.js");
@@ -14,10 +14,10 @@ const painted = async () => {
 const place = document.getElementById("place");
 const median = (values) => [...values].sort((one, other) => one - other)[values.length >> 1];
 
-/** A change half way: layers of nodes, each after two of those before it. */
-function made(count, layers) {
+/** A half-finished change: layers of nodes, each after two of the layer before. */
+function halfFinishedChange(count, layers) {
   let state = 7;
-  const chance = () => {
+  const random = () => {
     state = (state * 1103515245 + 12345) & 0x7fffffff;
     return state / 0x7fffffff;
   };
@@ -27,15 +27,15 @@ function made(count, layers) {
   for (let id = 0; id < count; id++) {
     const layer = Math.floor(id / size);
     const name = `r${id}`;
-    const over = id < count / 2;
+    const isDone = id < count / 2;
     nodes.push({
       id, resource_name: name, path: name, type: `OS::Bench::T${layer % 4}`, operation: "create",
-      direction: "forward", state: over ? "done" : "waiting", phase: over ? "post" : "pre",
+      direction: "forward", state: isDone ? "done" : "waiting", phase: isDone ? "post" : "pre",
       waiting_for: [], breakpoints: [], reason: null, inside: null,
     });
     for (let times = layer ? 2 : 0; times > 0; times--) {
-      const near = Math.floor((id % size) + (chance() - 0.5) * 0.1 * size);
-      const to = Math.min(size - 1, Math.max(0, near));
+      const target = Math.floor((id % size) + (random() - 0.5) * 0.1 * size);
+      const to = Math.min(size - 1, Math.max(0, target));
       edges.push([(layer - 1) * size + to, id]);
     }
   }
@@ -48,21 +48,21 @@ const started = (id, sequence) => ({
   data: { traversal: 1, node: id, operation: "create", resource: { reason: "" } },
 });
 
-/** Frames a second, and the 95th percentile of the time between two, while something goes on. */
-async function flowing(go) {
-  const took = [];
+/** Frames a second, and the 95th percentile of the time between two, during a change. */
+async function measureFrames(change) {
+  const durations = [];
   await frame();
   let last = performance.now();
   for (let at = 0; at < FRAMES; at++) {
-    go(at);
+    change(at);
     await frame();
     const now = performance.now();
-    took.push(now - last);
+    durations.push(now - last);
     last = now;
   }
-  took.sort((one, other) => one - other);
-  const whole = took.reduce((sum, one) => sum + one, 0);
-  return { rate: (1000 * FRAMES) / whole, p95: took[Math.floor(0.95 * FRAMES)] };
+  durations.sort((one, other) => one - other);
+  const total = durations.reduce((sum, one) => sum + one, 0);
+  return { rate: (1000 * FRAMES) / total, p95: durations[Math.floor(0.95 * FRAMES)] };
 }
 
 const memory = () => {
@@ -70,13 +70,13 @@ const memory = () => {
   return performance.memory.usedJSHeapSize / 1e6;
 };
 
-/** fold: as the page's own choice has it. */
+/** fold: a value of the page's own menu. */
 window.measureGraph = async (count, layers, fold) => {
-  const text = JSON.stringify(made(count, layers));
+  const text = JSON.stringify(halfFinishedChange(count, layers));
   const before = memory();
-  const began = performance.now();
+  const begin = performance.now();
   const model = graphModel(JSON.parse(text));
-  const read = performance.now() - began;
+  const read = performance.now() - begin;
   const scenes = [];
   for (let times = 0; times < 3; times++) {
     const from = performance.now();
@@ -95,55 +95,55 @@ window.measureGraph = async (count, layers, fold) => {
   const stage = place.querySelector(".graph-stage");
   const wheel = (x, y) => stage.dispatchEvent(
     new WheelEvent("wheel", { deltaX: x, deltaY: y, cancelable: true, bubbles: true }));
-  const to = (at) => (at % 60 < 30 ? 14 : -14);
-  const afar = await flowing((at) => wheel(to(at), to(at) / 2));
+  const pan = (at) => (at % 60 < 30 ? 14 : -14);
+  const zoomedOut = await measureFrames((at) => wheel(pan(at), pan(at) / 2));
   const larger = [...place.querySelectorAll(".graph-zoom button")].at(-1);
   while (stage.hasAttribute("data-far")) {
     larger.click();
     await frame();
   }
-  const near = await flowing((at) => wheel(2 * to(at), to(at)));
+  const zoomedIn = await measureFrames((at) => wheel(2 * pan(at), pan(at)));
   place.querySelector(".graph-zoom button:nth-child(2)").click();
   await painted();
   let sequence = 1;
   let applied = 0;
-  const changes = await flowing((at) => {
-    const since = performance.now();
+  const changes = await measureFrames((at) => {
+    const from = performance.now();
     for (let one = 0; one < Math.ceil(600 / FRAMES); one++) {
       sequence++;
       model.apply(started(count / 2 + ((at * 7 + one) % (count / 2)), sequence));
     }
-    applied += performance.now() - since;
+    applied += performance.now() - from;
   });
-  const kept = memory() - before;
+  const retained = memory() - before;
   render(null, place);
-  return { drawn, layout: median(scenes), afar, near, changes, applied, kept };
+  return { drawn, layout: median(scenes), zoomedOut, zoomedIn, changes, applied, retained };
 };
 
-/** The machine's limit: as many rectangles and curves, with nothing around them. */
+/** The machine's limit: as many rectangles and curves in a plain SVG. */
 window.measureBare = async (count) => {
   const before = memory();
-  const began = performance.now();
+  const begin = performance.now();
   const across = Math.ceil(Math.sqrt(count * 4));
   const rects = [];
-  const ways = [];
+  const curves = [];
   for (let id = 0; id < count; id++) {
     const [x, y] = [(id % across) * 14, Math.floor(id / across) * 20];
     rects.push(`<rect x="${x}" y="${y}" width="10" height="14" rx="2" fill="green"/>`);
-    for (const by of [3, 5]) ways.push(`M${x} ${y}C${x + 9} ${y} ${x + 9} ${y + by} ${x + 20} ${y + 20}`);
+    for (const by of [3, 5]) curves.push(`M${x} ${y}C${x + 9} ${y} ${x + 9} ${y + by} ${x + 20} ${y + 20}`);
   }
-  const path = `<path d="${ways.join("")}" fill="none" stroke="gray"/>`;
+  const path = `<path d="${curves.join("")}" fill="none" stroke="gray"/>`;
   place.innerHTML = `<svg width="1264" height="720"><g>${path}${rects.join("")}</g></svg>`;
   await painted();
-  const drawn = performance.now() - began;
+  const drawn = performance.now() - begin;
   const group = place.querySelector("g");
-  const pan = await flowing((at) => group.setAttribute("transform", `translate(${at % 30} ${at % 15})`));
+  const pan = await measureFrames((at) => group.setAttribute("transform", `translate(${at % 30} ${at % 15})`));
   const all = place.querySelectorAll("rect");
-  const changes = await flowing((at) => {
+  const changes = await measureFrames((at) => {
     for (let one = 0; one < 7; one++) all[(at * 7 + one) % count].setAttribute("fill", at % 2 ? "red" : "blue");
   });
-  const kept = memory() - before;
+  const retained = memory() - before;
   place.replaceChildren();
-  return { drawn, pan, changes, kept };
+  return { drawn, pan, changes, retained };
 };
 window.ready = true;

@@ -3,75 +3,78 @@
 import asyncio
 import time
 
-from engine.store.database import Database
-from tests.support.postgres import TestServer
-from tests.support.program import Program, program, resource
+import asyncpg
+
+from tests.bench.client import Client
+from tests.bench.run import Run
+from tests.bench.shapes import wide
 
 #: Hooks of one stack.
 STACK = 100
 RULE = {"at": "*", "on": "pre-create", "timeout": "1h", "on_timeout": "continue"}
-ROOM = {"quotas.waiting_hooks_per_project": 0, "engine.poll": "1s"}
+SETTINGS = {"engine": {"poll": "1s"}}
 # Copies of one stack that waits, whose hooks are all due at once.
-MAKE = (
-    "create temporary table copy as select gen_random_uuid() as id, n from generate_series(1, $1) n"
+CREATE_COPIES = (
+    "create temporary table copy as select gen_random_uuid() as id, n from generate_series(1, {}) n"
 )
-COPY = """
+COPY_ROWS = """
 insert into {table}
 select r.* from copy c, {table} o
  cross join lateral jsonb_populate_record(null::{table}, to_jsonb(o) || {changed}) r
  where o.{key} = $1
 """
-OF_STACK = "jsonb_build_object('stack_id', c.id)"
-CHANGED = {
+STACK_ID = "jsonb_build_object('stack_id', c.id)"
+CHANGED_COLUMNS = {
     "stack": "jsonb_build_object('id', c.id, 'name', 'copy' || c.n)",
-    "template": OF_STACK,
-    "traversal": OF_STACK,
-    "node": OF_STACK,
-    "resource": OF_STACK,
+    "template": STACK_ID,
+    "traversal": STACK_ID,
+    "node": STACK_ID,
+    "resource": STACK_ID,
     "hook": "jsonb_build_object('stack_id', c.id, 'id', gen_random_uuid(),"
     " 'deadline', clock_timestamp())",
 }
-LEFT = "select count(*) from hook where state = 'waiting' and project = $1"
+COUNT_WAITING = "select count(*) from hook where state = 'waiting' and project = $1"
 
 
-async def expiry(postgres: TestServer) -> None:
-    print("hooks due at once          expired after   another project's after")
-    for count in (1_000, 10_000, 100_000):
-        async with postgres.new_database() as url, program(url, ROOM) as running:
-            took, other = await _measured(running, count)
-            print(f"  {count:>9,}{took:>21.1f} s{other:>23.1f} s", flush=True)
-    print()
+async def deadlines(run: Run) -> None:
+    for count in (*run.sizes, *([run.largest] if run.largest else [])):
+        async with run.server(settings=SETTINGS) as (server, client):
+            async with run.postgres.connection(server.database_url) as conn:
+                await create_due_hooks(conn, client, count)
+                used, started = server.usage(), time.perf_counter()
+                async with Client.open(server.url, "other") as other:
+                    delay = await delay_of_other_project(conn, other, count)
+                await wait_for_waiting_hooks(conn, "p", STACK)
+                elapsed, used = time.perf_counter() - started, server.usage() - used
+            run.add("deadline", "expire", count, rate=count / elapsed, **used.each(count))
+            run.add("deadline", "another project's hook", count, median=delay * 1000)
 
 
-async def _measured(running: Program, count: int) -> tuple[float, float]:
-    """Another project's hook falls due when the first of these have expired."""
-    resources = {f"r{n}": resource() for n in range(STACK)}
-    stack_id = await running.create("one", resources, environment={"hooks": [RULE]})
-    await running.waiting_count("one", STACK)
-    async with running.database.transaction() as conn:
-        await conn.execute("set local statement_timeout = 0")
-        await conn.execute(MAKE, count // STACK)
-        for table, changed in CHANGED.items():
+async def create_due_hooks(conn: asyncpg.Connection, client: Client, count: int) -> None:
+    stack = await client.create("one", wide(STACK), environment={"hooks": [RULE]})
+    await client.until_waiting(stack, STACK)
+    async with conn.transaction():
+        await conn.execute(CREATE_COPIES.format(count // STACK))
+        for table, changed in CHANGED_COLUMNS.items():
             key = "id" if table == "stack" else "stack_id"
-            text = COPY.format(table=table, changed=changed, key=key)
-            await conn.execute(text, stack_id, timeout=600)
+            text = COPY_ROWS.format(table=table, changed=changed, key=key)
+            await conn.execute(text, stack.rpartition("/")[2])
         await conn.execute("drop table copy")
         await conn.execute("notify headgate_hook")
-    began = time.perf_counter()
-    mine = running.project
-    await _until(running.database, mine, STACK + count * 9 // 10)
-    running.project = "other"
-    quick = RULE | {"timeout": "1s"}
-    await running.create("quick", {"a": resource()}, environment={"hooks": [quick]})
-    asked = time.perf_counter()
-    await _until(running.database, "other", 0)
-    other = time.perf_counter() - asked - 1.0
-    await _until(running.database, mine, STACK)
-    running.project = mine
-    return time.perf_counter() - began, max(0.0, other)
 
 
-async def _until(database: Database, project: str, left: int) -> None:
-    async with asyncio.timeout(900), database.connection() as conn:
-        while await conn.fetchval(LEFT, project) > left:
+async def delay_of_other_project(conn: asyncpg.Connection, other: Client, count: int) -> float:
+    """Seconds by which the hook of another project expires late. It falls due when the first hooks
+    have expired."""
+    await wait_for_waiting_hooks(conn, "p", STACK + count * 9 // 10)
+    rule = RULE | {"timeout": "1s"}
+    await other.create("quick", wide(1), environment={"hooks": [rule]})
+    started = time.perf_counter()
+    await wait_for_waiting_hooks(conn, "other", 0)
+    return max(0.0, time.perf_counter() - started - 1.0)
+
+
+async def wait_for_waiting_hooks(conn: asyncpg.Connection, project: str, count: int) -> None:
+    async with asyncio.timeout(900):
+        while await conn.fetchval(COUNT_WAITING, project) > count:
             await asyncio.sleep(0.1)

@@ -1,119 +1,113 @@
-"""What hooks cost while they wait, and how quick an answer is among many that wait."""
+"""Hooks: what they cost while they wait, how soon an answer starts an operation, and the rate of
+answers."""
 
 import asyncio
-import statistics
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
-import aiohttp
+from tests.bench.client import Client, Request, exchange, percentiles, seconds_of
+from tests.bench.machine import Usage
+from tests.bench.run import Run
+from tests.bench.server import Server
+from tests.bench.shapes import BREAKPOINTS, wide
 
-from engine.store.database import Database, open_database
-from tests.bench.process import memory, settled
-from tests.bench.shapes import wide
-from tests.support.keys import A_SEALER
-from tests.support.postgres import TestServer
-from tests.support.program import Http, Json, ServerProcess, resource
-
-HELD = {"resource_registry": {"resources": {"*": {"hooks": "pre-create"}}}}
-#: For all the stacks of a run.
-ROOM = "[quotas]\nstacks_per_project = 5000\nwaiting_hooks_per_project = 0\n"
-#: In stacks of so many resources.
+Json = Any
+#: Hooks of one stack.
 STACK = 1000
-SIGNALS = 200
-#: Answers under way at once, when all that waits is answered.
-AT_ONCE = 32
-AFTER_SIGNAL = """
-select extract(epoch from n.started_at)::float8 from node n join stack s on s.id = n.stack_id
- where s.name = $1 and n.started_at is not null
-"""
+#: Signals of one measurement.
+SIGNALS = 100
+#: Requests at the same time when many hooks are answered.
+CLIENTS = 32
+#: Answers of one measurement.
+ANSWERS = 3000
+#: Stacks whose hooks are answered in turn.
+STACKS = 10
 
 
-async def answers(postgres: TestServer) -> None:
-    """From a signal's POST to the start of its operation, among 0, 1,000 and 100,000 that wait."""
-    with tempfile.TemporaryDirectory() as name:
-        async with postgres.new_database() as url:
-            server = ServerProcess(Path(name), database_url=url, settings=ROOM)
-            server.start()
-            database = await open_database(url, sealer=A_SEALER)
-            try:
-                async with aiohttp.ClientSession() as session:
-                    await _measured(Http(session, server.url), server, database)
-            finally:
-                await database.close()
-                server.stop()
+async def hooks(run: Run) -> None:
+    async with run.server() as (server, client):
+        await signals(server, client, "first", SIGNALS // 5)
+        stacks: list[str] = []
+        size = measured = 0
+        for count in sorted({0, STACK, run.largest, *(n for n in run.sizes if n % STACK == 0)}):
+            await add_waiting_hooks(client, stacks, count)
+            memory = await server.stable_memory()
+            before, size = size, await run.postgres.size_of(server.database_url)
+            durations, usage = await signals(server, client, f"among{count}-", SIGNALS)
+            values = percentiles(durations) | usage.each(SIGNALS)
+            if count > STACK:
+                values["bytes"] = (size - before) / (count - measured)
+            measured = count
+            run.add("hook", "signal to operation", count, **values, memory=memory)
+        await add_waiting_hooks(client, stacks, (STACKS + 1) * STACK)
+        await answers(run, server, client, stacks)
 
 
-async def _measured(http: Http, server: ServerProcess, database: Database) -> None:
-    print("from the signal's POST to the operation's start       median        p99")
-    await http.create("warm", wide(STACK))
-    await http.until_ended("warm")
-    await _signals(http, database, "warming")
-    made, p99s = 0, []
-    small = before = 0.0
-    for count in (0, 1_000, 100_000):
-        while made < count:
-            await http.create(f"held{made}", wide(STACK), environment=HELD)
-            await http.waiting_count(f"held{made}", STACK)
-            made += STACK
-            if made == STACK:
-                before = await settled(lambda: memory(server.pid))
-                small = await _bytes(database)
-        took = await _signals(http, database, f"among{count}")
-        p99s.append(took[int(len(took) * 0.99) - 1])
-        middle = statistics.median(took)
-        print(f"  {count:>7,} others wait{middle * 1000:>34.1f} ms{p99s[-1] * 1000:>8.1f} ms")
-    print(f"  p99 among 100,000 against none: {p99s[-1] / p99s[0]:.2f} times")
-    after, large = await settled(lambda: memory(server.pid)), await _bytes(database)
-    grown = made - STACK
-    print(f"  memory among 1,000: {before:.1f} MB, among 100,000: {after:.1f} MB")
-    print(
-        f"  database: {(large - small) / grown:,.0f} bytes for a resource and the hook it waits at"
-    )
-    seconds = await _answer_all(http)
-    print(f"  {made:,} answered through the API in {seconds:.1f} s: {made / seconds:,.0f}/s\n")
+async def add_waiting_hooks(client: Client, stacks: list[str], count: int) -> None:
+    """Add stacks until so many hooks wait."""
+    while len(stacks) * STACK < count:
+        stacks.append(await waiting_stack(client, f"held{len(stacks)}"))
 
 
-async def _signals(http: Http, database: Database, name: str) -> list[float]:
-    took = []
-    for number in range(SIGNALS):
-        stack = f"{name}-{number}"
-        await http.create(stack, {"a": resource()}, environment=HELD)
-        (hook,) = await http.waiting(stack)
-        began = time.time()
-        await http.signal(hook)
-        took.append(await _started(database, stack) - began)
-    return sorted(took)
+async def waiting_stack(client: Client, name: str) -> str:
+    stack = await client.create(name, wide(STACK), environment=BREAKPOINTS)
+    await client.until_waiting(stack, STACK)
+    return stack
 
 
-async def _started(database: Database, stack: str) -> float:
-    """When the operation began, by the clock of the machine that both run on."""
-    async with asyncio.timeout(60), database.connection() as conn:
-        while (found := await conn.fetchval(AFTER_SIGNAL, stack)) is None:
-            await asyncio.sleep(0.005)
-        return float(found)
+async def signals(
+    server: Server, client: Client, name: str, count: int
+) -> tuple[list[float], Usage]:
+    """Seconds from each signal's request to the start of its operation, one after the other; and
+    the CPU time from the requests to the ends of the stacks."""
+    durations, usage = list[float](), Usage(0.0, 0.0, 0.0)
+    for number in range(count):
+        stack = await client.create(f"{name}{number}", wide(1), environment=BREAKPOINTS)
+        await client.until_waiting(stack, 1, pause=0.02)
+        (hook,) = await client.hooks(f"{name}{number}")
+        used, started = server.usage(), time.time()
+        await client.answer(hook)
+        await client.until_ended(stack, pause=0.02)
+        usage += server.usage() - used
+        (node,) = (await client.graph(stack))["nodes"]
+        durations.append(seconds_of(node["started_at"]) - started)
+    return durations, usage
 
 
-async def _bytes(database: Database) -> int:
-    async with database.connection() as conn:
-        await conn.execute("vacuum")
-        found: int = await conn.fetchval("select pg_database_size(current_database())")
-        return found
+async def answers(run: Run, server: Server, client: Client, stacks: list[str]) -> None:
+    """Answers to many hooks: of one stack; of many stacks, one of each in turn."""
+    first, *other_hooks = [
+        await client.hooks(stack.split("/")[2]) for stack in stacks[: STACKS + 1]
+    ]
+    in_turn = [hook for row in zip(*other_hooks, strict=True) for hook in row][:ANSWERS]
+    for case, selected in (("answer, one stack", first), ("answer, many stacks", in_turn)):
+        requests = [client.signal_request(hook) for hook in selected]
+        used = server.usage()
+        async with polling_stack(server, client, stacks[0]) as latencies:
+            result = await exchange(server.url, requests, connections=CLIENTS)
+        used = server.usage() - used
+        run.add("hook", case, len(selected), **result.measures(), **used.each(len(selected)))
+        run.add("hook", f"show during: {case}", len(selected), **percentiles(latencies))
 
 
-async def _answer_all(http: Http) -> float:
-    """Page by page, so many at once."""
-    began, left = time.perf_counter(), asyncio.Semaphore(AT_ONCE)
+@asynccontextmanager
+async def polling_stack(server: Server, client: Client, stack: str) -> AsyncIterator[list[float]]:
+    """Seconds of requests for a stack, about ten per second, during the block."""
+    durations: list[float] = []
+    request = Request("GET", f"{client.root}{stack}")
 
-    async def one(hook: Json) -> None:
-        async with left:
-            status, said = await http.signal(hook)
-            assert status == 200, said
+    async def show() -> None:
+        while True:
+            started = time.perf_counter()
+            await exchange(server.url, [request], connections=1)
+            durations.append(time.perf_counter() - started)
+            await asyncio.sleep(0.1)
 
-    while True:
-        _, page = await http.call("GET", "/hooks?state=waiting&limit=1000")
-        if not page["hooks"]:
-            return time.perf_counter() - began
-        async with asyncio.TaskGroup() as group:
-            for hook in page["hooks"]:
-                group.create_task(one(hook))
+    task = asyncio.create_task(show())
+    try:
+        yield durations
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

@@ -1,4 +1,7 @@
-"""What reading, checking and planning a large template take, beside what bare readers take."""
+"""What it costs to parse, validate and plan a large template, beside parsing alone.
+
+This part measures the language in this process: there is no request and no database.
+"""
 
 import gc
 import json
@@ -7,7 +10,6 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from itertools import count
-from statistics import median
 from uuid import UUID
 
 import yaml
@@ -19,8 +21,8 @@ from engine.hot.template.template import parse_template
 from engine.plan.passes import plan
 from engine.types.registry import built_in
 from engine.words import ResourceId
+from tests.bench.run import Run
 
-RUNS = 5
 #: More than the quotas allow, for templates of 10,000 resources.
 LIMITS = DocumentLimits(max_bytes=16_000_000, max_nodes=4_000_000)
 REGISTRY = built_in(random.Random(0))
@@ -35,7 +37,7 @@ resources:
 """
 
 
-def written(resources: int) -> str:
+def template_text(resources: int) -> str:
     """A template in YAML, with five functions in each resource; most read the one before."""
     return HEAD + "".join(map(_resource, range(resources)))
 
@@ -56,7 +58,7 @@ def _resource(n: int) -> str:
 """
 
 
-def defined(text: str) -> StackDefinition:
+def define_template(text: str) -> StackDefinition:
     return define_stack(
         template=parse_template(read_document(text, "template", LIMITS)),
         environment=parse_environment({}),
@@ -68,58 +70,48 @@ def defined(text: str) -> StackDefinition:
     )
 
 
-def planned(text: str) -> None:
+def plan_template(text: str) -> None:
     numbers = count()
-    wanted = defined(text).resources
-    made = plan(wanted, (), lambda *_: (), lambda: ResourceId(UUID(int=next(numbers))))
-    assert len(made.nodes) == len(wanted)
+    resources = define_template(text).resources
+    result = plan(resources, (), lambda *_: (), lambda: ResourceId(UUID(int=next(numbers))))
+    assert len(result.nodes) == len(resources)
 
 
-def templates() -> None:
-    print("a template with 5 functions in each resource, read, checked and planned")
-    print(
-        "  resources    bytes      YAML     (bare)     JSON    (bare)   for each   memory of each"
-    )
-    rates: list[float] = []
-    for resources in (1_000, 10_000):
-        text = written(resources)
-        as_json = json.dumps(yaml.load(text, yaml.CSafeLoader), default=str)
-        whole = took(planned, text)
-        others = (
-            took(read_bare, text),
-            took(planned, as_json),
-            took(json.loads, as_json),
-        )
-        shown = "".join(f"{one * 1000:>8.1f} ms" for one in (whole, *others))
-        each = whole / resources * 1_000_000
-        rates.append(each)
-        kept = memory(text) / resources
-        print(f"  {resources:>9,}{len(text):>11,}{shown}{each:>8.0f} µs{kept:>10,.0f} B")
-    print(f"  each of 10,000 takes {rates[1] / rates[0]:.2f} times what each of 1,000 does\n")
+async def language(run: Run) -> None:
+    for size in run.sizes:
+        yaml_text = template_text(size)
+        json_text = json.dumps(yaml.load(yaml_text, yaml.CSafeLoader), default=str)
+        definition_bytes = memory(yaml_text) / size
+        for _ in range(run.rounds_of(size)):
+            for case, work, text in (
+                ("YAML", plan_template, yaml_text),
+                ("YAML, parsed only", parse_yaml, yaml_text),
+                ("JSON", plan_template, json_text),
+                ("JSON, parsed only", json.loads, json_text),
+            ):
+                seconds = cpu_seconds(work, text)
+                run.add("language", case, size, server_cpu=seconds / size * 1e6, seconds=seconds)
+        run.add("language", "YAML", size, bytes=definition_bytes)
 
 
-def read_bare(text: str) -> None:
+def parse_yaml(text: str) -> None:
     yaml.load(text, yaml.CSafeLoader)
 
 
-def took(work: Callable[[str], object], text: str) -> float:
-    """The median, in seconds of processor time: other programs are not measured."""
-    times = []
-    for _ in range(RUNS):
-        gc.collect()
-        began = time.process_time()
-        work(text)
-        times.append(time.process_time() - began)
-    return median(times)
+def cpu_seconds(work: Callable[[str], object], text: str) -> float:
+    gc.collect()
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started
 
 
 def memory(text: str) -> int:
-    """What a definition keeps, in bytes."""
+    """Bytes of a definition."""
     gc.collect()
     tracemalloc.start()
-    kept = defined(text)
+    definition = define_template(text)
     gc.collect()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert kept.resources
+    assert definition.resources
     return used

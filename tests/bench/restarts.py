@@ -1,109 +1,122 @@
-"""What it costs that processes come and go: a rolling restart, and the death of an engine."""
+"""What restarts cost: a create while both engines are restarted, and the crash of an engine."""
 
 import asyncio
-import statistics
 import time
-from datetime import datetime
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from tests.bench.client import Client
+from tests.bench.run import Run
+from tests.bench.server import BenchPostgres, Server, Settings
 from tests.bench.shapes import layered
-from tests.fault.load import Stubborn
-from tests.fault.test_many import House, a_house
-from tests.support.postgres import TestServer
-from tests.support.program import Json, ServerProcess, template
+from tests.fault.load import Effects, new_folder
 
+Json = Any
 COUNT, LAYERS = 5_000, 100
 #: Seconds each operation takes, so that the create lasts longer than the restarts.
 PAUSE = 0.05
-TURNS = 3
-#: [engine] lease of the processes measured, in seconds; see tests/fault/load.py.
-LEASE = 1.0
+#: Seconds.
+LEASE = 1
+ENGINE = {"lease": f"{LEASE}s", "operations": 8, "poll": "1s", "drain": "5s"}
 
 
-async def rolling_restart(postgres: TestServer) -> None:
-    """Two engines, exchanged one by one while they make a stack; by the database's clock."""
-    calm, restarted, within = [], [], 0
-    for _ in range(TURNS):
-        async with a_house(postgres) as (house, http):
-            engines = [await house.engine(), await house.engine()]
-            calm.append(await created(http, "calm"))
-            making = asyncio.create_task(created(http, "restarted"))
-            await begun(http, "restarted")
-            for old in engines:
-                await asyncio.to_thread(old.stop)
-                await house.engine()
-                within += not making.done()
-            restarted.append(await making)
-    usual, slower = statistics.median(calm), statistics.median(restarted)
-    print(f"create of {COUNT:,} in {LAYERS} layers, {PAUSE * 1000:.0f} ms each, by two engines;"
-          f" medians of {TURNS}")  # fmt: skip
-    print(f"  left alone                 {usual:>8.2f} s")
-    print(f"  both restarted meanwhile   {slower:>8.2f} s, {slower / usual - 1:+.0%}"
-          f" ({within} of {2 * TURNS} restarts were over before the create was)\n")  # fmt: skip
+class Fleet:
+    """A process of the API and any number of engines, on one database."""
+
+    def __init__(self, postgres: BenchPostgres, url: str, source: Path, settings: Settings) -> None:
+        self._start = (postgres, url, source, settings)
+        self.api = self._server("api", "dispatch")
+        self.engines: list[Server] = []
+
+    def _server(self, *roles: str) -> Server:
+        postgres, url, source, settings = self._start
+        return Server(postgres, url, source=source, settings=settings, roles=roles)
+
+    async def engine(self) -> Server:
+        server = self._server("engine")
+        await asyncio.to_thread(server.start)
+        self.engines.append(server)
+        return server
+
+    async def stop(self) -> None:
+        for server in (*self.engines, self.api):
+            await asyncio.to_thread(server.stop)
 
 
-async def created(http: Stubborn, name: str) -> float:
-    body = {"stack_name": name, "template": template(paced())}
-    status, said = await http.ask("POST", "/stacks", body)
-    assert status == 201, said
-    while (await traversal(http, name))["state"] != "complete":
-        await asyncio.sleep(0.1)
-    ended = await traversal(http, name)
-    return (moment(ended["ended_at"]) - moment(ended["started_at"])).total_seconds()
+@asynccontextmanager
+async def fleet(run: Run, settings: Settings) -> AsyncIterator[tuple[Fleet, Client]]:
+    async with run.postgres.new_database() as url:
+        servers = Fleet(run.postgres, url, run.source, settings)
+        try:
+            await asyncio.to_thread(servers.api.start)
+            async with Client.open(servers.api.url) as client:
+                yield servers, client
+        finally:
+            await servers.stop()
 
 
-def paced() -> Json:
+async def restarts(run: Run) -> None:
+    for _ in range(min(run.rounds, 3)):
+        await rolling_restart(run)
+        await recovery(run)
+
+
+async def rolling_restart(run: Run) -> None:
+    async with fleet(run, {"engine": ENGINE}) as (servers, client):
+        engines = [await servers.engine(), await servers.engine()]
+        started = time.time()
+        undisturbed = await client.create("undisturbed", slow_resources())
+        await client.until_ended(undisturbed, pause=0.1)
+        run.add("restart", "create", COUNT, seconds=await client.end_time(undisturbed) - started)
+        started = time.time()
+        stack = await client.create("restarted", slow_resources())
+        for old in engines:
+            await asyncio.to_thread(old.stop)
+            await servers.engine()
+        await client.until_ended(stack, pause=0.1)
+        seconds = await client.end_time(stack) - started
+        run.add("restart", "create, both engines restarted", COUNT, seconds=seconds)
+
+
+def slow_resources() -> Json:
     resources = layered(COUNT, LAYERS)
-    for one in resources.values():
-        one["properties"]["wait_secs"] = PAUSE
+    for spec in resources.values():
+        spec["properties"]["wait_secs"] = PAUSE
     return resources
 
 
-async def begun(http: Stubborn, name: str) -> None:
-    while (await http.ask("GET", f"/stacks/{name}"))[0] != 200:
-        await asyncio.sleep(0.005)
+async def recovery(run: Run) -> None:
+    """From the crash of the engine that runs an operation to the next call of the operation."""
+    with new_folder() as folder:
+        effects = Effects(folder)
+        program = {"path": str(effects.script), "projects": ["*"], "arguments": ["**"]}
+        command = {"enabled": True, "run_as": "server", "programs": [program]}
+        settings: Settings = {"engine": ENGINE, "resource_types.command": command}
+        async with fleet(run, settings) as (servers, client):
+            for _ in range(2):
+                await servers.engine()
+            release = folder / "go"
+            stack = await client.create("s", {"a": effects.resource(until=str(release))})
+            crashed = await calling_engine(servers)
+            crashed.kill()
+            started = time.perf_counter()
+            await calling_engine(servers)
+            seconds = time.perf_counter() - started
+            release.touch()
+            await client.until_ended(stack)
+    run.add("restart", f"call after a crash, lease {LEASE} s", 1, seconds=seconds)
 
 
-async def traversal(http: Stubborn, name: str) -> Json:
-    stack = await http.stack(name)
-    path = f"/stacks/{name}/{stack['id']}/versions"
-    return (await http.ask("GET", path))[1]["traversals"][0]
-
-
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-async def recovery(postgres: TestServer) -> None:
-    """From the death of the engine that runs an operation to the next one's call of it."""
-    took = []
-    async with a_house(postgres) as (house, http):
-        for turn in range(TURNS):
-            engines = [one for one in house.engines if one.runs]
-            engines += [await house.engine() for _ in range(2 - len(engines))]
-            took.append(await one_death(house, http, f"s{turn}"))
-    print(f"operation of a killed engine taken up again, medians of {TURNS}")
-    print(f"  after {statistics.median(took):.2f} s, at a lease of {LEASE:.0f} s\n")
-
-
-async def one_death(house: House, http: Stubborn, name: str) -> float:
-    go = house.folder / f"go-{name}"
-    body = {"stack_name": name, "template": template({"a": house.effects.resource(until=str(go))})}
-    assert (await http.ask("POST", "/stacks", body))[0] == 201
-    holder = await whoever_runs(house)
-    holder.kill()
-    began = time.perf_counter()
-    await whoever_runs(house)
-    took = time.perf_counter() - began
-    go.touch()
-    await http.reaches(name, "CREATE_COMPLETE")
-    return took
-
-
-async def whoever_runs(house: House) -> ServerProcess:
+async def calling_engine(fleet: Fleet) -> Server:
     """The engine that has an operation's process as its child."""
-    while True:
-        for one in house.engines:
-            if one.runs and Path(f"/proc/{one.pid}/task/{one.pid}/children").read_text().split():
-                return one
-        await asyncio.sleep(0.005)
+    async with asyncio.timeout(60):
+        while True:
+            for engine in fleet.engines:
+                if (
+                    engine.is_running
+                    and Path(f"/proc/{engine.pid}/task/{engine.pid}/children").read_text()
+                ):
+                    return engine
+            await asyncio.sleep(0.005)

@@ -1,76 +1,51 @@
-"""A tree of 100,000 resources in 100 groups of 1,000: made, changed in one place, cleared away."""
+"""A tree of resources in groups: created, changed in one place, deleted; beside flat stacks."""
 
 import asyncio
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import Any
 
-import aiohttp
 import orjson
 
-from tests.bench.process import cpu, memory
+from tests.bench.client import Client
+from tests.bench.create import measure_create
+from tests.bench.run import Run
+from tests.bench.server import Server
 from tests.bench.shapes import wide
-from tests.support.program import Http, Json, ServerProcess, resource, template
+from tests.support.program import resource
 
-STACKS, SIZE = 100, 1000
-SETTINGS = f"""
-[quotas]
-resources_per_stack = {STACKS * SIZE + STACKS + 1}
-template_bytes = 8000000
-"""
-
-
-async def trees(stacks: int = STACKS, size: int = SIZE) -> None:
-    """Beside it the rate of flat stacks of as many resources, one after the other."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        server = ServerProcess(folder, settings=SETTINGS)
-        server.start()
-        try:
-            async with aiohttp.ClientSession() as session:
-                http = Http(session, server.url)
-                await _flat(http, "warm", size)
-                flat = [await _flat(http, f"flat{n}", size) for n in range(5)]
-                print(f"a tree of {stacks} groups with {size:,} members each")
-                print(f"  flat stacks of {size:,}, one after the other: "
-                      f"{size / (sum(flat) / len(flat)):,.0f} resources/s")  # fmt: skip
-                await _tree(http, server, stacks, size)
-        finally:
-            server.stop()
+Json = Any
+#: Members of a group.
+MEMBERS = 1000
+#: Seconds between two requests for the state of the tree.
+PAUSE = 0.2
 
 
-async def _flat(http: Http, name: str, size: int) -> float:
-    began = time.monotonic()
-    await http.create(name, wide(size))
-    await _ended(http, name)
-    return time.monotonic() - began
+async def trees(run: Run) -> None:
+    async with run.server() as (server, client):
+        for number in range(run.rounds):
+            _, values = await measure_create(server, client, f"flat{number}", wide(MEMBERS))
+            run.add("tree", "flat stack", MEMBERS, **values)
+        for size in sorted({max(run.sizes), run.largest or max(run.sizes)}):
+            await measure_tree(run, server, client, size)
 
 
-async def _ended(http: Http, name: str, pause: float = 0.05) -> None:
-    """Looked at seldom: looking often slows what is measured."""
-    async with asyncio.timeout(1200):
-        while "IN_PROGRESS" in (status := (await http.stack(name))["stack_status"]):
-            await asyncio.sleep(pause)
-    assert status.endswith("COMPLETE"), status
-
-
-async def _tree(http: Http, server: ServerProcess, stacks: int, size: int) -> None:
-    around: dict[str, Json] = {f"g{n}": group(size) for n in range(stacks)}
-    async with _measured(http, server, "create", stacks * size) as stream:
-        await http.create("tree", around)
-        await _ended(http, "tree", 0.5)
-        await stream.caught_up("tree")
-    around["g7"] = group(size + 1)
-    async with _measured(http, server, "one member more in one", 1):
-        await http.update("tree", "PUT", template=template(around))
-        await _ended(http, "tree")
-    tree = await http.stack("tree")
-    async with _measured(http, server, "delete", stacks * size):
-        await http.call("DELETE", f"/stacks/tree/{tree['id']}")
-        await _ended(http, tree["id"], 0.5)
+async def measure_tree(run: Run, server: Server, client: Client, size: int) -> None:
+    groups: Json = {f"g{n}": group(MEMBERS) for n in range(size // MEMBERS)}
+    async with measurement(run, server, "create", size) as stream:
+        stack = await client.create(f"tree{size}", groups)
+        await client.until_ended(stack, pause=PAUSE)
+        ended = time.monotonic()
+        await stream.until_ended(stack)
+        stream.lag = time.monotonic() - ended
+    groups["g1"] = group(MEMBERS + 1)
+    async with measurement(run, server, "one more member", size, units=1):
+        await client.update(stack, groups)
+        await client.until_ended(stack)
+    async with measurement(run, server, "delete", size):
+        await client.delete(stack)
+        await client.until_ended(stack, pause=PAUSE)
 
 
 def group(size: int) -> Json:
@@ -80,67 +55,57 @@ def group(size: int) -> Json:
     }
 
 
-class _Stream:
-    """A reader of the event stream: how far it is behind when the tree is there."""
+class Stream:
+    """A reader of the event stream. lag: seconds between the end in the API and its event."""
 
-    def __init__(self) -> None:
-        self.events = 0
-        self.behind: float | None = None
-        self._ends: dict[str, float] = {}
-        self._there = asyncio.Event()
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.lag = 0.0
+        self._ended: set[str] = set()
+        self._changed = asyncio.Event()
 
-    async def read(self, http: Http) -> None:
-        async with http.session.get(
-            f"{http.url}/v1/{http.project}/events/stream",
-            timeout=aiohttp.ClientTimeout(total=None),
-        ) as answer:
-            async for line in answer.content:
-                if line.startswith(b"data:"):
-                    self.events += 1
-                    event = orjson.loads(line[5:])
+    async def read(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port, limit=2**26)
+        try:
+            writer.write(b"GET /v1/p/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            while line := await reader.readline():
+                if line.startswith(b"data: ") and b".create.completed" in line:
+                    event = orjson.loads(line[6:])
                     if event["type"] == "headgate.stack.create.completed":
-                        self._ends[event["source"].split("/")[4]] = time.monotonic()
-                        self._there.set()
+                        self._ended.add(event["source"])
+                        self._changed.set()
+        finally:
+            writer.close()
 
-    async def caught_up(self, name: str) -> None:
-        began = time.monotonic()
+    async def until_ended(self, stack: str) -> None:
         async with asyncio.timeout(600):
-            while name not in self._ends:
-                self._there.clear()
-                await self._there.wait()
-        self.behind = max(0.0, self._ends[name] - began)
+            while not any(source.endswith(stack) for source in self._ended):
+                self._changed.clear()
+                await self._changed.wait()
 
 
 @asynccontextmanager
-async def _measured(
-    http: Http, server: ServerProcess, what: str, count: int
-) -> AsyncIterator[_Stream]:
-    stream, began, used = _Stream(), time.monotonic(), cpu(server.pid)
-    highest = memory(server.pid)
-    done = asyncio.Event()
+async def measurement(
+    run: Run, server: Server, case: str, size: int, units: int = 0
+) -> AsyncIterator[Stream]:
+    """units: of the costs; default: size."""
+    stream, highest = Stream(server), server.memory()
 
     async def watch() -> None:
         nonlocal highest
-        while not done.is_set():
-            highest = max(highest, memory(server.pid))
-            try:
-                async with asyncio.timeout(0.2):
-                    await done.wait()
-            except TimeoutError:
-                continue
+        while True:
+            highest = max(highest, server.memory())
+            await asyncio.sleep(0.2)
 
-    async with asyncio.TaskGroup() as group:
-        reading = group.create_task(stream.read(http))
-        group.create_task(watch())
+    tasks = [asyncio.create_task(coroutine) for coroutine in (stream.read(), watch())]
+    used, started = server.usage(), time.monotonic()
+    try:
         yield stream
-        took = time.monotonic() - began
-        done.set()
-        reading.cancel()
-    told = f", stream {stream.behind:.1f} s behind" if stream.behind is not None else ""
-    rate = f"{count / took:>8,.0f}/s" if count > 1 else " " * 10
-    print(f"  {what:<28}{took:>8.2f} s {rate}, server {cpu(server.pid) - used:.1f} s of a core, "
-          f"at most {highest:.0f} MB{told}", flush=True)  # fmt: skip
-
-
-if __name__ == "__main__":
-    asyncio.run(trees())
+        elapsed, used = time.monotonic() - started - stream.lag, server.usage() - used
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    values = {"rate": size / elapsed} if not units else {"median": elapsed * 1000}
+    lag = {"behind": stream.lag} if stream.lag else {}
+    run.add("tree", case, size, **values, **used.each(units or size), memory=highest, **lag)

@@ -1,4 +1,4 @@
-"""What tests of the inbox say over and over."""
+"""Helpers of the tests of the inbox."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +11,25 @@ from tests.support.program import Http, Json
 WIDE = {"viewport": {"width": 1280, "height": 800}}
 
 
-def asks(at: str = "a", on: str = "pre-create", **more: Json) -> Json:
+def hook_rule(at: str = "a", on: str = "pre-create", **more: Json) -> Json:
     """An environment with one rule."""
     return {"hooks": [{"at": at, "on": on, **more}]}
 
 
-async def somebody(
-    visit: Callable[..., Any], http: Http, name: str, *, deaf: bool = False, **options: Any
+async def inbox_of(
+    visit: Callable[..., Any],
+    http: Http,
+    name: str,
+    *,
+    without_stream: bool = False,
+    **options: Any,
 ) -> Visitor:
-    """A visitor of this name, in mode none, before the inbox. deaf: they hear no events, so that
-    what they see gets old."""
+    """A visitor with this name in mode none, on the inbox page. without_stream: the page gets no
+    updates.
+    """
     found: Visitor = await visit(http, **{**WIDE, **options})
     await found.page.add_init_script(f"localStorage.setItem('headgate.name', {name!r})")
-    if deaf:
+    if without_stream:
         await found.page.route("**/events/stream", lambda route: route.abort())
     await found.open("inbox")
     return found
@@ -34,6 +40,6 @@ def card(page: Page, path: str) -> Locator:
     return page.locator("article.hook").filter(has=page.get_by_role("button", name=path))
 
 
-async def trail(http: Http, hook: Json) -> list[Json]:
-    _, said = await http.call("GET", f"/hooks/{hook['id']}/decisions")
-    return list(said["decisions"])
+async def audit_entries(http: Http, hook: Json) -> list[Json]:
+    _, response = await http.call("GET", f"/hooks/{hook['id']}/decisions")
+    return list(response["decisions"])

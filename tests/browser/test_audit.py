@@ -1,4 +1,4 @@
-"""The audit trail of a project: as it grows, narrowed, and its hashes."""
+"""The audit log of a project: live updates, filters and hashes."""
 
 import re
 
@@ -7,12 +7,12 @@ from playwright.async_api import expect
 from tests.browser.conftest import Visit
 from tests.support.program import Http, resource
 
-HELD = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
+HOOKS = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
 
 
-async def test_what_people_decided_is_there_as_they_decide_it(visit: Visit, http: Http) -> None:
-    await http.create("shop", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
-    (first,) = await http.waiting("shop")
+async def test_decisions_appear_live(visit: Visit, http: Http) -> None:
+    await http.create("shop", {"a": resource(), "b": resource(depends_on="a")}, environment=HOOKS)
+    (first,) = await http.waiting_hooks("shop")
     granted = ["clipboard-read", "clipboard-write"]
     visitor = await visit(http, permissions=granted)
     page = await visitor.open("audit")
@@ -26,17 +26,17 @@ async def test_what_people_decided_is_there_as_they_decide_it(visit: Visit, http
     await expect(entries).to_contain_text("via api from 127.0.0.1")
 
     await entries.hover()
-    (second,) = await http.waiting("shop")
+    (second,) = await http.waiting_hooks("shop")
     await http.signal(second, "reject", user="bob", reason="not on a Friday")
     await page.get_by_role("button", name="Show 1 newer").click()
     await expect(entries.nth(0)).to_contain_text("bob rejected")
     await expect(entries.nth(1)).to_contain_text("ann approved")
-    trail = (await http.at("GET", "shop", "/decisions"))["decisions"]
+    audit_entries = (await http.stack_request("GET", "shop", "/decisions"))["decisions"]
     await entries.nth(1).get_by_role("button", name="Copy the hash").click()
     copied = await page.evaluate("navigator.clipboard.readText()")
-    assert copied == trail[0]["hash"]
+    assert copied == audit_entries[0]["hash"]
     await expect(entries.nth(1)).to_contain_text(copied[:12])
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
 
     await page.get_by_label("User").fill("ann")
     await page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Edit and continue, and new stacks: what is written, its plan, and what becomes of it."""
+"""The editor of existing and new stacks: texts, plan and apply."""
 
 import asyncio
 import re
@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from playwright.async_api import Page, Route, expect
 
 from tests.browser.conftest import PATIENCE, Visitor
-from tests.support.access import given_directly
-from tests.support.program import Http, Json, Program, resource, who
+from tests.support.access import insert_credential
+from tests.support.program import Http, Json, Program, identity_headers, resource
 
 Visit = Callable[..., Awaitable[Visitor]]
 TEMPLATE: Json = {
@@ -24,7 +24,7 @@ TEMPLATE: Json = {
         "web": {"type": "OS::Heat::TestResource", "depends_on": "db", "properties": {
             "value": {"get_param": "password"}, "update_replace_value": {"get_param": "tier"}}},
     },
-    "outputs": {"told": {"value": {"get_param": "password"}}},
+    "outputs": {"password": {"value": {"get_param": "password"}}},
 }  # fmt: skip
 NEW = """\
 heat_template_version: 2018-08-31
@@ -35,32 +35,34 @@ resources:
 """
 
 
-async def made(http: Http, name: str = "s", **more: Json) -> str:
+async def create_complete(http: Http, name: str = "s", **more: Json) -> str:
     body = {"stack_name": name, "template": TEMPLATE, "parameters": {"password": "s3cret"}, **more}
-    status, said = await http.call("POST", "/stacks", body, headers=who("ada"))
-    assert status == 201, said
-    return str(said["stack"]["id"])
+    status, response = await http.call("POST", "/stacks", body, headers=identity_headers("ada"))
+    assert status == 201, response
+    return str(response["stack"]["id"])
 
 
-async def planned(page: Page, said: str | re.Pattern[str]) -> None:
-    """Until the plan is there, and says so."""
+async def until_planned(page: Page, text: str | re.Pattern[str]) -> None:
+    """Wait until the plan contains a text."""
     plan = page.get_by_role("region", name="Plan", exact=True)
     await expect(plan).not_to_have_attribute("aria-busy", "true")
-    await expect(plan).to_contain_text(said)
+    await expect(plan).to_contain_text(text)
 
 
 async def nested(http: Http) -> list[Json]:
-    """All stacks, those inside as well."""
-    _, said = await http.call("GET", "/stacks?show_nested=true")
-    return list(said["stacks"])
+    """All stacks with nested stacks."""
+    _, response = await http.call("GET", "/stacks?show_nested=true")
+    return list(response["stacks"])
 
 
-async def fits(page: Page) -> None:
-    """Nothing is wider than the window."""
+async def check_width(page: Page) -> None:
+    """No element is wider than the window."""
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, http: Http) -> None:
+async def test_a_new_stack_is_written_corrected_and_created_by_keyboard(
+    visitor: Visitor, http: Http
+) -> None:
     page = await visitor.open("new")
     await expect(page.get_by_role("textbox", name="Stack name")).to_be_focused()
     await page.keyboard.type("shop")
@@ -74,9 +76,9 @@ async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, 
     wrong = page.get_by_role("button", name="template 5")
     await expect(wrong).to_contain_text('Unknown Property valu Did you mean "value"?')
     await expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
-    await planned(page, "No plan: 1 error.")
-    assert await visitor.breaks() == []
-    # Tab leaves the text, and the list leads back to the line.
+    await until_planned(page, "No plan: 1 error.")
+    assert await visitor.violations() == []
+    # Tab leaves the text, and the list of errors leads back to the line.
     await page.keyboard.press("Tab")
     await expect(wrong).to_be_focused()
     await page.keyboard.press("Control+Enter")
@@ -86,12 +88,12 @@ async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, 
     await expect(page.locator(".cm-activeLine")).to_contain_text("valu")
     await page.keyboard.insert_text("value")
     await expect(wrong).to_have_count(0)
-    await planned(page, "1 added.")
-    # Fast typing, with what is drawn late: no letter is lost.
+    await until_planned(page, "1 added.")
+    # Fast typing while the page renders late: no character is lost.
     await page.keyboard.press("Control+End")
     await page.keyboard.type("outputs: {a: {value: {get_attr: [first, output]}}}")
     await expect(text).to_contain_text("outputs: {a: {value: {get_attr: [first, output]}}}")
-    await planned(page, "1 added.")
+    await until_planned(page, "1 added.")
     await page.keyboard.press("Control+Enter")
     await expect(page).to_have_url(re.compile(r"/stack/shop/"))
     assert await http.until_ended("shop") == "CREATE_COMPLETE"
@@ -99,62 +101,62 @@ async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, 
     assert [one["output_value"] for one in outputs] == ["1"]
 
 
-async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Http) -> None:
-    stack = await made(http, timeout_mins=30, tags=["old"])
+async def test_a_stopped_stack_is_changed_and_resumed(visitor: Visitor, http: Http) -> None:
+    stack = await create_complete(http, timeout_mins=30, tags=["old"])
     assert await http.until_ended("s") == "CREATE_STOPPED"
     page = await visitor.open("edit", "s", stack)
     await expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
-    await planned(page, "1 added, 1 unchanged.")
+    await until_planned(page, "1 added, 1 unchanged.")
     await page.get_by_role("tab", name="Parameters").click()
     await expect(page.get_by_text("Hidden value, unchanged.")).to_be_visible()
     size = page.get_by_role("textbox", name="size")
     await size.fill("9")
     await expect(page.get_by_text("out of range").first).to_be_visible()
-    assert await visitor.breaks() == []
-    # The last question wins, whichever is answered first.
-    held, told = asyncio.Event(), asyncio.Event()
+    assert await visitor.violations() == []
+    # The response to the last request counts, in any order of responses.
+    blocked, released = asyncio.Event(), asyncio.Event()
 
-    async def later(route: Route) -> None:
-        if held.is_set() or "size: 2" not in (route.request.post_data or ""):
+    async def respond_later(route: Route) -> None:
+        if blocked.is_set() or "size: 2" not in (route.request.post_data or ""):
             return await route.continue_()
-        held.set()
+        blocked.set()
         answer = await route.fetch()
         await expect(page.get_by_role("region", name="Updated resources")).to_contain_text("→ 3")
         await route.fulfill(response=answer)
-        told.set()
+        released.set()
 
-    await page.route("**/preview?*", later)
+    await page.route("**/preview?*", respond_later)
     await size.fill("2")
     async with asyncio.timeout(PATIENCE / 1000):
-        await held.wait()
+        await blocked.wait()
     await size.fill("3")
     async with asyncio.timeout(PATIENCE / 1000):
-        await told.wait()
+        await released.wait()
     await page.evaluate("fetch(document.baseURI).then((answer) => answer.text())")
-    await planned(page, "1 updated, 1 added.")
+    await until_planned(page, "1 updated, 1 added.")
     changed = page.get_by_role("region", name="Updated resources")
     await expect(changed).to_contain_text("1 → 3")
     added = page.get_by_role("region", name="Added resources")
     await added.get_by_text("properties").click()
     await expect(added).to_contain_text("hidden")
     await expect(page.locator("body")).not_to_contain_text("s3cret")
-    # A breakpoint for this change, and one taken out again.
+    # Add a breakpoint for this change, and skip another one.
     await page.get_by_role("button", name="Stop before db").click()
     await page.get_by_role("button", name="Stop before web").click()
-    stops = page.get_by_role("region", name="Stops")
+    stops = page.get_by_role("region", name="Breakpoints")
     await expect(stops).to_contain_text("anyone in the project")
     await stops.get_by_role("button", name="Skip db:pre-update").click()
     await expect(stops.get_by_role("listitem")).to_have_count(1)
     await page.get_by_role("tab", name="Options").click()
     await page.get_by_role("textbox", name="Tags").fill("new, newer")
     await expect(page.get_by_text("Stop at web:pre-create")).to_be_visible()
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await page.get_by_role("tab", name="Environment").click()
     await expect(page.get_by_role("textbox", name="Environment")).to_contain_text("size: 3")
-    await planned(page, "1 updated, 1 added.")
+    await until_planned(page, "1 updated, 1 added.")
     await page.get_by_role("button", name="Resume with changes").click()
     await expect(page).to_have_url(re.compile(rf"/stack/s/{stack}"))
-    (hook,) = await http.waiting("s")
+    (hook,) = await http.waiting_hooks("s")
     assert hook["point"] == "pre-create" and hook["resource_name"] == "web"
     await http.signal(hook)
     assert await http.until_ended("s") == "UPDATE_COMPLETE"
@@ -163,27 +165,27 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     assert {one["output_value"] for one in found["outputs"]} == {"s3cret"}
 
 
-async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http: Http) -> None:
-    stack = await made(http)
+async def test_another_user_changes_the_stack_during_editing(visitor: Visitor, http: Http) -> None:
+    stack = await create_complete(http)
     assert await http.until_ended("s") == "CREATE_STOPPED"
     await http.update("s")
     assert await http.until_ended("s") == "UPDATE_COMPLETE"
     page = await visitor.open("edit", "s", stack)
     await page.get_by_role("tab", name="Parameters").click()
     await page.get_by_role("combobox", name="tier").select_option("prod")
-    await planned(page, "1 replaced, 1 unchanged.")
+    await until_planned(page, "1 replaced, 1 unchanged.")
     body = {"parameters": {"size": 2}}
     path = f"/stacks/s/{stack}"
-    assert (await http.call("PATCH", path, body, headers=who("bob")))[0] == 202
-    told = page.get_by_role("alert", name="Stack changed")
-    await expect(told).to_contain_text("bob changed this stack")
-    await expect(told).to_contain_text("environment.parameters.size: 2")
-    assert await visitor.breaks() == []
+    assert (await http.call("PATCH", path, body, headers=identity_headers("bob")))[0] == 202
+    notice = page.get_by_role("alert", name="Stack changed")
+    await expect(notice).to_contain_text("bob changed this stack")
+    await expect(notice).to_contain_text("environment.parameters.size: 2")
+    assert await visitor.violations() == []
     assert await http.until_ended("s") == "UPDATE_COMPLETE"
-    # What is sent takes the place of it, as the plan says.
-    await told.get_by_role("button", name="Keep my changes").click()
-    await planned(page, re.compile("1 replaced, 1 updated"))
-    # Nobody hears of a breakpoint, but the plan is another one.
+    # The update replaces the other change, as the plan shows.
+    await notice.get_by_role("button", name="Keep my changes").click()
+    await until_planned(page, re.compile("1 replaced, 1 updated"))
+    # A new breakpoint causes no event, but changes the plan.
     rules = {"breakpoints": ["db:pre-update"]}
     assert (await http.call("POST", f"{path}/breakpoints", rules))[0] == 201
     await page.keyboard.press("Control+Enter")
@@ -193,32 +195,56 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     await expect(page.get_by_role("alert")).to_contain_text(
         "the plan changed since you reviewed it"
     )
-    stops = page.get_by_role("region", name="Stops")
+    stops = page.get_by_role("region", name="Breakpoints")
     await expect(stops).to_contain_text("pre-update db")
     await stops.get_by_role("button", name="Skip db:pre-update").click()
     await expect(stops.get_by_role("listitem")).to_have_count(0)
     await stops.get_by_role("button", name="Restore").click()
     await expect(stops.get_by_role("listitem")).to_have_count(1)
-    # Who goes elsewhere is asked, and stays.
+    # Leaving the page requires confirmation; stay.
     await page.get_by_role("link", name="Inbox").click()
     await page.get_by_role("button", name="Stay").click()
     await expect(page.get_by_role("heading", name="Edit s")).to_be_visible()
     await expect(page.get_by_role("combobox", name="tier")).to_have_value("prod")
     await page.get_by_role("button", name="Update", exact=True).click()
     await expect(page).to_have_url(re.compile(rf"/stack/s/{stack}"))
-    (hook,) = await http.waiting("s")
+    (hook,) = await http.waiting_hooks("s")
     assert hook["path"] == "db"
 
 
-async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
+TWICE = NEW.replace("{valu: 1}", "{value: 1}\n    properties: {value: 2}")
+
+
+async def test_warnings_are_listed_lead_to_their_lines_and_allow_a_create(
+    visitor: Visitor, http: Http
+) -> None:
+    page = await visitor.open("new")
+    await page.get_by_role("textbox", name="Stack name").fill("shop")
+    text = page.get_by_role("textbox", name="Template")
+    await text.click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(TWICE)
+    await until_planned(page, "1 added")
+    warnings = page.get_by_role("region", name="Warnings")
+    await expect(warnings).to_contain_text('The key "properties" is given twice')
+    await expect(page.get_by_role("region", name="Errors").get_by_role("button")).to_have_count(0)
+    assert await visitor.violations() == []
+    await warnings.get_by_role("button", name="template 6").click()
+    await expect(page.locator(".cm-activeLine")).to_contain_text("value: 2")
+    await page.get_by_role("button", name="Create", exact=True).click()
+    await expect(page).to_have_url(re.compile(r"/stack/shop/"))
+    assert await http.until_ended("shop") == "CREATE_COMPLETE"
+
+
+async def test_a_stack_is_deleted_during_editing_and_created_again_from_the_draft(
     visit: Visit, http: Http
 ) -> None:
-    stack = await made(http)
+    stack = await create_complete(http)
     assert await http.until_ended("s") == "CREATE_STOPPED"
     visitor = await visit(http, viewport={"width": 360, "height": 740}, color_scheme="dark")
     page = await visitor.open("edit", "s", stack)
-    await planned(page, "1 added, 1 unchanged.")
-    await fits(page)
+    await until_planned(page, "1 added, 1 unchanged.")
+    await check_width(page)
     await page.get_by_role("tab", name="Files").click()
     await page.get_by_role("textbox", name="New file").fill("inside.yaml")
     await page.keyboard.press("Enter")
@@ -226,9 +252,9 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await text.click()
     await page.keyboard.press("Control+a")
     await page.keyboard.insert_text(NEW.replace("valu:", "value:"))
-    assert await visitor.breaks() == []
-    await fits(page)
-    await http.at("DELETE", "s")
+    assert await visitor.violations() == []
+    await check_width(page)
+    await http.stack_request("DELETE", "s")
     await expect(page.get_by_text("The stack was deleted.")).to_be_visible()
     await page.get_by_role("button", name="Create a new stack from it").click()
     await page.get_by_role("textbox", name="Stack name").fill("again")
@@ -244,29 +270,29 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await page.get_by_role("textbox", name="Environment").click()
     await page.keyboard.press("Control+a")
     await page.keyboard.press("Delete")
-    await planned(page, "2 added.")
+    await until_planned(page, "2 added.")
     await expect(page.get_by_role("region", name="Added resources")).to_contain_text("in/first")
-    await fits(page)
+    await check_width(page)
     await page.get_by_role("button", name="Create").click()
     await expect(page).to_have_url(re.compile(r"/stack/again/"))
     assert await http.until_ended("again") == "CREATE_COMPLETE"
-    # What is inside of it changes with it.
+    # Its nested stack changes with it.
     inside = (await http.resources("again"))["in"]["physical_resource_id"]
     name = next(one["stack_name"] for one in await nested(http) if one["id"] == inside)
     await visitor.open("edit", name, inside)
     await page.get_by_role("link", name="edit again").click()
     await expect(page.get_by_role("heading", name="Edit again")).to_be_visible()
-    await planned(page, "No changes: 2 unchanged.")
+    await until_planned(page, "No changes: 2 unchanged.")
 
 
-async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
-    visit: Visit, guarded: Program
+async def test_a_session_ends_during_editing_and_a_reader_cannot_edit(
+    visit: Visit, token_server: Program
 ) -> None:
     async def token(name: str, role: str) -> str:
-        return await given_directly(guarded.database, "team", name, [role])
+        return await insert_credential(token_server.database, "team", name, [role])
 
-    async def signed_in(page: Page, by: str) -> None:
-        await page.get_by_label("Token", exact=True).last.fill(by)
+    async def signed_in(page: Page, token_text: str) -> None:
+        await page.get_by_label("Token", exact=True).last.fill(token_text)
         await page.get_by_role("button", name="Sign in").click()
 
     author, other, reader = (
@@ -274,27 +300,27 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
         await token("o", "author"),
         await token("r", "reader"),
     )
-    http = Http(guarded.session, guarded.url, "team")
-    guarded.session.headers["X-Auth-Token"] = author
-    stack = await made(http)
+    http = Http(token_server.session, token_server.url, "team")
+    token_server.session.headers["X-Auth-Token"] = author
+    stack = await create_complete(http)
     assert await http.until_ended("s") == "CREATE_STOPPED"
     visitor = await visit(http)
     page = await visitor.open("edit", "s", stack)
     await signed_in(page, author)
-    await planned(page, "1 added, 1 unchanged.")
+    await until_planned(page, "1 added, 1 unchanged.")
     text = page.get_by_role("textbox", name="Template")
     await text.click()
     await page.context.clear_cookies()
     await page.keyboard.press("Control+Home")
-    await page.keyboard.type("# mine\n")
+    await page.keyboard.insert_text("# mine\n")  # at once: the dialog takes later keys
     dialog = page.get_by_role("dialog", name="Your session has ended")
     await expect(dialog).to_be_visible()
     await signed_in(page, other)
     await expect(dialog).to_have_count(0)
     await expect(text).to_contain_text("# mine")
-    await planned(page, "1 added, 1 unchanged.")
+    await until_planned(page, "1 added, 1 unchanged.")
     await expect(page.get_by_role("button", name="Resume with changes")).to_be_visible()
-    # What is not sent yet is not left without a question: by a link, and by signing out.
+    # Unsaved changes require a confirmation for a link and for signing out.
     unsaved = page.get_by_role("dialog", name="Leave without saving?")
     await page.get_by_role("link", name="Stacks", exact=True).click()
     await unsaved.get_by_role("button", name="Stay").click()
@@ -324,6 +350,6 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     await expect(page.get_by_role("button", name=re.compile("Resume|Update"))).to_have_count(0)
     await page.get_by_role("tab", name="Parameters").click()
     await expect(page.get_by_role("textbox", name="size")).not_to_be_editable()
-    assert await watcher.breaks() == []
+    assert await watcher.violations() == []
     await watcher.open("new")
     await expect(page.get_by_text("You do not have permission to create stacks.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The texts of the editor, without a page around them: read, written, searched, compared."""
+"""The modules for the texts of the editor: parsing, writing, positions and comparison."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from engine.hot.syntax.document import read_document
 from tests.browser.conftest import Visitor
 
 Json = Any
-#: What a careless writer of YAML makes something else of.
-NASTY: Json = {
+#: Values that a careless YAML writer would change.
+AMBIGUOUS_VALUES: Json = {
     "description": "one: two # three",
     "texts": ["yes", "on", "No", "~", "null", "1:30", "0777", "1_000", "1e3", "=", "<<",
               "2018-08-31", "", " ", "- a", "a: b", "'", '"', "*a", "&a", "!a", "%a", "@a", "`a",
@@ -51,19 +51,21 @@ hooks:
 """
 
 
-async def test_what_is_written_means_the_same_to_the_server(visitor: Visitor) -> None:
-    text = await visitor.module("editor/yaml.js", "(m, value) => m.written(value)", NASTY)
-    assert read_document(text, "text") == NASTY
+async def test_written_yaml_has_the_same_value_on_the_server(visitor: Visitor) -> None:
+    text = await visitor.module("editor/yaml.js", "(m, value) => m.toYaml(value)", AMBIGUOUS_VALUES)
+    assert read_document(text, "text") == AMBIGUOUS_VALUES
     assert "|\n" in text and "\non:" in text, text
     assert 'a: {get_attr: ["a: b", "{c}, d", 1]}' in text, text
     lines = await visitor.module(
-        "editor/yaml.js", "(m, values) => values.map(m.inline)", NASTY["texts"] + NASTY["lines"]
+        "editor/yaml.js",
+        "(m, values) => values.map(m.inline)",
+        AMBIGUOUS_VALUES["texts"] + AMBIGUOUS_VALUES["lines"],
     )
     read = [read_document(f"a: {line}", "text")["a"] for line in lines]
-    assert read == NASTY["texts"] + NASTY["lines"]
+    assert read == AMBIGUOUS_VALUES["texts"] + AMBIGUOUS_VALUES["lines"]
     ordered = await visitor.module(
         "editor/key_order.js",
-        "(m, value) => JSON.stringify(m.ordered(value))",
+        "(m, value) => JSON.stringify(m.orderKeys(value))",
         {"resources": {"a": {"properties": {"z": 1, "b": 2}, "type": "T"}}, "description": "d"},
     )
     assert ordered == (
@@ -71,7 +73,7 @@ async def test_what_is_written_means_the_same_to_the_server(visitor: Visitor) ->
     )
 
 
-async def test_a_value_is_set_with_the_rest_of_the_text_as_it_was(visitor: Visitor) -> None:
+async def test_setting_a_value_keeps_the_rest_of_the_text(visitor: Visitor) -> None:
     async def changed(text: str, name: str, value: Json) -> str | None:
         script = (
             "(m, [text, name, value]) => m.withValue(text, name, value === '-' ? undefined : value)"
@@ -101,15 +103,15 @@ async def test_a_value_is_set_with_the_rest_of_the_text_as_it_was(visitor: Visit
         assert made is not None and read_document(made, "text")["parameters"]["a"] == "1 2", text
         less = await changed(made, "a", "-")
         assert less is not None
-        said = read_document(less, "text") if less.strip("# a\n") else {}
+        result = read_document(less, "text") if less.strip("# a\n") else {}
         before = read_document(text, "text").get("parameters") if text.strip("# a\n") else {}
         kept = {key: value for key, value in (before or {}).items() if key != "a"}
-        assert (said.get("parameters") or {}) == kept, (text, less)
+        assert (result.get("parameters") or {}) == kept, (text, less)
     for text in ("a: [", "- a", "parameters: text"):
         assert await changed(text, "a", 1) is None
 
 
-async def test_what_is_wrong_is_found_at_its_line(visitor: Visitor) -> None:
+async def test_a_finding_is_shown_at_its_line(visitor: Visitor) -> None:
     texts = {
         "template": TEMPLATE,
         "environment": "parameters:\n  size: x\nhooks:\n  - on: pre-crate\n    at: web\n",
@@ -132,35 +134,37 @@ async def test_what_is_wrong_is_found_at_its_line(visitor: Visitor) -> None:
     assert await line("stack_name") == ("name", 0)
     assert await line("", "Parameter 'size' is invalid: 1") == ("environment", 2)
     assert await line("", "The Parameter (a.b) was not provided.") == ("template", 4)
-    said = "Error parsing environment: expected in line 5, column 1"
-    assert await line("", said) == ("environment", 5)
+    reason = "Error parsing environment: expected in line 5, column 1"
+    assert await line("", reason) == ("environment", 5)
     assert await line("paramters", 'environment has wrong section "paramters"') == (
         "environment", 1,
     )  # fmt: skip
     script = "(m, texts) => m.syntaxErrors(texts).map(({spot}) => [spot.text, spot.line])"
-    broken = texts | {"template": "a: 1\nb: [\nc: 2\n"}
-    found = await visitor.module("editor/locations.js", script, broken)
+    failing = texts | {"template": "a: 1\nb: [\nc: 2\n"}
+    found = await visitor.module("editor/locations.js", script, failing)
     assert found and {text for text, _ in found} == {"template"}
+    twice = texts | {"template": "a: 1\na: 2\n"}
+    assert await visitor.module("editor/locations.js", script, twice) == []
 
 
 async def test_a_plan_is_grouped_and_two_versions_are_compared(visitor: Visitor) -> None:
-    def one(path: str, **more: Json) -> Json:
+    def change(path: str, **more: Json) -> Json:
         return {"path": path, "changes": {}, "unknown": [], "certain": True, "denied": None, **more}
 
     preview = {
         "resource_changes": {
-            "added": [one("z"), one("pool/b"), one("pool-x"), one("pool"), one("pool/c")],
-            "replaced": [one("web", certain=False)],
+            "added": [change("z"), change("pool/b"), change("pool-x"), change("pool"), change("pool/c")],
+            "replaced": [change("web", certain=False)],
             "updated": [],
-            "deleted": [one("old")],
-            "unchanged": [one("a"), one("b")],
+            "deleted": [change("old")],
+            "unchanged": [change("a"), change("b")],
         },
-        "stops": [], "stale": [], "plan_digest": "d",
+        "stops": [], "out_of_date": [], "plan_digest": "d",
     }  # fmt: skip
-    script = "(m, said) => { const p = m.planned(said); return [p, m.summary(p)]; }"
-    plan, said = await visitor.module("editor/plan.js", script, preview)
-    assert said == "1 deleted, 1 replaced, 5 added, 2 unchanged"
-    assert [one["path"] for one in plan["groups"][2]["resources"]] == [
+    script = "(m, preview) => { const p = m.planOf(preview); return [p, m.summary(p)]; }"
+    plan, summary = await visitor.module("editor/plan.js", script, preview)
+    assert summary == "1 deleted, 1 replaced, 5 added, 2 unchanged"
+    assert [change["path"] for change in plan["groups"][2]["resources"]] == [
         "pool", "pool/b", "pool/c", "pool-x", "z",
     ]  # fmt: skip
     assert plan["destroys"] == ["old", "web"] and not plan["same"]

@@ -1,4 +1,4 @@
-"""The frame around all pages: signing in, going about, the stream, themes."""
+"""The frame of all pages: opening a project, navigation, the stream and themes."""
 
 import re
 
@@ -7,16 +7,16 @@ from playwright.async_api import expect
 from tests.browser.conftest import Visitor
 
 
-async def test_a_project_is_opened_and_one_goes_about_by_keys(visitor: Visitor) -> None:
+async def test_a_project_is_opened_and_navigated_by_keyboard(visitor: Visitor) -> None:
     page = visitor.page
     await page.goto(visitor.url)
     await expect(page.get_by_role("heading", name="Open a project")).to_be_visible()
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await page.get_by_role("textbox", name="Project").fill(visitor.project)
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
     await expect(page.get_by_text("live", exact=True)).to_be_visible()
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await page.keyboard.press("g")
     await page.keyboard.press("s")
     await expect(page.get_by_role("heading", name="Stacks")).to_be_visible()
@@ -26,15 +26,15 @@ async def test_a_project_is_opened_and_one_goes_about_by_keys(visitor: Visitor) 
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.get_by_role("button", name="Switch to the dark theme").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await page.reload()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     await expect(page).to_have_title(re.compile("Stacks"))
 
 
-async def test_others_than_browsers_get_the_versions(visitor: Visitor) -> None:
+async def test_clients_other_than_browsers_get_the_versions(visitor: Visitor) -> None:
     answer = await visitor.page.request.get(visitor.url, headers={"Accept": "*/*"})
     assert answer.status == 300
     assert (await answer.json())["versions"]
-    gone = await visitor.page.request.get(f"{visitor.url}/dashboard/0/main.js")
-    assert (await gone.json())["error"]["type"] == "FileNotFound"
+    response = await visitor.page.request.get(f"{visitor.url}/dashboard/0/main.js")
+    assert (await response.json())["error"]["type"] == "FileNotFound"

@@ -1,9 +1,9 @@
-"""What the graph is drawn from, by itself: places, order, what is folded, the critical path."""
+"""The layout of the graph: positions, order, grouping and the critical path."""
 
 from tests.browser.conftest import Visitor
 
-#: A graph by chance, the same each time.
-_MADE = """const made = (count, layers, seed) => {
+#: A random graph, the same in each run.
+_RANDOM_GRAPH = """const made = (count, layers, seed) => {
     let state = seed;
     const chance = (below) => {
       state = (state * 1103515245 + 12345) & 0x7fffffff;
@@ -23,17 +23,17 @@ _MADE = """const made = (count, layers, seed) => {
     return { boxes, edges };
   };"""
 
-PLACED = f"""({{ layoutLevel }}) => {{
-  {_MADE}
+PLACE_SCRIPT = f"""({{ layoutLevel }}) => {{
+  {_RANDOM_GRAPH}
   const wrong = [];
   for (const [count, layers] of [[1, 1], [30, 5], [200, 3], [400, 2], [60, 60], [500, 20]]) {{
     for (let seed = 1; seed < 6; seed++) {{
       const {{ boxes, edges }} = made(count, layers, seed);
       const found = layoutLevel(boxes, edges, 1.6);
       const again = layoutLevel(boxes, edges, 1.6);
-      const told = (one) => JSON.stringify([[...one.places], one.routes]);
+      const serialized = (one) => JSON.stringify([[...one.places], one.routes]);
       const name = `${{count}}/${{layers}}/${{seed}}`;
-      if (told(found) !== told(again)) wrong.push(`${{name}} is placed otherwise again`);
+      if (serialized(found) !== serialized(again)) wrong.push(`${{name}} is placed otherwise again`);
       const rects = boxes.map((box) => ({{ ...box, ...found.places.get(box.key) }}));
       rects.forEach((one, at) => {{
         const {{ x, y, width, height }} = one;
@@ -62,7 +62,7 @@ PLACED = f"""({{ layoutLevel }}) => {{
   return wrong;
 }}"""
 
-CROSSED = """({ layoutLevel }) => {
+CROSSINGS_SCRIPT = """({ layoutLevel }) => {
   // A tree and a lattice can be drawn without a crossing, however they are shuffled.
   const box = (key) => ({ key, width: 100, height: 40 });
   const shuffled = (edges) => [...new Set(edges.flat())].sort(
@@ -74,8 +74,8 @@ CROSSED = """({ layoutLevel }) => {
   return [tree, lattice].map((edges) => layoutLevel(shuffled(edges).map(box), edges, 1.6).crossings);
 }"""
 
-REDUCED = f"""async (m) => {{
-  {_MADE}
+REDUCE_SCRIPT = f"""async (m) => {{
+  {_RANDOM_GRAPH}
   const reach = (keys, edges) => {{
     const after = new Map(keys.map((key) => [key, []]));
     for (const [from, to] of edges) after.get(from).push(to);
@@ -103,13 +103,13 @@ REDUCED = f"""async (m) => {{
 }}"""
 
 
-async def test_nothing_lies_on_anything_else_and_edges_go_forward(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/level.js", PLACED) == []
+async def test_boxes_do_not_overlap_and_edges_go_forward(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/level.js", PLACE_SCRIPT) == []
 
 
-async def test_what_can_be_drawn_without_crossings_is(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/level.js", CROSSED) == [0, 0]
+async def test_a_planar_graph_is_drawn_without_crossings(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/level.js", CROSSINGS_SCRIPT) == [0, 0]
 
 
-async def test_edges_that_are_drawn_say_all_that_all_edges_say(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/level.js", REDUCED) == []
+async def test_the_drawn_edges_imply_all_edges(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/level.js", REDUCE_SCRIPT) == []

@@ -1,4 +1,4 @@
-"""The inbox: what waits is seen, live, and answered by whoever may."""
+"""The inbox: waiting hooks, live updates and answers."""
 
 import asyncio
 import re
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.inbox import asks, card, somebody, trail
+from tests.browser.inbox import audit_entries, card, hook_rule, inbox_of
 from tests.support.program import Http, Program, resource
 
 Visit = Callable[..., Any]
-SHIFTED = """
+SHIFT_CLOCK = """
 update hook set digest = repeat('0', 64),
-       notice = jsonb_set(notice, '{properties,value}', '"enormous"') where id = $1
+       notification = jsonb_set(notification, '{properties,value}', '"enormous"') where id = $1
 """
-PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
+EXPIRED = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 ASK = {
     "type": "object",
     "properties": {
@@ -30,31 +30,33 @@ ASK = {
 }
 
 
-async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, http: Http) -> None:
-    ann = await somebody(visit, http, "ann")
-    bob = await somebody(visit, http, "bob", color_scheme="dark")
+async def test_requested_data_is_entered_and_the_answer_is_seen_live(
+    visit: Visit, http: Http
+) -> None:
+    ann = await inbox_of(visit, http, "ann")
+    bob = await inbox_of(visit, http, "bob", color_scheme="dark")
     for one in (ann, bob):
         await expect(one.page.get_by_text("No hooks are waiting for approval.")).to_be_visible()
         await expect(one.page.get_by_text("live", exact=True)).to_be_visible()
-    rule = asks(ask={"schema": ASK}, answer_by=["user:ann", "role:dba"], timeout="2h")
+    rule = hook_rule(ask={"schema": ASK}, answer_by=["user:ann", "role:dba"], timeout="2h")
     await http.create(
         "web", {"a": resource("big"), "b": resource(depends_on="a")}, environment=rule
     )
-    (hook,) = await http.waiting("web")
+    (hook,) = await http.waiting_hooks("web")
     row, seen = card(ann.page, "a before create"), card(bob.page, "a before create")
     await expect(ann.page).to_have_title(re.compile(r"^\(1\) Inbox"))
-    for said in (
+    for text in (
         "big",
         "OS::Heat::TestResource",
         "then the stack stops",
         "No subscription matches",
     ):
-        await expect(row.get_by_text(said, exact=False).first).to_be_visible()
+        await expect(row.get_by_text(text, exact=False).first).to_be_visible()
     await expect(seen.get_by_text("You are not an approver of this hook.")).to_contain_text(
         "role dba"
     )
     await expect(seen.get_by_role("button", name="Continue")).to_have_count(0)
-    assert await ann.breaks() == [] and await bob.breaks() == []
+    assert await ann.violations() == [] and await bob.violations() == []
 
     await seen.hover()
     await row.get_by_label("many").fill("1")
@@ -73,20 +75,20 @@ async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, htt
     await expect(seen.get_by_text("looked at it")).to_be_visible()
     await expect(bob.page.get_by_text("0 waiting")).to_be_visible()
     assert await http.until_ended("web") == "CREATE_COMPLETE"
-    (entry,) = await trail(http, hook)
+    (entry,) = await audit_entries(http, hook)
     assert entry["data"] == {"ticket": "T-1", "when": "tonight", "many": 3, "sure": True}
     assert (entry["by"], entry["reason"]) == ("ann", "looked at it")
     assert entry["digest"] == hook["digest"]
-    # Nobody is at the list any more: what ended goes.
+    # The list is not in use any more: ended hooks disappear.
     await bob.page.mouse.move(2, 2)
     await expect(seen).to_have_count(0)
 
 
-async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http: Http) -> None:
-    await http.create("web", {"a": resource()}, environment=asks())
-    (hook,) = await http.waiting("web")
-    await http.create("other", {"b": resource()}, environment=asks("b"))
-    ann, bob = await somebody(visit, http, "ann"), await somebody(visit, http, "bob")
+async def test_the_later_of_two_answers_sees_the_first(visit: Visit, http: Http) -> None:
+    await http.create("web", {"a": resource()}, environment=hook_rule())
+    (hook,) = await http.waiting_hooks("web")
+    await http.create("other", {"b": resource()}, environment=hook_rule("b"))
+    ann, bob = await inbox_of(visit, http, "ann"), await inbox_of(visit, http, "bob")
     yes, no = card(ann.page, "a before"), card(bob.page, "a before")
     below = card(ann.page, "b before")
     await yes.get_by_label("Reason").fill("fine by me")
@@ -97,7 +99,7 @@ async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http:
     second = await no.get_by_role("button", name="Reject", exact=True).element_handle()
     press = "button => button.click()"
     await asyncio.gather(first.evaluate(press), second.evaluate(press))
-    (entry,) = await _answered(http, hook["id"])
+    (entry,) = await _until_answered(http, hook["id"])
     winner, loser, did, written = (
         (yes, no, "ann approved", "far too large")
         if entry["by"] == "ann"
@@ -115,15 +117,15 @@ async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http:
     await expect(loser.get_by_label("Reason")).to_have_count(0)
 
 
-async def _answered(http: Http, hook_id: str) -> list[dict[str, Any]]:
+async def _until_answered(http: Http, hook_id: str) -> list[dict[str, Any]]:
     await http.until_ended("web")
-    return await trail(http, {"id": hook_id})
+    return await audit_entries(http, {"id": hook_id})
 
 
-async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http) -> None:
-    await http.create("web", {"a": resource()}, environment=asks())
-    (hook,) = await http.waiting("web")
-    ann = await somebody(visit, http, "ann", deaf=True)
+async def test_a_repeated_answer_names_the_first_approver(visit: Visit, http: Http) -> None:
+    await http.create("web", {"a": resource()}, environment=hook_rule())
+    (hook,) = await http.waiting_hooks("web")
+    ann = await inbox_of(visit, http, "ann", without_stream=True)
     await ann.open("inbox", hook["id"])
     await ann.page.get_by_label("Reason").fill("fine")
     await http.signal(hook, user="bob")
@@ -132,35 +134,40 @@ async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http)
     await expect(ann.page.get_by_text("bob approved.")).to_be_visible()
 
 
-async def test_what_nobody_answered_in_time_is_said_plainly(
-    visit: Visit, http: Http, server: Program
-) -> None:
-    await http.create("web", {"a": resource()}, environment=asks())
-    (hook,) = await http.waiting("web")
-    live, late = await somebody(visit, http, "ann"), await somebody(visit, http, "bob", deaf=True)
+async def test_an_expired_hook_shows_its_outcome(visit: Visit, http: Http, server: Program) -> None:
+    ask = {"schema": {"type": "object", "properties": {"ticket": {"type": "string"}}}}
+    await http.create("web", {"a": resource()}, environment=hook_rule(ask=ask))
+    (hook,) = await http.waiting_hooks("web")
+    live, late = (
+        await inbox_of(visit, http, "ann"),
+        await inbox_of(visit, http, "bob", without_stream=True),
+    )
     row, old = card(live.page, "a before"), card(late.page, "a before")
+    await row.get_by_label("ticket").fill("OPS-17")
     await row.get_by_label("Reason").fill("half a sent")
     await old.get_by_label("Reason").fill("a whole sentence")
     async with server.database.connection() as conn:
-        await conn.execute(PAST, UUID(hook["id"]))
-    # A hook that opens has deadlines looked at.
-    await http.create("other", {"b": resource()}, environment=asks("b"))
+        await conn.execute(EXPIRED, UUID(hook["id"]))
+    # A new hook triggers a check of the deadlines.
+    await http.create("other", {"b": resource()}, environment=hook_rule("b"))
     assert await http.until_ended("web") == "CREATE_STOPPED"
     await expect(row.get_by_role("alert")).to_contain_text("decided while you were writing")
     stopped = "Timed out; the stack stopped."
     await expect(row.get_by_text(stopped).first).to_be_visible()
     await expect(row.get_by_label("Reason")).to_have_value("half a sent")
+    await expect(row.get_by_label("ticket")).to_have_value("OPS-17")
+    await expect(row.get_by_label("ticket")).not_to_be_editable()
     await old.get_by_role("button", name="Continue").click()
     await expect(old.get_by_role("alert")).to_contain_text("Your answer came too late")
     await expect(old.get_by_text(stopped).first).to_be_visible()
     await expect(old.get_by_label("Reason")).to_have_value("a whole sentence")
 
 
-async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None:
-    rule = asks(approvals=2, timeout="30m", answer_by=["user:ann", "user:bob"])
+async def test_approvals_an_extension_and_a_hand_over(visit: Visit, http: Http) -> None:
+    rule = hook_rule(approvals=2, timeout="30m", answer_by=["user:ann", "user:bob"])
     await http.create("web", {"a": resource()}, environment=rule)
-    (hook,) = await http.waiting("web")
-    ann, carl = await somebody(visit, http, "ann"), await somebody(visit, http, "carl")
+    (hook,) = await http.waiting_hooks("web")
+    ann, carl = await inbox_of(visit, http, "ann"), await inbox_of(visit, http, "carl")
     row = card(ann.page, "a before")
     await row.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("Approval recorded: 1 of 2.")).to_be_visible()
@@ -183,22 +190,20 @@ async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None
     await expect(other.get_by_text("you know this one")).to_be_visible()
     await other.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("carl approved.").first).to_be_visible()
-    kinds = [one["kind"] for one in await trail(http, hook)]
+    kinds = [one["kind"] for one in await audit_entries(http, hook)]
     assert kinds == ["continue", "progress", "handed-over", "continue"]
     page = await carl.open("inbox", hook["id"])
-    said = page.get_by_role("region", name="Decision history").get_by_role("listitem")
-    await expect(said).to_have_count(4)
-    await expect(said.nth(2)).to_contain_text("ann handed over")
-    assert await carl.breaks() == []
+    entries = page.get_by_role("region", name="Decision history").get_by_role("listitem")
+    await expect(entries).to_have_count(4)
+    await expect(entries.nth(2)).to_contain_text("ann handed over")
+    assert await carl.violations() == []
 
 
-async def test_an_answer_changes_properties_and_what_is_wrong_is_said(
-    visitor: Visitor, http: Http
-) -> None:
+async def test_an_answer_changes_properties_and_shows_errors(visitor: Visitor, http: Http) -> None:
     await http.create(
-        "web", {"a": resource("small")}, environment=asks(patch=["value", "wait_secs"])
+        "web", {"a": resource("small")}, environment=hook_rule(patch=["value", "wait_secs"])
     )
-    (hook,) = await http.waiting("web")
+    (hook,) = await http.waiting_hooks("web")
     page = await visitor.open("inbox", hook["id"])
     await page.get_by_role("button", name="Change properties…").click()
     send = page.get_by_role("button", name="Continue with changes")
@@ -215,34 +220,68 @@ async def test_an_answer_changes_properties_and_what_is_wrong_is_said(
     await send.click()
     await expect(page.get_by_text("approved with changed properties").first).to_be_visible()
     assert await http.until_ended("web") == "CREATE_COMPLETE"
-    shown = await http.at("GET", "web", "/resources/a")
-    assert shown["resource"]["attributes"]["output"] == "large"
+    response = await http.stack_request("GET", "web", "/resources/a")
+    assert response["resource"]["attributes"]["output"] == "large"
 
 
-async def test_what_shifted_is_shown_before_it_can_be_answered(
+async def test_a_changed_hook_shows_the_differences_before_it_can_be_answered(
     visit: Visit, http: Http, server: Program
 ) -> None:
-    await http.create("web", {"a": resource("small")}, environment=asks())
-    (hook,) = await http.waiting("web")
-    ann = await somebody(visit, http, "ann")
+    await http.create("web", {"a": resource("small")}, environment=hook_rule())
+    (hook,) = await http.waiting_hooks("web")
+    ann = await inbox_of(visit, http, "ann")
     row = card(ann.page, "a before")
     await row.get_by_label("Reason").fill("small is fine")
     async with server.database.connection() as conn:
-        await conn.execute(SHIFTED, UUID(hook["id"]))
+        await conn.execute(SHIFT_CLOCK, UUID(hook["id"]))
     await row.get_by_role("button", name="Continue").click()
-    told = row.get_by_role("alert")
-    await expect(told).to_contain_text("resource.properties.value: small → enormous")
+    notice = row.get_by_role("alert")
+    await expect(notice).to_contain_text("resource.properties.value: small → enormous")
     await row.get_by_role("button", name="Continue").click()
-    (still,) = await http.waiting("web")
+    (still,) = await http.waiting_hooks("web")
     assert still["approvals"]["given"] == 0
     await row.get_by_role("button", name="Accept the new version").click()
-    await expect(told).to_have_count(0)
+    await expect(notice).to_have_count(0)
     await expect(row.get_by_label("Reason")).to_have_value("small is fine")
     await row.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("ann approved.").first).to_be_visible()
 
 
-async def test_a_hook_that_is_not_there(visitor: Visitor) -> None:
+async def test_a_new_version_is_accepted_before_the_previous_answer_is_refused(
+    visit: Visit, http: Http, server: Program
+) -> None:
+    await http.create("web", {"a": resource("small")}, environment=hook_rule())
+    (hook,) = await http.waiting_hooks("web")
+    ann = await inbox_of(visit, http, "ann")
+    row = card(ann.page, "a before")
+    button = row.get_by_role("button", name="Continue")
+    await expect(button).to_be_visible()
+    async with server.database.connection() as conn:
+        await conn.execute(SHIFT_CLOCK, UUID(hook["id"]))
+    await button.click()
+    accept = row.get_by_role("button", name="Accept the new version")
+    await expect(accept).to_be_visible()
+    sent, refuse = asyncio.Event(), asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        sent.set()
+        await refuse.wait()
+        await route.continue_()
+
+    await ann.page.route("**/signal", delay)
+    await button.click()
+    await sent.wait()
+    await accept.click()
+    await expect(row.get_by_role("alert")).to_have_count(0)
+    await expect(button).to_be_disabled()
+    refuse.set()
+    await expect(button).to_be_enabled()
+    await expect(row.get_by_role("alert")).to_have_count(0)
+    await button.click()
+    await expect(row.get_by_text("ann approved.").first).to_be_visible()
+
+
+async def test_a_hook_that_does_not_exist(visitor: Visitor) -> None:
     page = await visitor.open("inbox", "00000000-0000-0000-0000-000000000000")
     await expect(page.get_by_role("heading", name="Hook not found")).to_be_visible()
     await page.get_by_role("main").get_by_role("link", name="Inbox").click()

@@ -7,77 +7,79 @@ from playwright.async_api import Request, Route, expect
 
 from tests.browser.conftest import Visit, Visitor
 from tests.support.program import Http, resource
-from tests.support.relay import Relay, relayed
+from tests.support.relay import Relay, running_relay
 
 STREAM = "/events/stream"
 
-HELD = {"hooks": [{"at": "*", "on": ["pre-create"], "timeout": "10h"}]}
+HOOKS = {"hooks": [{"at": "*", "on": ["pre-create"], "timeout": "10h"}]}
 TEXT = ': connected\n\nid: 1-1\nevent: x\ndata: {"a": "\u00e9"}\n\n: heartbeat\n\nid: 1-2\nevent: y\ndata: {}\n\n'
-GONE = '{"error": {"type": "EventsGone", "message": "events after this one have been deleted"}}'
+PURGED = '{"error": {"type": "EventsGone", "message": "events after this one have been deleted"}}'
 
 
-async def test_messages_are_the_same_wherever_the_text_is_cut(visitor: Visitor) -> None:
+async def test_messages_are_the_same_for_any_chunks(visitor: Visitor) -> None:
     cut_everywhere = """(m, text) => [...Array(text.length + 1).keys()].map((at) => {
         const first = m.parseChunk("", text.slice(0, at));
         const second = m.parseChunk(first.left, text.slice(at));
         return JSON.stringify([...first.messages, ...second.messages]) + second.left;
     })"""
-    said = await visitor.module("api/event_parser.js", cut_everywhere, TEXT)
-    assert set(said) == {'[{"id":"1-1","data":"{\\"a\\": \\"\u00e9\\"}"},{"id":"1-2","data":"{}"}]'}
+    found = await visitor.module("api/event_parser.js", cut_everywhere, TEXT)
+    assert set(found) == {
+        '[{"id":"1-1","data":"{\\"a\\": \\"\u00e9\\"}"},{"id":"1-2","data":"{}"}]'
+    }
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def relay(http: Http) -> AsyncIterator[Relay]:
-    async with relayed(http.url) as made:
+    async with running_relay(http.url) as made:
         yield made
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visitor_far_away(relay: Relay, visit: Visit, http: Http) -> Visitor:
-    """In front of an inbox that is live and has one hook, over a line that may be cut."""
-    away = await visit(Http(http.session, relay.url, http.project))
-    await away.open("inbox")
-    await expect(away.page.get_by_text("live", exact=True)).to_be_visible()
-    await http.create("one", {"a": resource()}, environment=HELD)
-    await expect(away.page.get_by_role("link", name="Inbox")).to_have_text("Inbox1 waiting")
-    return away
+async def visitor_behind_relay(relay: Relay, visit: Visit, http: Http) -> Visitor:
+    """A visitor on a live inbox with one hook, connected through a relay."""
+    distant = await visit(Http(http.session, relay.url, http.project))
+    await distant.open("inbox")
+    await expect(distant.page.get_by_text("live", exact=True)).to_be_visible()
+    await http.create("one", {"a": resource()}, environment=HOOKS)
+    await expect(distant.page.get_by_role("link", name="Inbox")).to_have_text("Inbox1 waiting")
+    return distant
 
 
-async def one_more_meanwhile(away: Visitor, relay: Relay, http: Http) -> None:
-    """The line is cut, which is told; another stack waits before it is mended."""
-    broken = away.page.get_by_role("alert")
+async def create_during_outage(distant: Visitor, relay: Relay, http: Http) -> None:
+    """Cut the connection, which the page reports; another stack waits before it is restored."""
+    broken = distant.page.get_by_role("alert")
     relay.cut()
     await expect(broken).to_contain_text("The event stream disconnected")
-    await http.create("two", {"a": resource()}, environment=HELD)
-    await http.waiting("two")
-    relay.mend()
-    await expect(away.page.get_by_role("link", name="Inbox")).to_have_text("Inbox2 waiting")
+    await http.create("two", {"a": resource()}, environment=HOOKS)
+    await http.waiting_hooks("two")
+    relay.restore()
+    await expect(distant.page.get_by_role("link", name="Inbox")).to_have_text("Inbox2 waiting")
     await expect(broken).to_have_count(0)
 
 
-async def test_a_broken_stream_is_told_and_resumed(
-    visitor_far_away: Visitor, relay: Relay, http: Http
+async def test_a_broken_stream_is_reported_and_resumed(
+    visitor_behind_relay: Visitor, relay: Relay, http: Http
 ) -> None:
-    asked: list[str | None] = []
+    last_ids: list[str | None] = []
 
     def note(request: Request) -> None:
         if STREAM in request.url:
-            asked.append(request.headers.get("last-event-id"))
+            last_ids.append(request.headers.get("last-event-id"))
 
-    visitor_far_away.page.on("request", note)
-    await one_more_meanwhile(visitor_far_away, relay, http)
-    assert asked and all(asked)
+    visitor_behind_relay.page.on("request", note)
+    await create_during_outage(visitor_behind_relay, relay, http)
+    assert last_ids and all(last_ids)
 
 
-async def test_what_cannot_be_resumed_is_fetched_anew(
-    visitor_far_away: Visitor, relay: Relay, http: Http
+async def test_a_stream_that_cannot_be_resumed_starts_again(
+    visitor_behind_relay: Visitor, relay: Relay, http: Http
 ) -> None:
-    async def gone(route: Route) -> None:
-        """Whoever comes back with an id has been away for too long."""
+    async def refuse_resume(route: Route) -> None:
+        """The server refuses to resume: the events are purged."""
         if route.request.headers.get("last-event-id"):
-            await route.fulfill(status=410, body=GONE, content_type="application/json")
+            await route.fulfill(status=410, body=PURGED, content_type="application/json")
         else:
             await route.continue_()
 
-    await visitor_far_away.page.route(f"**{STREAM}", gone)
-    await one_more_meanwhile(visitor_far_away, relay, http)
+    await visitor_behind_relay.page.route(f"**{STREAM}", refuse_resume)
+    await create_during_outage(visitor_behind_relay, relay, http)

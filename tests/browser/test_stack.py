@@ -1,4 +1,4 @@
-"""The page of a stack: looked at, stepped through, live, and what it says when things go wrong."""
+"""The page of a stack: graph, debugger, actions, live updates and errors."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import aiohttp
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visitor
-from tests.support.access import given_directly
+from tests.support.access import insert_credential
 from tests.support.postgres import TestServer
 from tests.support.program import Http, Json, Program, ServerProcess, resource
 
@@ -23,7 +23,7 @@ resources:
 
 
 def node(page: Page, name: str) -> Locator:
-    """A node of the graph; its label says how it stands."""
+    """A node of the graph; its label contains its state."""
     return page.locator(
         ".graph-node:not([data-cleanup]) .graph-face",
         has=page.locator(f".graph-name:text-is('{name}')"),
@@ -34,15 +34,15 @@ def status(page: Page) -> Locator:
     return page.get_by_role("status", name="Status")
 
 
-async def stands(page: Page, name: str, how: str) -> None:
+async def expect_state(page: Page, name: str, how: str) -> None:
     await expect(node(page, name)).to_have_accessible_name(re.compile(how))
 
 
-async def held(http: Http, name: str, *rules: Json, **body: Json) -> str:
-    """A stack of three in a row, `a`, `b`, `c`; one of their properties is a secret."""
+async def create_waiting(http: Http, name: str, *rules: Json, **body: Json) -> str:
+    """A stack with the chain `a`, `b`, `c`; one of their properties is a secret."""
     hidden = {"type": "string", "default": "s3cr3t-value", "hidden": True}
     body.setdefault("environment", {"hooks": list(rules)})
-    made = {
+    document = {
         "stack_name": name,
         "template": {
             "heat_template_version": "2018-08-31",
@@ -52,20 +52,20 @@ async def held(http: Http, name: str, *rules: Json, **body: Json) -> str:
                 "b": resource({"get_param": "word"}, depends_on="a"),
                 "c": resource("last", depends_on="b"),
             },
-            "outputs": {"said": {"value": {"get_attr": ["c", "output"]}}},
+            "outputs": {"last": {"value": {"get_attr": ["c", "output"]}}},
         },
         **body,
     }
-    code, said = await http.call("POST", "/stacks", made)
-    assert code == 201, said
-    return str(said["stack"]["id"])
+    code, response = await http.call("POST", "/stacks", document)
+    assert code == 201, response
+    return str(response["stack"]["id"])
 
 
-async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
+async def test_a_stack_is_stepped_through_while_another_user_watches(
     visitor: Visitor, visit: Callable[..., Any], http: Http
 ) -> None:
-    """Created with a breakpoint, seen to stop, inspected; breakpoints set by click and by key."""
-    stack = await held(http, "shop", {"at": "a", "on": "pre-create"})
+    """A stack waits at a breakpoint; inspect it, and set breakpoints by click and by key."""
+    stack = await create_waiting(http, "shop", {"at": "a", "on": "pre-create"})
     other = await visit(http, viewport={"width": 1280, "height": 800}, color_scheme="dark")
     page, beside = (
         await visitor.open("stack", "shop", stack),
@@ -74,34 +74,34 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("a at pre-create")
     await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))
-    await expect(status(page).locator("svg")).to_be_visible()  # a shape beside the colour
+    await expect(status(page).locator("svg")).to_be_visible()  # a shape in addition to the color
     reason = page.get_by_role("listitem").filter(has_text="a has waited at pre-create since")
     await expect(reason.get_by_role("img", name="waiting for approval")).to_be_visible()
-    assert await visitor.breaks() == []
-    await stands(beside, "a", "waiting for approval at pre-create")
-    assert await other.breaks() == []
+    assert await visitor.violations() == []
+    await expect_state(beside, "a", "waiting for approval at pre-create")
+    assert await other.violations() == []
 
     await node(page, "b").click()
     panel = page.get_by_role("complementary", name="b")
     await expect(panel.get_by_text("hidden", exact=True)).to_be_visible()
     await expect(panel.get_by_role("button", name="a", exact=True)).to_be_visible()
     assert "s3cr3t-value" not in await page.content()
-    assert await visitor.breaks() == []
-    # By click, on the edge of the node before it; then by key, at the node that has the focus.
+    assert await visitor.violations() == []
+    # By click on the left edge of the node, then by key at the focused node.
     await page.get_by_role("button", name="Breakpoint after b").click()
-    await stands(page, "b", "breakpoints: post-create")
+    await expect_state(page, "b", "breakpoints: post-create")
     await node(page, "c").focus()
     await page.keyboard.press("b")
-    await stands(page, "c", "breakpoints: pre-create")
-    said = await http.at("GET", "shop", "/breakpoints")
-    assert {(one["at"], one["on"]) for one in said["breakpoints"]} == {
+    await expect_state(page, "c", "breakpoints: pre-create")
+    response = await http.stack_request("GET", "shop", "/breakpoints")
+    assert {(one["at"], one["on"]) for one in response["breakpoints"]} == {
         ("b", "post-create"), ("c", "pre-create"),
     }  # fmt: skip
 
     await debugger.get_by_role("button", name="Step", exact=True).click()
     await expect(debugger).to_contain_text("b at pre-create")
-    await stands(beside, "a", "done")
-    await stands(beside, "b", "waiting for approval at pre-create")
+    await expect_state(beside, "a", "done")
+    await expect_state(beside, "b", "waiting for approval at pre-create")
     await expect(beside.get_by_role("region", name="Debugger")).to_contain_text("b at pre-create")
     ready = debugger.get_by_role("button", name="Continue")
     await expect(ready).to_be_enabled()
@@ -110,7 +110,7 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await expect(ready).to_be_enabled()
     await page.keyboard.press("k")
     await expect(debugger).to_contain_text("c at pre-create")
-    await stands(beside, "c", "waiting for approval at pre-create")
+    await expect_state(beside, "c", "waiting for approval at pre-create")
     await node(page, "c").click()
     panel = page.get_by_role("complementary", name="c")
     await expect(panel.get_by_text("set on the live stack")).to_be_visible()
@@ -118,27 +118,27 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await panel.get_by_role("button", name="Continue").click()
     for one in (page, beside):
         await expect(status(one)).to_have_text(re.compile("CREATE_COMPLETE"))
-        await stands(one, "c", "done")
+        await expect_state(one, "c", "done")
     await panel.get_by_text("Earlier hooks").click()
     await expect(panel.get_by_text("looks right")).to_be_visible()
-    # For changes to come, and taken away again.
+    # For later changes; then remove it.
     await panel.get_by_label("Point of the new breakpoint").select_option("post-update")
     await panel.get_by_role("button", name="Set breakpoint").click()
     taken = panel.get_by_role("button", name="Remove post-update")
     await taken.click()
     await expect(taken).to_have_count(0)
     await page.get_by_role("button", name="Outputs").click()
-    await expect(page.get_by_role("row", name="said")).to_contain_text("last")
+    await expect(page.get_by_role("row", name="last")).to_contain_text("last")
 
 
-async def test_a_stack_that_goes_away_while_it_is_shown(
+async def test_a_stack_is_deleted_while_it_is_shown(
     visitor: Visitor, visit: Callable[..., Any], http: Http
 ) -> None:
-    """By somebody else; the picture stays. And one that never was."""
-    stack = await held(http, "shop")
+    """Another user deletes the stack; the graph stays. A stack that never existed."""
+    stack = await create_waiting(http, "shop")
     assert await http.until_ended("shop") == "CREATE_COMPLETE"
     page = await visitor.open("stack", "shop", stack)
-    await stands(page, "c", "done")
+    await expect_state(page, "c", "done")
     await http.call("DELETE", f"/stacks/shop/{stack}", headers={"X-Auth-User": "grace"})
     gone = page.get_by_role("alert").filter(has_text="was deleted by grace")
     await expect(gone).to_be_visible()
@@ -146,17 +146,17 @@ async def test_a_stack_that_goes_away_while_it_is_shown(
     await expect(page.get_by_role("button", name="a, cleanup, delete, done")).to_be_visible()
     for word in ("Delete…", "Stop…", "Check"):
         await expect(page.get_by_role("button", name=word)).to_have_count(0)
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await gone.get_by_role("link", name="All stacks").click()
     await expect(page.get_by_role("heading", name="Stacks")).to_be_visible()
-    # Whoever comes later is told the same.
+    # A page that is opened later shows the same.
     await visitor.open("stack", "shop", stack)
     await expect(page.get_by_role("alert").filter(has_text="was deleted by grace")).to_be_visible()
-    stack = await held(http, "kept")
+    stack = await create_waiting(http, "kept")
     assert await http.until_ended("kept") == "CREATE_COMPLETE"
     await visitor.open("stack", "kept", stack)
-    await stands(page, "c", "done")
-    await http.at("DELETE", "kept", "/abandon")
+    await expect_state(page, "c", "done")
+    await http.stack_request("DELETE", "kept", "/abandon")
     abandoned = page.get_by_role("alert").filter(has_text="was abandoned")
     await expect(abandoned).to_contain_text("without deleting its physical resources")
     await expect(node(page, "c")).to_be_visible()
@@ -165,20 +165,20 @@ async def test_a_stack_that_goes_away_while_it_is_shown(
     await expect(missing.get_by_role("link", name="All stacks")).to_be_visible()
 
 
-async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None:
-    """Stopped after a question, gone on with, deleted; a refusal is shown where it was asked."""
-    stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+async def test_a_stack_is_stopped_resumed_and_deleted(visitor: Visitor, http: Http) -> None:
+    """Stop with a confirmation, resume, delete; a refusal is shown in the dialog."""
+    stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
-    await stands(page, "b", "waiting for approval at pre-create")
+    await expect_state(page, "b", "waiting for approval at pre-create")
     await page.get_by_role("button", name="Stop…").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("waiting hooks are superseded")
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await dialog.get_by_role("button", name="Stop").click()
     await expect(status(page)).to_have_text(re.compile("CREATE_STOPPED"))
     await expect(page.get_by_text("No change in progress.")).to_be_visible()
     await page.get_by_role("button", name="Resume change").click()
-    await stands(page, "b", "waiting for approval at pre-create")
+    await expect_state(page, "b", "waiting for approval at pre-create")
     await page.get_by_role("button", name="Continue").click()
     await expect(status(page)).to_have_text(re.compile("COMPLETE"))
     await page.get_by_role("button", name="Delete…").click()
@@ -190,11 +190,11 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     )
 
 
-async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> None:
-    """Checked, suspended, resumed; a snapshot is made, gone back to and deleted."""
-    stack = await held(http, "shop")
+async def test_a_stack_is_checked_suspended_and_restored(visitor: Visitor, http: Http) -> None:
+    """Check, suspend and resume; create, restore and delete a snapshot."""
+    stack = await create_waiting(http, "shop")
     page = await visitor.open("stack", "shop", stack)
-    await stands(page, "c", "done")
+    await expect_state(page, "c", "done")
     dialog = page.get_by_role("dialog")
     await page.get_by_role("button", name="Check").click()
     await expect(status(page)).to_have_text(re.compile("CHECK_COMPLETE"))
@@ -210,7 +210,7 @@ async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> 
     await page.get_by_role("button", name="Snapshot", exact=True).click()
     made = page.get_by_role("region", name="Snapshots").get_by_role("row").nth(1)
     await expect(made).to_contain_text("SNAPSHOT_COMPLETE")
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await http.update("shop", parameters={"word": "another"}, existing=True)
     await expect(status(page)).to_have_text(re.compile("UPDATE_COMPLETE"))
     await made.get_by_role("button", name="Restore…").click()
@@ -223,36 +223,34 @@ async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> 
 
     await page.get_by_role("button", name="Snapshot", exact=True).click()
     await expect(made).to_contain_text("SNAPSHOT_COMPLETE")
-    # The page reads the list once more at the end of the action: not after the stack has gone.
+    # The page reads the list again at the end of the action: wait before the stack is deleted.
     await expect(status(page)).to_have_text(re.compile("SNAPSHOT_COMPLETE"))
     await expect(page.get_by_text("Stack SNAPSHOT completed successfully")).to_be_visible()
-    await http.at("DELETE", "shop", "/abandon")
+    await http.stack_request("DELETE", "shop", "/abandon")
     await expect(page.get_by_role("alert").filter(has_text="was abandoned")).to_be_visible()
     await expect(made).to_be_visible()
     await expect(page.get_by_role("button", name="Restore…")).to_have_count(0)
 
 
 async def test_an_update_is_cancelled(visitor: Visitor, http: Http) -> None:
-    """It rolls back to what was reached; what was made to wait waits no more."""
-    stack = await held(http, "shop", {"at": "b", "on": "pre-update"})
+    """The stack rolls back to the last version, and its hook does not wait any more."""
+    stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-update"})
     assert await http.until_ended("shop") == "CREATE_COMPLETE"
     page = await visitor.open("stack", "shop", stack)
     await expect(page.get_by_role("button", name="Roll back…")).to_have_count(0)
     await http.update("shop", parameters={"word": "another"}, existing=True)
-    await stands(page, "b", "waiting for approval at pre-update")
+    await expect_state(page, "b", "waiting for approval at pre-update")
     await page.get_by_role("button", name="Roll back…").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("the last version it reached")
     await dialog.get_by_role("button", name="Roll back").click()
     await expect(status(page)).to_have_text(re.compile("ROLLBACK_COMPLETE"))
-    _, said = await http.call("GET", "/hooks?state=waiting&stack=shop")
-    assert said["hooks"] == []
+    _, response = await http.call("GET", "/hooks?state=waiting&stack=shop")
+    assert response["hooks"] == []
 
 
-async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
-    visit: Callable[..., Any], http: Http
-) -> None:
-    """Stepped into, unfolded in place, run to a resource; nothing goes beyond the width."""
+async def test_a_nested_stack_by_keyboard_on_a_phone(visit: Callable[..., Any], http: Http) -> None:
+    """Step into, expand in place, run to a resource; no element is wider than the window."""
     visitor = await visit(http, **PHONE)
     resources = {"web": {"type": "inner.yaml"}, "last": resource("x", depends_on="web")}
     rules = [{"at": "web", "on": "pre-create"}]
@@ -267,7 +265,7 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     await expect(page.get_by_role("button", name="Nested stack of web")).to_be_visible()
     await node(page, "web").focus()
     await page.keyboard.press("u")
-    await stands(page, "one", "waiting for approval at pre-create")
+    await expect_state(page, "one", "waiting for approval at pre-create")
     await page.keyboard.press("i")
     await page.keyboard.press("ArrowRight")
     await expect(node(page, "two")).to_be_focused()
@@ -275,97 +273,112 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     await expect(page.get_by_role("complementary", name="two")).to_contain_text("web/two")
     await page.keyboard.press("t")
     await expect(debugger).to_contain_text("web/two at pre-create")
-    await stands(page, "one", "done")
+    await expect_state(page, "one", "done")
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     await page.evaluate("scrollTo(0, 0)")  # the header covers no button
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     await page.keyboard.press("r")
     await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
-    await stands(page, "last", "done")
+    await expect_state(page, "last", "done")
     await page.get_by_role("button", name="Resources").focus()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="web/two")).to_be_visible()
     await page.get_by_role("searchbox", name="Search").fill("web/o")
     await expect(page.get_by_role("button", name="web/two")).to_have_count(0)
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
 
 
-async def test_a_server_that_starts_anew_is_found_again(
+async def test_the_page_reconnects_after_a_restart_of_the_server(
     visit: Callable[..., Any], postgres: TestServer, tmp_path: Path
 ) -> None:
-    """What happened while it could not be seen is on the page afterwards."""
+    """Changes during a restart of the server are on the page afterwards."""
     async with postgres.new_database() as url:
-        await seen_again(visit, ServerProcess(tmp_path, database_url=url))
+        await restart_and_reconnect(visit, ServerProcess(tmp_path, database_url=url))
 
 
-async def seen_again(visit: Callable[..., Any], process: ServerProcess) -> None:
+async def restart_and_reconnect(visit: Callable[..., Any], process: ServerProcess) -> None:
     process.start()
     try:
         async with aiohttp.ClientSession() as session:
             http = Http(session, process.url, "p")
-            stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+            stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-create"})
             visitor = await visit(http)
             page = await visitor.open("stack", "shop", stack)
-            await stands(page, "b", "waiting for approval at pre-create")
+            await expect_state(page, "b", "waiting for approval at pre-create")
             process.stop()
             await expect(page.get_by_text("The event stream disconnected")).to_be_visible()
-            await stands(page, "b", "waiting for approval at pre-create")
+            await expect_state(page, "b", "waiting for approval at pre-create")
             process.start()
-            (hook,) = await http.waiting("shop")
+            (hook,) = await http.waiting_hooks("shop")
             assert (await http.signal(hook))[0] == 200
             await expect(page.get_by_text("The event stream disconnected")).to_have_count(0)
             await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
-            await stands(page, "c", "done")
+            await expect_state(page, "c", "done")
             await page.close()
     finally:
         process.stop()
 
 
-async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> None:
-    """At each stop the graph is noted; going back through the events, it is the same."""
-    stack = await held(http, "shop", {"at": "*", "on": "pre-create"})
+async def test_the_help_of_the_keyboard_shortcuts_begins_at_its_title(
+    visitor: Visitor, http: Http
+) -> None:
+    """The list is longer than the window, and its focused button is at the end."""
+    stack = await create_waiting(http, "shop", {"at": "*", "on": "pre-create"})
+    page = await visitor.open("stack", "shop", stack)
+    await expect(page.get_by_role("region", name="Debugger")).to_contain_text("a at pre-create")
+    await page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    await expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    await expect(dialog.get_by_role("heading", name="Keyboard shortcuts")).to_be_in_viewport()
+
+
+async def test_the_timeline_shows_the_graphs_that_were_shown_live(
+    visitor: Visitor, http: Http
+) -> None:
+    """Record the graph at each stop; the timeline shows the same graphs."""
+    stack = await create_waiting(http, "shop", {"at": "*", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
     debugger = page.get_by_role("region", name="Debugger")
     seen = []
     for name in ("a", "b", "c"):
         await expect(debugger).to_contain_text(f"{name} at pre-create")
-        await stands(page, name, "waiting for approval at pre-create")
+        await expect_state(page, name, "waiting for approval at pre-create")
         seen.append(await labels(page))
         await expect(debugger.get_by_role("button", name="Continue")).to_be_enabled()
         await page.keyboard.press("k")
-    await stands(page, "c", "done")
+    await expect_state(page, "c", "done")
     assert len({str(one) for one in seen}) == 3
     await page.get_by_role("button", name="Timeline").click()
     slider = page.get_by_role("slider", name="Event")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("create completed$"))
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     for name, labelled in reversed(list(zip(("a", "b", "c"), seen, strict=True))):
         await page.get_by_role("button", name="Previous marker").click()
-        said = re.compile(f"{name} is waiting for approval at pre-create$")
-        await expect(slider).to_have_attribute("aria-valuetext", said)
-        await stands(page, name, "waiting for approval at pre-create")
+        text = re.compile(f"{name} is waiting for approval at pre-create$")
+        await expect(slider).to_have_attribute("aria-valuetext", text)
+        await expect_state(page, name, "waiting for approval at pre-create")
         assert await labels(page) == labelled
     await slider.focus()
     await page.keyboard.press("ArrowLeft")
     await expect(node(page, "a")).not_to_have_accessible_name(re.compile("waiting for approval at"))
     await page.keyboard.press("ArrowRight")
-    await stands(page, "a", "waiting for approval at pre-create")
+    await expect_state(page, "a", "waiting for approval at pre-create")
     await page.keyboard.press("h")
     await expect(slider).to_have_count(0)
-    await stands(page, "a", "done")
-    # What was before a newer change is there, too: its graph, and every stop.
+    await expect_state(page, "a", "done")
+    # An earlier traversal has its graph and every stop, too.
     await http.update("shop", parameters={"word": "another"}, existing=True)
-    await stands(page, "b", "update")
+    await expect_state(page, "b", "update")
     assert await http.until_ended("shop") == "UPDATE_COMPLETE"
     await page.get_by_role("button", name="Versions").click()
     await page.get_by_role("button", name="Timeline of 1").click()
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("create completed$"))
     await page.get_by_role("button", name="Previous marker").click()
-    await stands(page, "c", "waiting for approval at pre-create")
+    await expect_state(page, "c", "waiting for approval at pre-create")
     await page.get_by_role("combobox", name="Traversal").select_option(label="2: update, complete")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("update completed$"))
-    await stands(page, "b", "update")
+    await expect_state(page, "b", "update")
 
 
 async def labels(page: Page) -> list[str]:
@@ -373,18 +386,18 @@ async def labels(page: Page) -> list[str]:
     return sorted(found)
 
 
-async def test_who_may_only_look(visit: Callable[..., Any], guarded: Program) -> None:
-    """A reader sees what there is, and no button that changes anything."""
-    author = await given_directly(guarded.database, "look", "ann", ["author"])
-    reader = await given_directly(guarded.database, "look", "rita", ["reader"])
+async def test_the_stack_page_of_a_reader(visit: Callable[..., Any], token_server: Program) -> None:
+    """A reader sees everything and no button that changes anything."""
+    author = await insert_credential(token_server.database, "look", "ann", ["author"])
+    reader = await insert_credential(token_server.database, "look", "rita", ["reader"])
     async with aiohttp.ClientSession(headers={"X-Auth-Token": author}) as session:
-        http = Http(session, guarded.url, "look")
-        stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+        http = Http(session, token_server.url, "look")
+        stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-create"})
         visitor = await visit(http)
         page = await visitor.open("stack", "shop", stack)
         await page.get_by_label("Token", exact=True).fill(reader)
         await page.get_by_role("button", name="Sign in").click()
-        await stands(page, "b", "waiting for approval at pre-create")
+        await expect_state(page, "b", "waiting for approval at pre-create")
         await node(page, "b").click()
         panel = page.get_by_role("complementary", name="b")
         await expect(panel).to_contain_text("You do not have permission")
@@ -396,5 +409,5 @@ async def test_who_may_only_look(visit: Callable[..., Any], guarded: Program) ->
         await expect(page.get_by_role("link", name="Edit")).to_have_count(0)
         await page.keyboard.press("s")
         await expect(debugger).to_contain_text("b at pre-create")
-        assert await visitor.breaks() == []
-        assert len(await http.waiting("shop")) == 1
+        assert await visitor.violations() == []
+        assert len(await http.waiting_hooks("shop")) == 1

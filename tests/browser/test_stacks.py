@@ -1,4 +1,4 @@
-"""The list of stacks: live, narrowed, by keys, and what can be done from it."""
+"""The list of stacks: live updates, filters, keyboard and actions."""
 
 import asyncio
 import re
@@ -7,10 +7,10 @@ from typing import Any
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Visit, Visitor
-from tests.support.access import given_directly
+from tests.support.access import insert_credential
 from tests.support.program import Http, Program, resource
 
-HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
+HOOKS = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
 
 
 def row(page: Page, name: str) -> Locator:
@@ -24,11 +24,11 @@ def names(page: Page) -> Locator:
 async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     visitor: Visitor, http: Http
 ) -> None:
-    await http.create("web", {"a": resource(), "b": resource()}, environment=HELD, tags=["prod"])
+    await http.create("web", {"a": resource(), "b": resource()}, environment=HOOKS, tags=["prod"])
     fails = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
     await http.create("bad", {"a": fails})
     await http.create("old", {"a": resource()})
-    await http.waiting("web")
+    await http.waiting_hooks("web")
     for name in ("bad", "old"):
         await http.until_ended(name)
     page = await visitor.open("stacks")
@@ -48,27 +48,27 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
         ).to_be_visible()
 
     await names(page).nth(1).hover()
-    await http.signal((await http.waiting("web"))[0])
+    await http.signal((await http.waiting_hooks("web"))[0])
     await expect(row(page, "web")).to_contain_text("CREATE_COMPLETE")
     await expect(page.get_by_role("button", name="Complete 2")).to_be_visible()
     await http.create("new", {"a": resource()})
     show = page.get_by_role("button", name="Show 1 new stack")
     await expect(show).to_be_visible()
     await expect(names(page)).to_have_text(["old", "bad", "web"])
-    await http.at("DELETE", "old")
+    await http.stack_request("DELETE", "old")
     await expect(row(page, "old")).to_contain_text("This stack was deleted")
     await expect(row(page, "old").get_by_role("button", name="Actions")).to_have_count(0)
     await expect(names(page)).to_have_text(["old", "bad", "web"])
     await show.click()
     await expect(names(page)).to_have_text(["new", "old", "bad", "web"])
-    # Nobody is at the list now: what is new is there by itself.
+    # The list is not in use now: new stacks appear by themselves.
     await http.create("newer", {"a": resource()})
     await expect(names(page)).to_have_text(["newer", "new", "old", "bad", "web"])
     await page.get_by_role("button", name="Refresh list").click()
     await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
 
 
-async def test_what_happens_before_the_stream_is_open_is_seen(visitor: Visitor, http: Http) -> None:
+async def test_changes_before_the_stream_opens_are_shown(visitor: Visitor, http: Http) -> None:
     may_open = asyncio.Event()
 
     async def hold(route: Route) -> None:
@@ -84,13 +84,13 @@ async def test_what_happens_before_the_stream_is_open_is_seen(visitor: Visitor, 
     await expect(row(page, "web")).to_contain_text("CREATE_COMPLETE")
 
 
-async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
+async def test_filters_are_in_the_address_and_keys_move_the_focus(
     visitor: Visitor, visit: Visit, http: Http
 ) -> None:
     for name, tags in (("shop", ["prod", "web"]), ("shelf", ["prod"]), ("desk", [])):
         await http.create(name, {"a": resource()}, tags=tags)
-    await http.create("shut", {"a": resource()}, environment=HELD, tags=["prod"])
-    await http.waiting("shut")
+    await http.create("shut", {"a": resource()}, environment=HOOKS, tags=["prod"])
+    await http.waiting_hooks("shut")
     page = await visitor.open("stacks")
     await expect(names(page)).to_have_count(4)
     await page.keyboard.press("/")
@@ -110,7 +110,7 @@ async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
     await expect(names(other.page)).to_have_text(["shut"])
     await other.page.close()
 
-    await http.signal((await http.waiting("shut"))[0])
+    await http.signal((await http.waiting_hooks("shut"))[0])
     await expect(row(page, "shut")).to_contain_text("No longer matches the filters")
     await waits.click()
     await expect(names(page)).to_have_count(4)
@@ -122,9 +122,9 @@ async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
     await expect(page).to_have_url(re.compile("/stack/shut/"))
 
 
-async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, http: Http) -> None:
-    await http.create("shop", {"a": resource(), "b": resource()}, environment=HELD)
-    await http.waiting("shop")
+async def test_a_stack_is_stopped_and_deleted_by_keyboard(visitor: Visitor, http: Http) -> None:
+    await http.create("shop", {"a": resource(), "b": resource()}, environment=HOOKS)
+    await http.waiting_hooks("shop")
     page = await visitor.open("stacks")
     actions = page.get_by_role("button", name="Actions on shop")
     dialog = page.get_by_role("dialog", name="shop")
@@ -141,8 +141,8 @@ async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, ht
     await dialog.get_by_label("Type shop to confirm").focus()
     await page.keyboard.type("sho")
     await expect(dialog.get_by_role("button", name="Delete shop")).to_be_disabled()
-    # Somebody is faster: the dialog says what the server says.
-    await http.at("DELETE", "shop")
+    # Another user is faster: the dialog shows the server's error.
+    await http.stack_request("DELETE", "shop")
     await expect(row(page, "shop")).to_contain_text("DELETED")
     await page.keyboard.type("p")
     await page.keyboard.press("Enter")
@@ -151,13 +151,36 @@ async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, ht
     await expect(dialog).to_have_count(0)
 
 
+#: Closes a dialog and opens the next one before the browser draws a frame.
+REOPEN = """async () => {
+    const button = (name) => [...document.querySelectorAll("button")].find(
+        (one) => (one.getAttribute("aria-label") ?? one.textContent).trim() === name);
+    button("Close").click();
+    while (document.querySelector("dialog")) await new Promise((done) => setTimeout(done));
+    button("Actions on shop").click();
+    for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
+}"""
+
+
+async def test_a_closed_dialog_does_not_close_the_next_one(visitor: Visitor, http: Http) -> None:
+    await http.create("shop", {"a": resource()})
+    page = await visitor.open("stacks")
+    dialog = page.get_by_role("dialog", name="shop")
+    await page.get_by_role("button", name="Actions on shop").click()
+    await expect(dialog).to_be_visible()
+    for _ in range(5):
+        await page.evaluate(REOPEN)
+        await expect(dialog).to_be_visible()
+        await expect(dialog.get_by_role("button", name="Close")).to_be_visible()
+
+
 async def test_pages_on_a_phone(visit: Visit, http: Http) -> None:
     await asyncio.gather(*(http.create(f"stack-{one:02}", {}) for one in range(53)))
     visitor = await visit(http, viewport={"width": 360, "height": 700}, color_scheme="dark")
     page = await visitor.open("stacks")
     await expect(names(page)).to_have_count(50)
     first = await names(page).first.inner_text()
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Older").click()
     await expect(names(page)).to_have_count(3)
@@ -166,20 +189,20 @@ async def test_pages_on_a_phone(visit: Visit, http: Http) -> None:
     await expect(names(page).first).to_have_text(first)
     await page.get_by_role("button", name=f"Actions on {first}").click()
     await expect(page.get_by_role("dialog")).to_be_visible()
-    assert await visitor.breaks() == []
+    assert await visitor.violations() == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_a_reader_sees_what_there_is_and_no_buttons(visit: Visit, guarded: Program) -> None:
+async def test_a_reader_sees_the_stacks_and_no_buttons(visit: Visit, token_server: Program) -> None:
     project = "lists"
-    token = await given_directly(guarded.database, project, "rita", ["reader"])
-    author = await given_directly(guarded.database, project, "ann", ["author"])
-    http = Http(guarded.session, guarded.url, project)
+    token = await insert_credential(token_server.database, project, "rita", ["reader"])
+    author = await insert_credential(token_server.database, project, "ann", ["author"])
+    http = Http(token_server.session, token_server.url, project)
     sent = {"stack_name": "shop", "template": {"heat_template_version": "2018-08-31"}}
     target = {"target": "http://127.0.0.1:9/", "events": ["headgate.hook.*"]}
     for path, body in (("/stacks", sent), ("/subscriptions", target)):
-        status, said = await http.call("POST", path, body, headers={"X-Auth-Token": author})
-        assert status == 201, said
+        status, response = await http.call("POST", path, body, headers={"X-Auth-Token": author})
+        assert status == 201, response
     visitor = await visit(http)
     page = await visitor.open("stacks")
     await page.get_by_label("Token", exact=True).fill(token)
@@ -200,34 +223,39 @@ async def test_a_reader_sees_what_there_is_and_no_buttons(visit: Visit, guarded:
     await expect(main.get_by_role("button")).to_have_count(0)
 
 
-async def test_what_becomes_of_rows(visitor: Visitor) -> None:
-    """Also of stacks that come and go between two looks."""
+async def test_rows_of_changed_deleted_and_new_stacks(visitor: Visitor) -> None:
+    """Also of stacks that are created and deleted between two fetches."""
     line = {"action": "CREATE", "status": "FAILED", "tags": ["prod"], "hooks_waiting": 1}
 
-    def made(name: str, begun: str = "1") -> dict[str, Any]:
-        return {"id": name, "name": name, "traversal": {"started_at": begun}, **line}
+    def row_of(name: str, started: str = "1") -> dict[str, Any]:
+        return {"id": name, "name": name, "traversal": {"started_at": started}, **line}
 
-    shown = {"rows": [made("a"), made("b")], "gone": [], "added": [made("new")]}
-    asked = {"search": "", "statuses": ["CREATE_FAILED"], "waiting": True, "tags": ["prod"]}
+    shown = {"rows": [row_of("a"), row_of("b")], "deleted": [], "added": [row_of("new")]}
+    query = {"search": "", "statuses": ["CREATE_FAILED"], "waiting": True, "tags": ["prod"]}
     found = await visitor.module(
         "stacks/merge.js",
-        """(m, [shown, ids, lines, asked]) => {
-            const next = m.mergeStacks({...shown, gone: new Set()}, ids, lines, asked);
-            return [next.rows.map((one) => one.tags.length), [...next.gone],
+        """(m, [shown, ids, lines, query]) => {
+            const next = m.mergeStacks({...shown, deleted: new Set()}, ids, lines, query);
+            return [next.rows.map((one) => one.tags.length), [...next.deleted],
                     next.added.map((one) => one.id)];
         }""",
         [
             shown,
             ["a", "b", "new", "other", "c", "d"],
-            [{**made("a"), "tags": []}, {**made("other"), "tags": []}, made("c"), made("d", "2")],
-            {**asked, "from": ""},
+            [
+                {**row_of("a"), "tags": []},
+                {**row_of("other"), "tags": []},
+                row_of("c"),
+                row_of("d", "2"),
+            ],
+            {**query, "from": ""},
         ],
     )
     assert found == [[0, 1], ["b"], ["d", "c"]]
-    said = await visitor.module(
+    response = await visitor.module(
         "parts/stable_rows.js",
         "(m, [old, fresh]) => [m.stableRows(old, fresh, true), m.stableRows(old, fresh, false)]",
         [[{"id": "a"}, {"id": "b"}], [{"id": "c"}, {"id": "a", "now": 1}]],
     )
-    assert said[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "held": 1}
-    assert said[1] == {"rows": [{"id": "c"}, {"id": "a", "now": 1}], "held": 0}
+    assert response[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "held": 1}
+    assert response[1] == {"rows": [{"id": "c"}, {"id": "a", "now": 1}], "held": 0}

@@ -1,4 +1,4 @@
-"""Subscriptions on the page: made, tried, failing, delivered again; those that are made elsewhere."""
+"""Subscriptions: create, test, failures, resend; and subscriptions from other sources."""
 
 import re
 from typing import Any
@@ -8,15 +8,15 @@ from playwright.async_api import expect
 from tests.browser.conftest import Visit, Visitor
 from tests.support.postgres import TestServer
 from tests.support.program import Http, eventually, program, resource
-from tests.support.receiver import receiving
+from tests.support.receiver import running_receiver
 
-HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
+HOOKS = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
 
 
-async def test_a_subscription_is_made_fails_and_delivers_again(
+async def test_a_subscription_is_created_fails_and_delivers_again(
     visitor: Visitor, http: Http
 ) -> None:
-    async with receiving() as receiver:
+    async with running_receiver() as receiver:
         page = await visitor.open("subscriptions")
         await page.get_by_role("link", name="New subscription").click()
         target = page.get_by_label("Target")
@@ -27,7 +27,7 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.keyboard.press("Enter")
         await expect(target).to_have_attribute("aria-invalid", "true")
         await expect(page.get_by_text("a private network")).to_be_visible()
-        assert await visitor.breaks() == []
+        assert await visitor.violations() == []
         await target.fill(f"{receiver.url}/hook?key=abc")
         await page.keyboard.press("Enter")
         secret = page.get_by_label("the secret", exact=True)
@@ -41,8 +41,8 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await expect(page.get_by_text("thanks")).to_be_visible()
         assert [one["type"] for one in receiver.events] == ["headgate.subscription.test"]
 
-        receiver.answers(410)
-        await http.create("shop", {"a": resource()}, environment=HELD)
+        receiver.respond_with_statuses(410)
+        await http.create("shop", {"a": resource()}, environment=HOOKS)
         deliveries = page.locator(".subscriptions-deliveries > li")
         await expect(deliveries).to_have_count(1)
         await expect(deliveries).to_contain_text("dead")
@@ -50,7 +50,7 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         enable = page.get_by_role("button", name="Enable", exact=True)
         await enable.click()
         await expect(page.get_by_text("enabled", exact=True)).to_be_visible()
-        receiver.answers(200)
+        receiver.respond_with_statuses(200)
         await page.get_by_role("button", name="Resend all dead").click()
         await expect(deliveries).to_contain_text("delivered")
         assert [one["type"] for one in receiver.events[1:]] == ["headgate.hook.waiting"] * 2
@@ -59,7 +59,7 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.get_by_label("state").select_option("")
         await deliveries.get_by_role("button", name="Resend").click()
         await eventually_received(receiver, 4)
-        assert await visitor.breaks() == []
+        assert await visitor.violations() == []
 
         await page.get_by_role("button", name="Edit…").click()
         await page.get_by_label("Stacks", exact=True).fill("sh*")
@@ -71,9 +71,9 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Disable").click()
         await expect(enable).to_be_visible()
-        # What happened meanwhile is missed, until somebody asks for it.
-        await http.create("ship", {"a": resource()}, environment=HELD)
-        await http.waiting("ship")
+        # Events in the meantime are missed until a user resends them.
+        await http.create("ship", {"a": resource()}, environment=HOOKS)
+        await http.waiting_hooks("ship")
         await enable.click()
         await page.get_by_role("button", name="Resend since…").click()
         await page.get_by_label("Resend all events since").fill("2020-01-01T00:00")
@@ -88,16 +88,16 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
 
 
 async def eventually_received(receiver: Any, many: int) -> None:
-    async def came() -> bool:
+    async def received() -> bool:
         return len(receiver.received) >= many
 
-    await eventually(came)
+    await eventually(received)
 
 
-async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
+async def test_subscriptions_of_other_sources_and_users_on_a_phone(
     visit: Visit, http: Http
 ) -> None:
-    async with receiving() as receiver:
+    async with running_receiver() as receiver:
         sinks = [{"type": "webhook", "target": f"{receiver.url}/sink"}]
         await http.create("shop", {"a": resource()}, environment={"event_sinks": sinks})
         await http.until_ended("shop")
@@ -105,7 +105,7 @@ async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
         page = await visitor.open("subscriptions")
         marks = page.get_by_role("img", name=re.compile(r"^last \d+: \d+ delivered$"))
         await expect(marks).to_be_visible()
-        assert await visitor.breaks() == []
+        assert await visitor.violations() == []
         await page.get_by_role("link", name="/sink").click()
         await expect(page.get_by_text("Update that stack to change it")).to_be_visible()
         for name in ("Edit…", "Disable", "Delete"):
@@ -113,18 +113,18 @@ async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
         body = {"target": f"{receiver.url}/other"}
-        _, made = await http.call("POST", "/subscriptions", body)
-        await visitor.open("subscriptions", made["id"])
+        _, response = await http.call("POST", "/subscriptions", body)
+        await visitor.open("subscriptions", response["id"])
         await expect(page.get_by_text("No deliveries yet")).to_be_visible()
-        await http.call("DELETE", f"/subscriptions/{made['id']}")
+        await http.call("DELETE", f"/subscriptions/{response['id']}")
         await expect(page.get_by_role("alert")).to_contain_text("were deleted by anonymous")
         await visitor.open("subscriptions", "no-such")
         await expect(page.get_by_role("alert")).to_contain_text("no subscription")
 
 
-async def test_what_the_server_s_configuration_names(visit: Visit, postgres: TestServer) -> None:
-    """It is shown, tried and delivered again; it is changed where it is written."""
-    async with receiving() as receiver, postgres.new_database() as url:
+async def test_a_subscription_of_the_settings_file(visit: Visit, postgres: TestServer) -> None:
+    """It can be tested and resent, and is changed in the settings file."""
+    async with running_receiver() as receiver, postgres.new_database() as url:
         written = {"project": "ours", "channel": "webhook", "target": f"{receiver.url}/written"}
         async with program(url, {"subscriptions": [written]}) as run:
             visitor = await visit(Http(run.session, run.url, "ours"))
@@ -135,5 +135,5 @@ async def test_what_the_server_s_configuration_names(visit: Visit, postgres: Tes
                 await expect(page.get_by_role("button", name=name)).to_have_count(0)
             await page.get_by_role("button", name="Send test event").click()
             await expect(page.get_by_text("Test event delivered")).to_be_visible()
-            assert await visitor.breaks() == []
+            assert await visitor.violations() == []
             await page.close()

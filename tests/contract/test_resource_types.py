@@ -17,14 +17,14 @@ from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Json, ResourceId
-from tests.support import shelf
+from tests.support import in_memory_service
 from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
 
 TYPES: Registry = registry()
 SECRET = "hunter2-secret"
 ECHO = [PYTHON, "-c", """import json, os; print(json.dumps({"id": "x", "n": 1}))"""]
 
-#: For each type: properties that work, and changes of them. A new type adds its line here.
+#: Properties of each type that work, and changes of them. A new type needs an entry here.
 EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
     "OS::Heat::None": ({"any": 1}, {"any": 2}),
     "OS::Heat::TestResource": ({"value": "a", "wait_secs": 1}, {"value": "b"}),
@@ -99,8 +99,8 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"parameters": {"a": 2}},
     ),
     "Headgate::HTTP": (
-        shelf.properties(attributes={"x": "$.state"}, hidden=["x"]),
-        {"create": {"url": shelf.URL, "body": {"a": 1}}},
+        in_memory_service.properties(attributes={"x": "$.state"}, hidden=["x"]),
+        {"create": {"url": in_memory_service.URL, "body": {"a": 1}}},
     ),
 }
 #: Properties that fail, with SECRET at every place that can hold a secret.
@@ -124,7 +124,11 @@ FAILING: Mapping[str, dict[str, Json]] = {
         "parameters": {"a": SECRET},
     },
     "Headgate::HTTP": {
-        name: {"url": f"{shelf.URL}/none", "method": "PUT", "body": {"password": SECRET}}
+        name: {
+            "url": f"{in_memory_service.URL}/none",
+            "method": "PUT",
+            "body": {"password": SECRET},
+        }
         for name in ("create", "update")
     },
 }
@@ -142,13 +146,15 @@ def example(type_: ResourceType) -> tuple[dict[str, Json], dict[str, Json]]:
     return first, first | changes
 
 
-async def made(type_: ResourceType, properties: Mapping[str, Json]) -> Done:
+async def create_done(type_: ResourceType, properties: Mapping[str, Json]) -> Done:
     outcome = await ended(type_, "create", a_call(type_, properties))
     assert isinstance(outcome, Done), outcome
     return outcome
 
 
-def later(type_: ResourceType, properties: Mapping[str, Json], done: Done, **more: Any) -> Call:
+def call_again(
+    type_: ResourceType, properties: Mapping[str, Json], done: Done, **more: Any
+) -> Call:
     more = {"physical_id": done.physical_id, "data": done.data} | more
     return a_call(type_, properties, **more)
 
@@ -183,19 +189,19 @@ def check_kind(attribute: Attribute, value: Json) -> None:
 # -- the schema -----------------------------------------------------------------------------------
 
 
-def inside(fields: Mapping[str, Property]) -> Iterator[tuple[str, Property]]:
+def nested_fields(fields: Mapping[str, Property]) -> Iterator[tuple[str, Property]]:
     for name, one in fields.items():
         yield name, one
-        yield from inside(one.fields or {})
+        yield from nested_fields(one.fields or {})
         if one.items is not None:
-            yield from inside({f"{name}[]": one.items})
+            yield from nested_fields({f"{name}[]": one.items})
 
 
-def test_its_schema_is_well_formed(type_: ResourceType) -> None:
+def test_the_schema_is_well_formed(type_: ResourceType) -> None:
     schema = type_.schema
     assert re.fullmatch(r"\w+(::\w+)+", schema.name)
     assert schema.description.endswith(".")
-    for name, one in inside(schema.properties):
+    for name, one in nested_fields(schema.properties):
         assert re.fullmatch(r"\w+(\[\])*", name)
         assert one.fields is None or one.kind is Kind.MAP
         assert one.items is None or one.kind is Kind.LIST
@@ -207,12 +213,12 @@ def test_its_schema_is_well_formed(type_: ResourceType) -> None:
         assert attribute.description, name
 
 
-def test_its_defaults_keep_its_own_rules(type_: ResourceType) -> None:
+def test_the_defaults_satisfy_the_types_own_rules(type_: ResourceType) -> None:
     """Also nested ones, and the type's own rules across properties."""
     first, _ = EXAMPLES[type_.schema.name]
     defaults = fill_defaults(type_.schema, first)
     assert findings_of(type_, defaults) == []
-    for name, one in inside(type_.schema.properties):
+    for name, one in nested_fields(type_.schema.properties):
         if one.default is not None:
             alone = TypeSchema("Test::One", {name: one})
             found = Findings()
@@ -220,7 +226,7 @@ def test_its_defaults_keep_its_own_rules(type_: ResourceType) -> None:
             assert found.all == [], name
 
 
-def test_its_schema_refuses_what_it_does_not_know(type_: ResourceType) -> None:
+def test_unknown_properties_are_refused(type_: ResourceType) -> None:
     if type_.schema.any_property:
         a_call(type_, {"no_such_property": 1})
         return
@@ -231,14 +237,14 @@ def test_its_schema_refuses_what_it_does_not_know(type_: ResourceType) -> None:
 # -- operations -----------------------------------------------------------------------------------
 
 
-async def test_is_created_updated_and_deleted(
+async def test_a_resource_is_created_updated_and_deleted(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
 ) -> None:
     before, after = example
-    done = await made(type_, before)
+    done = await create_done(type_, before)
     check_done(type_, done)
     assert done.physical_id
-    call = later(
+    call = call_again(
         type_,
         after,
         done,
@@ -251,23 +257,23 @@ async def test_is_created_updated_and_deleted(
         check_done(type_, outcome)
         assert isinstance(outcome, Done)
         done = outcome
-    gone = await ended(type_, "delete", later(type_, after, done))
+    gone = await ended(type_, "delete", call_again(type_, after, done))
     assert isinstance(gone, Done)
     assert isinstance(type_.reference("r", done.physical_id, done.data), str)
     assert type_.reference("r", None, {}) == "r"
 
 
 @pytest.mark.parametrize("operation", ["create", "update", "delete"])
-async def test_may_be_called_again_by_the_same_key(
+async def test_an_operation_can_be_repeated_with_the_same_key(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]], operation: str
 ) -> None:
     """After a crash before anything was saved, the second call must succeed too."""
     before, after = example
-    done = await made(type_, before)
+    done = await create_done(type_, before)
     call = (
         a_call(type_, before)
         if operation == "create"
-        else later(type_, after, done, previous=before, changed=frozenset(after))
+        else call_again(type_, after, done, previous=before, changed=frozenset(after))
     )
     first, second = [await ended(type_, operation, call) for _ in range(2)]
     assert type(first) is type(second)
@@ -275,7 +281,7 @@ async def test_may_be_called_again_by_the_same_key(
         assert first.physical_id == second.physical_id
 
 
-async def test_may_be_called_again_from_any_saved_progress(
+async def test_an_operation_can_be_repeated_from_any_saved_progress(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
 ) -> None:
     """After a crash, an operation is called again with the progress of its last `Wait`."""
@@ -284,7 +290,7 @@ async def test_may_be_called_again_from_any_saved_progress(
     while isinstance(outcome, Wait):
         assert outcome.until is not None
         assert outcome.until >= call.now
-        kept = orjson.loads(orjson.dumps(outcome.progress))  # as the store gives it back
+        kept = orjson.loads(orjson.dumps(outcome.progress))  # as the store returns it
         call = replace(call, now=outcome.until, progress=kept)
         lost = await run(type_, "create", call)
         outcome = await run(type_, "create", call)
@@ -292,7 +298,7 @@ async def test_may_be_called_again_from_any_saved_progress(
     check_done(type_, await ended(type_, "create", call) if type_.has_nested_stack else outcome)
 
 
-async def test_making_another_makes_another_thing(type_: ResourceType) -> None:
+async def test_two_creates_make_two_physical_resources(type_: ResourceType) -> None:
     """Except if the properties determine the ID."""
     if type_.schema.name == "Headgate::Command":
         properties: dict[str, Json] = {"create": [PYTHON, "-c", "pass"]}
@@ -313,13 +319,13 @@ async def test_making_another_makes_another_thing(type_: ResourceType) -> None:
 async def test_no_secret_is_in_a_representation(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
 ) -> None:
-    done = await made(type_, example[0])
+    done = await create_done(type_, example[0])
     secrets = [
         str(value)
         for name, value in as_people_see(done.attributes).items()
         if name in type_.schema.attributes and type_.schema.attributes[name].secret
     ]
-    call = later(type_, example[0], done, previous={"x": SECRET}, progress={"x": SECRET})
+    call = call_again(type_, example[0], done, previous={"x": SECRET}, progress={"x": SECRET})
     shown = [repr(done), repr(call), str(done), repr(Wait(NOW, {"x": SECRET}))]
     shown += [repr(Failed("", None, {"x": SECRET})), str(done.physical_id)]
     for secret in [*secrets, SECRET]:

@@ -1,4 +1,4 @@
-"""A server as a process of its own, for real clients."""
+"""A server as a process, for real clients."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.program import ServerProcess
 
-# What a walk finds wrong is shown as a test shows it.
-pytest.register_assert_rewrite("tests.e2e.walks")
+# Rewrite assertions of the shared modules as those of tests.
+pytest.register_assert_rewrite("tests.e2e.client_calls")
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def server() -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="headgate-e2e-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        made = ServerProcess(folder, anew=True)
-        made.start()
-        yield made
-        assert made.stop() == 0, made.log.read_text()[-3000:]
+        process = ServerProcess(folder, unforked=True)
+        process.start()
+        yield process
+        assert process.stop() == 0, process.log.read_text()[-3000:]

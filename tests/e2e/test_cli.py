@@ -9,60 +9,69 @@ from subprocess import PIPE
 
 import pytest
 
-from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken, started
+from tests.support.command_line import (
+    ENVIRONMENT,
+    TEMPLATE,
+    command,
+    headgate,
+    headgate_json,
+    running_command,
+)
 from tests.support.program import PATIENCE, ServerProcess
 
 
-def test_a_stack_from_its_beginning_to_its_end(server: ServerProcess) -> None:
+def test_a_stack_is_created_listed_and_deleted(server: ServerProcess) -> None:
     create = ("stack", "create", "life", "-t", TEMPLATE, "-e", ENVIRONMENT, "-P", "length=12")
-    stack = spoken(server, *create, "--until-waiting", code=5)
+    stack = headgate_json(server, *create, "--until-waiting", code=5)
     assert stack["stack_status"] == "CREATE_IN_PROGRESS"
-    (hook,) = spoken(server, "hook", "list", "--stack", "life")
+    (hook,) = headgate_json(server, "hook", "list", "--stack", "life")
     assert hook["point"] == "pre-create"
     assert "pre-create" in headgate(server, "hook", "list")
     assert "has waited at pre-create since" in headgate(server, "why", "life")
-    shown = headgate(server, "hook", "show", "life:app")
-    assert "******" in shown and "user:" not in shown.replace("user:******", "")
+    output = headgate(server, "hook", "show", "life:app")
+    assert "******" in output and "user:" not in output.replace("user:******", "")
     assert "answered" in headgate(server, "hook", "continue", "life:app", "--reason", "fine")
-    assert spoken(server, "stack", "show", "life")["stack_status"] == "CREATE_COMPLETE"
+    assert headgate_json(server, "stack", "show", "life")["stack_status"] == "CREATE_COMPLETE"
     assert "life" in headgate(server, "stack", "list")
     assert "Stack CREATE completed successfully" in headgate(server, "events", "life")
-    deleted = spoken(server, "stack", "delete", "life", "--wait")
+    deleted = headgate_json(server, "stack", "delete", "life", "--wait")
     assert deleted["stack_status"] == "DELETE_COMPLETE"
 
 
-def test_stopped_and_resumed(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_stack_is_stopped_and_resumed(server: ServerProcess, tmp_path: Path) -> None:
     environment = tmp_path / "env.yaml"
     environment.write_text("hooks: [{at: app, on: pre-create, timeout: 1s}]")
     create = ("stack", "create", "halt", "-t", TEMPLATE, "-e", str(environment), "--wait")
-    assert spoken(server, *create, code=4)["stack_status"] == "CREATE_STOPPED"
+    assert headgate_json(server, *create, code=4)["stack_status"] == "CREATE_STOPPED"
     assert "stopped: no answer at pre-create before its deadline" in headgate(server, "why", "halt")
-    resumed = spoken(server, "stack", "resume", "halt", "--clear", "app", "--wait")
+    resumed = headgate_json(server, "stack", "resume", "halt", "--clear", "app", "--wait")
     assert resumed["stack_status"] == "UPDATE_COMPLETE"
 
 
-def test_a_failed_stack_has_a_code_of_its_own(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_failed_stack_has_its_own_exit_code(server: ServerProcess, tmp_path: Path) -> None:
     template = tmp_path / "bad.yaml"
     template.write_text(
         "heat_template_version: 2018-08-31\n"
         "resources: {a: {type: OS::Heat::TestResource, properties: {fail: true}}}"
     )
     create = ("stack", "create", "bad", "-t", str(template), "--wait")
-    assert spoken(server, *create, code=3)["stack_status"] == "CREATE_FAILED"
+    assert headgate_json(server, *create, code=3)["stack_status"] == "CREATE_FAILED"
 
 
-def test_waiting_is_bounded(server: ServerProcess, tmp_path: Path) -> None:
+def test_wait_has_a_timeout(server: ServerProcess, tmp_path: Path) -> None:
     create = ("stack", "create", "slow", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
     headgate(server, *create, "--timeout", "1s", code=6)
 
 
-def test_a_rejected_hook_fails_the_stack_and_the_answer_stands(server: ServerProcess) -> None:
+def test_a_rejected_hook_fails_the_stack_and_a_second_answer_is_refused(
+    server: ServerProcess,
+) -> None:
     create = ("stack", "create", "refused", "-t", TEMPLATE, "-e", ENVIRONMENT)
     headgate(server, *create, "--until-waiting", code=5)
-    (hook,) = spoken(server, "hook", "list", "--stack", "refused")
+    (hook,) = headgate_json(server, "hook", "list", "--stack", "refused")
     stale = headgate(server, "hook", "continue", hook["id"], "--digest", "f" * 64, code=1)
     assert "digest differs" in stale
-    answered = spoken(server, "hook", "reject", hook["id"][:13], "--reason", "not today")
+    answered = headgate_json(server, "hook", "reject", hook["id"][:13], "--reason", "not today")
     assert (answered["decision"], answered["reason"]) == ("reject", "not today")
     assert headgate(server, "watch", "refused", code=3)
     assert "not today" in headgate(server, "why", "refused")
@@ -70,19 +79,19 @@ def test_a_rejected_hook_fails_the_stack_and_the_answer_stands(server: ServerPro
     assert "reject" in headgate(server, "hook", "list", "--stack", "refused", "--state", "all")
 
 
-def test_a_delete_is_held_and_let_go_on(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_delete_waits_at_a_hook_and_continues(server: ServerProcess, tmp_path: Path) -> None:
     environment = tmp_path / "env.yaml"
     environment.write_text("resource_registry: {resources: {app: {hooks: pre-delete}}}")
     create = ("stack", "create", "kept", "-t", TEMPLATE, "-e", str(environment), "--wait")
     headgate(server, *create)
-    stack = spoken(server, "stack", "delete", "kept", "--until-waiting", code=5)
+    stack = headgate_json(server, "stack", "delete", "kept", "--until-waiting", code=5)
     assert stack["stack_status"] == "DELETE_IN_PROGRESS"
     headgate(server, "hook", "continue", "kept:app:pre-delete")
     assert headgate(server, "watch", stack["id"])
     assert "kept" not in headgate(server, "stack", "list")
 
 
-def test_an_update_takes_files_environments_and_breakpoints(
+def test_an_update_with_files_environments_and_breakpoints(
     server: ServerProcess, tmp_path: Path
 ) -> None:
     template, one, two = tmp_path / "t.yaml", tmp_path / "one.yaml", tmp_path / "two.yaml"
@@ -98,18 +107,18 @@ def test_an_update_takes_files_environments_and_breakpoints(
     )
     one.write_text("parameters: {a: one, b: one}")
     two.write_text("parameters: {a: two}")
-    made = spoken(server, "stack", "create", "files", "-t", str(template), "-e", str(one),
+    output = headgate_json(server, "stack", "create", "files", "-t", str(template), "-e", str(one),
                   "-e", str(two), "--tag", "red", "--tag", "blue", "--wait")  # fmt: skip
-    assert made["outputs"][0]["output_value"] == "hello two one"
-    assert made["tags"] == ["red", "blue"]
+    assert output["outputs"][0]["output_value"] == "hello two one"
+    assert output["tags"] == ["red", "blue"]
     update = ("stack", "update", "files", "--existing", "--parameter-file",
               f"a={tmp_path / 'secret'}", "--add-hook", "x:pre-update")  # fmt: skip
-    held = spoken(server, *update, "--until-waiting", code=5)
+    held = headgate_json(server, *update, "--until-waiting", code=5)
     assert held["stack_status"] == "UPDATE_IN_PROGRESS"
     headgate(server, "hook", "continue", "files:x")
     assert headgate(server, "watch", "files")
     assert "hello from a file one" in headgate(server, "stack", "show", "files")
-    found = spoken(server, "stack", "list", "--tag", "red", "--status", "UPDATE_COMPLETE",
+    found = headgate_json(server, "stack", "list", "--tag", "red", "--status", "UPDATE_COMPLETE",
                    "--status", "CREATE_FAILED")  # fmt: skip
     assert [stack["stack_name"] for stack in found] == ["files"]
 
@@ -119,76 +128,80 @@ def test_graphs_and_types_are_shown(server: ServerProcess) -> None:
     lines = headgate(server, "graph", "seen-through").splitlines()
     assert [line.split()[1] for line in lines] == ["CREATE", "secret", "app"]
     assert "label=" in headgate(server, "graph", "seen-through", "--dot")
-    assert {node["state"] for node in spoken(server, "graph", "seen-through")["nodes"]} == {"done"}
+    assert {node["state"] for node in headgate_json(server, "graph", "seen-through")["nodes"]} == {
+        "done"
+    }
     assert "OS::Heat::RandomString" in headgate(server, "type", "list")
     assert "character_classes" in headgate(server, "type", "show", "OS::Heat::RandomString")
     near = headgate(server, "type", "show", "OS::Heat::RandomStrin", code=1)
     assert "OS::Heat::RandomString" in near
 
 
-def test_somebody_else_s_delete_fails_who_waits_for_a_create(server: ServerProcess) -> None:
+def test_a_delete_by_another_user_ends_the_wait_for_a_create(server: ServerProcess) -> None:
     create = ("stack", "create", "taken", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
-    with started(*create, server=server, stdout=PIPE, stderr=PIPE) as waiting:
+    with running_command(*create, server=server, stdout=PIPE, stderr=PIPE) as waiting:
         deadline = time.monotonic() + PATIENCE
-        while not any("taken" in hook["stack_name"] for hook in spoken(server, "hook", "list")):
+        while not any(
+            "taken" in hook["stack_name"] for hook in headgate_json(server, "hook", "list")
+        ):
             assert time.monotonic() < deadline
         headgate(server, "stack", "delete", "taken")
         _, complaint = waiting.communicate(timeout=60)
-    assert waiting.returncode == 3 and "another action superseded it: DELETE" in complaint
+    assert waiting.returncode == 3 and "another action superseded this one: DELETE" in complaint
 
 
-def test_nothing_but_text_goes_into_a_pipe(server: ServerProcess) -> None:
+def test_output_to_a_pipe_has_no_escape_sequences(server: ServerProcess) -> None:
     environ = os.environ | {"TERM": "xterm-256color"}
     listing = command("type", "list", server=server)
     done = subprocess.run(listing, capture_output=True, text=True, timeout=60, env=environ)
     assert done.returncode == 0 and "\x1b" not in done.stdout + done.stderr
 
 
-def test_subscriptions_are_made_shown_and_forgotten(server: ServerProcess) -> None:
-    made = spoken(
+def test_subscriptions_are_created_shown_and_deleted(server: ServerProcess) -> None:
+    output = headgate_json(
         server, "subscription", "create", "http://127.0.0.1:9/x", "--events", "headgate.*"
     )
-    assert made["secret"].startswith("whsec_")
-    shown = spoken(server, "subscription", "show", made["id"])
-    assert "secret" not in shown and shown["events"] == ["headgate.*"]
-    tried = spoken(server, "subscription", "test", made["id"])
+    assert output["secret"].startswith("whsec_")
+    result = headgate_json(server, "subscription", "show", output["id"])
+    assert "secret" not in result and result["events"] == ["headgate.*"]
+    tried = headgate_json(server, "subscription", "test", output["id"])
     assert tried["delivered"] is False and tried["reason"]
-    changed = spoken(
-        server, "subscription", "change", made["id"], "--everything", "events", "--tags", "prod",
+    changed = headgate_json(
+        server, "subscription", "change", output["id"], "--remove-filter", "events", "--tags", "prod",
         "--unordered",
     )  # fmt: skip
     assert (changed["events"], changed["tags"], changed["ordered"]) == ([], ["prod"], False)
-    assert changed["target"] == made["target"]
-    listed = headgate(server, "subscription", "deliveries", made["id"], "--state", "dead")
-    assert made["id"] not in listed
-    headgate(server, "subscription", "delete", made["id"])
-    assert made["id"] not in headgate(server, "subscription", "list")
+    assert changed["target"] == output["target"]
+    listed = headgate(server, "subscription", "deliveries", output["id"], "--state", "dead")
+    assert output["id"] not in listed
+    headgate(server, "subscription", "delete", output["id"])
+    assert output["id"] not in headgate(server, "subscription", "list")
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("stack", "show", "nope"), 1, "could not be found"),
         (("stack", "create", "x", "-t", "/nope.yaml"), 1, "/nope.yaml: cannot be read"),
         (("stack", "update", "x"), 2, "--existing"),
         (("hook", "continue", "nope"), 1, "headgate hook list"),
-        (("stack", "delete", "nope", "--timeout", "soon"), 2, "90s, 30m or 2h"),
+        (("stack", "delete", "nope", "--timeout", "soon"), 2, '"soon" is not a duration'),
     ],
 )
-def test_bad_input_is_said_in_a_line_and_has_a_code(
-    server: ServerProcess, words: tuple[str, ...], code: int, told: str
+def test_invalid_input_is_a_one_line_error_with_an_exit_code(
+    server: ServerProcess, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    assert told in headgate(server, *words, code=code)
+    assert message in headgate(server, *words, code=code)
 
 
-def test_without_a_server_it_says_how_to_start_one() -> None:
+def test_without_a_server_the_error_says_how_to_start_one() -> None:
     listing = command("stack", "list", "--url", "http://127.0.0.1:9")
     done = subprocess.run(listing, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "http://127.0.0.1:9" in done.stderr and "headgate serve" in done.stderr
 
 
-def test_a_wrong_setting_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_refused_by_name(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text("[server]\nlistne = 1\n")
     serve = command("serve", "--config", str(config))
@@ -208,7 +221,7 @@ def test_the_demo_verifies_itself() -> None:
     assert "All checks passed." in done.stdout
 
 
-def test_a_template_is_validated_with_what_it_names(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_template_is_validated_with_its_files(server: ServerProcess, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     template, inner = tmp_path / "t.yaml", tmp_path / "sub" / "web.yaml"
     template.write_text(
@@ -222,14 +235,44 @@ def test_a_template_is_validated_with_what_it_names(server: ServerProcess, tmp_p
     environment = tmp_path / "e.yaml"
     environment.write_text("resource_registry: {My::Thing: OS::Heat::TestResource}")
     validate = ("template", "validate", "-t", str(template), "--show-nested")
-    shown = headgate(server, *validate, "-e", str(environment), "--ignore-errors", "99001")
-    assert "web/size" in shown
-    said = headgate(server, *validate, code=1)
+    result = headgate(server, *validate, "-e", str(environment), "--ignore-errors", "99001")
+    assert "web/size" in result
+    output = headgate(server, *validate, code=1)
     place = "resources.web<sub/web.yaml>.resources.x.type"
-    assert f"{place}: The Resource Type (My::Thing) could not be found." in said
+    assert f"{place}: The Resource Type (My::Thing) could not be found." in output
     done = subprocess.run(
         command(*validate, "--json", server=server), capture_output=True, text=True, timeout=60
     )
     (finding,) = json.loads(done.stdout)["findings"]
     assert (done.returncode, finding["place"]) == (1, place)
     assert finding["reason"] == "The Resource Type (My::Thing) could not be found."
+
+
+def test_warnings_and_errors_name_file_line_and_column(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    template = tmp_path / "t.yaml"
+    text = "heat_template_version: 2018-08-31\nresources: {}\noutputs:\n  o: {value: 1}\n  o: {value: 2}\n"
+    template.write_text(text)
+    warning = f'headgate: warning: {template}:5:3: The key "o" is given twice'
+    for change in (
+        ("template", "validate"),
+        ("stack", "create", "warned", "--dry-run"),
+        ("stack", "create", "warned", "--wait"),
+        ("stack", "update", "warned", "--dry-run"),
+        ("stack", "update", "warned", "--wait"),
+    ):
+        done = subprocess.run(
+            command(*change, "-t", str(template), server=server),
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+        assert done.stderr.startswith(warning) and len(done.stderr.splitlines()) == 1, done
+    template.write_text(text.replace("{value: 2}", "{}"))
+    done = subprocess.run(
+        command("stack", "update", "warned", "-t", str(template), server=server),
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0].startswith(f"headgate: {template}:5:3: outputs.o: ")
+    assert done.stderr.splitlines()[1:] == ["      o: {}", "      ^"]

@@ -1,4 +1,4 @@
-"""Hooks from the command line: debugging a live stack, and gates with people at them."""
+"""Hooks on the command line: debugging a running stack, and approvals."""
 
 import subprocess
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import command, headgate, spoken
+from tests.support.command_line import command, headgate, headgate_json
 from tests.support.program import PATIENCE, ServerProcess
 
 CHAIN = """
@@ -22,30 +22,30 @@ outputs: {a: {value: {get_attr: [a, output]}}}
 
 @pytest.fixture
 def chain(tmp_path: Path) -> str:
-    """A template of three resources, one after another."""
+    """A template of three resources, each of which depends on the one before."""
     (tmp_path / "chain.yaml").write_text(CHAIN)
     return str(tmp_path / "chain.yaml")
 
 
-def guarded(tmp_path: Path, rules: str) -> str:
+def environment_with(tmp_path: Path, rules: str) -> str:
     """An environment with rules."""
     (tmp_path / "env.yaml").write_text(f"hooks: {rules}")
     return str(tmp_path / "env.yaml")
 
 
 def waits_at(server: ServerProcess, stack: str, path: str, point: str = "pre-create") -> Any:
-    """The one hook of a stack that waits, as soon as it waits there."""
+    """Wait for the only hook of a stack at this path and point."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        hooks = spoken(server, "hook", "list", "--stack", stack)
+        hooks = headgate_json(server, "hook", "list", "--stack", stack)
         if [(hook["path"], hook["point"]) for hook in hooks] == [(path, point)]:
             return hooks[0]
         assert time.monotonic() < deadline, hooks
 
 
-def said(server: ServerProcess, stack: str) -> list[tuple[str, str]]:
-    """Who said what, from the audit trail of the stack."""
-    entries = spoken(server, "stack", "decisions", stack)
+def decisions_of(server: ServerProcess, stack: str) -> list[tuple[str, str]]:
+    """User and decision of each entry in the audit log of the stack."""
+    entries = headgate_json(server, "stack", "decisions", stack)
     assert [entry["number"] for entry in entries] == list(range(1, len(entries) + 1))
     return [(entry["by"], entry["kind"]) for entry in entries]
 
@@ -60,12 +60,12 @@ def test_a_stack_is_stepped_through(server: ServerProcess, chain: str) -> None:
     last = waits_at(server, "steps", "c")
     assert "answered" in headgate(server, "hook", "run", last["id"], "--user", "bob")
     assert headgate(server, "watch", "steps")
-    assert said(server, "steps") == [("ann", "step"), ("ann", "step"), ("bob", "run")]
+    assert decisions_of(server, "steps") == [("ann", "step"), ("ann", "step"), ("bob", "run")]
     table = headgate(server, "stack", "decisions", "steps")
     assert "and on" in table and last["id"] in table
 
 
-def test_a_breakpoint_of_one_create_holds_in_no_other_change(
+def test_a_breakpoint_of_a_create_holds_in_that_change_only(
     server: ServerProcess, chain: str
 ) -> None:
     create = ("stack", "create", "once", "-t", chain, "--break-at", "c")
@@ -75,49 +75,49 @@ def test_a_breakpoint_of_one_create_holds_in_no_other_change(
     headgate(server, "stack", "delete", "once", "--wait")
 
 
-def test_running_to_a_resource_and_breakpoints_on_the_way(
-    server: ServerProcess, chain: str
-) -> None:
+def test_run_to_a_resource_skips_breakpoints_before_it(server: ServerProcess, chain: str) -> None:
     create = ("stack", "create", "runs", "-t", chain, "--break-at", "a:pre-create")
     headgate(server, *create, "--until-waiting", code=5)
     add = ("stack", "breakpoints", "add", "runs", "b:post-create", "a", "--user", "ann")
-    done = spoken(server, *add)
+    done = headgate_json(server, *add)
     late = [(one["resource_name"], one["point"], one["reason"]) for one in done["too_late"]]
     assert late == [("a", "pre-create", "it waits there now")]
     assert [one["created_by"] for one in done["breakpoints"]] == ["ann"] * 5
-    again = headgate(server, *add)
-    assert "too late for a at pre-create: it waits there now" in again
+    repeated = headgate(server, *add)
+    assert "too late for a at pre-create: it waits there now" in repeated
     assert "continuing; stops at c" in headgate(server, "stack", "run-to", "runs", "c")
     waits_at(server, "runs", "b", "post-create")
     headgate(server, "hook", "continue", "runs:b")
     waits_at(server, "runs", "c")
-    found = spoken(server, "stack", "breakpoints", "list", "runs")
+    found = headgate_json(server, "stack", "breakpoints", "list", "runs")
     assert len(found) == 10
     first, last = found[0], found[-1]
     headgate(server, "stack", "breakpoints", "remove", "runs", first["id"], last["id"])
     assert last["id"] not in headgate(server, "stack", "breakpoints", "list", "runs")
-    assert len(spoken(server, "stack", "breakpoints", "remove", "runs", "--all")) == 8
-    assert spoken(server, "stack", "breakpoints", "list", "runs") == []
+    assert len(headgate_json(server, "stack", "breakpoints", "remove", "runs", "--all")) == 8
+    assert headgate_json(server, "stack", "breakpoints", "list", "runs") == []
     headgate(server, "hook", "continue", "runs:c")
     assert headgate(server, "watch", "runs")
-    kinds = [kind for _, kind in said(server, "runs")]
+    kinds = [kind for _, kind in decisions_of(server, "runs")]
     assert kinds.count("breakpoint-added") == kinds.count("breakpoint-removed") == 10
-    gone = headgate(server, "stack", "run-to", "runs", "c", code=1)
-    assert "is not supported" in gone
+    response = headgate(server, "stack", "run-to", "runs", "c", code=1)
+    assert "is not supported" in response
 
 
-def test_a_breakpoint_that_names_nothing_is_refused(server: ServerProcess, chain: str) -> None:
+def test_a_breakpoint_without_a_matching_resource_is_refused(
+    server: ServerProcess, chain: str
+) -> None:
     create = ("stack", "create", "typo", "-t", chain, "--break-at", "aa:pre-create")
     assert "breakpoint" in headgate(server, *create, code=1)
     create = ("stack", "create", "typo", "-t", chain, "--break-at", "a:pre-crate")
     assert "pre-create" in headgate(server, *create, code=1)
 
 
-def test_two_people_approve_and_who_may_not_is_told_so(
+def test_two_users_approve_and_others_are_refused(
     server: ServerProcess, chain: str, tmp_path: Path
 ) -> None:
     rule = "{at: a, on: pre-create, approvals: 2, answer_by: ['role:dba'], exclude: requester}"
-    create = ("stack", "create", "pair", "-t", chain, "-e", guarded(tmp_path, f"[{rule}]"))
+    create = ("stack", "create", "pair", "-t", chain, "-e", environment_with(tmp_path, f"[{rule}]"))
     planned = headgate(server, *create, "--dry-run")
     assert "role:dba, except the requester of the change may answer, and 2 must approve" in planned
     headgate(server, *create, "--until-waiting", "--user", "joe", code=5)
@@ -125,16 +125,20 @@ def test_two_people_approve_and_who_may_not_is_told_so(
     assert "another principal must answer" in headgate(server, *answer, "joe", code=1, roles="dba")
     assert "role:dba may answer" in headgate(server, *answer, "ann", code=1)
     mine = ("hook", "list", "--mine", "--stack", "pair", "--user")
-    assert spoken(server, *mine, "joe", roles="dba") == spoken(server, *mine, "ann") == []
+    assert (
+        headgate_json(server, *mine, "joe", roles="dba")
+        == headgate_json(server, *mine, "ann")
+        == []
+    )
     assert "role:dba, not joe" in headgate(server, *mine, "ann", roles="dba")
-    once = spoken(server, *answer, "ann", "--reason", "looks good", roles="dba")
+    once = headgate_json(server, *answer, "ann", "--reason", "looks good", roles="dba")
     assert (once["state"], once["approvals"]["by"]) == ("waiting", ["ann"])
-    assert spoken(server, *mine, "ann", roles="dba") == []
+    assert headgate_json(server, *mine, "ann", roles="dba") == []
     assert "1/2" in headgate(server, *mine, "bob", roles="dba")
     assert "answered" in headgate(server, *answer, "bob", roles="dba")
     assert headgate(server, "watch", "pair")
     history = headgate(server, "hook", "history", once["id"])
-    lines = [line.split()[1:4:2] for line in history.splitlines()[1:]]
+    lines = [line.split()[1:4:2] for line in history.splitlines() if line.startswith("20")]
     assert lines == [
         ["joe", "refused"],
         ["ann", "refused"],
@@ -144,42 +148,44 @@ def test_two_people_approve_and_who_may_not_is_told_so(
     assert "looks good" in history
 
 
-def test_an_answer_changes_what_is_made(server: ServerProcess, chain: str, tmp_path: Path) -> None:
-    env = guarded(tmp_path, "[{at: a, on: pre-create, patch: [value]}]")
+def test_an_answer_patches_properties(server: ServerProcess, chain: str, tmp_path: Path) -> None:
+    env = environment_with(tmp_path, "[{at: a, on: pre-create, patch: [value]}]")
     headgate(server, "stack", "create", "other", "-t", chain, "-e", env, "--until-waiting", code=5)
-    wrong = headgate(server, "hook", "patch", "other:a", "--set", "fail=true", code=1)
-    assert "may not be changed by an answer" in wrong
+    error = headgate(server, "hook", "patch", "other:a", "--set", "fail=true", code=1)
+    assert "may not be changed by an answer" in error
     headgate(server, "hook", "patch", "other:a", "--set", "value='another one'")
     assert headgate(server, "watch", "other")
-    (output,) = spoken(server, "stack", "show", "other")["outputs"]
+    (output,) = headgate_json(server, "stack", "show", "other")["outputs"]
     assert output["output_value"] == "another one"
 
 
-def test_a_hook_asks_for_data(server: ServerProcess, chain: str, tmp_path: Path) -> None:
+def test_a_hook_requires_answer_data(server: ServerProcess, chain: str, tmp_path: Path) -> None:
     schema = "{type: object, properties: {ticket: {type: integer}}, required: [ticket]}"
-    env = guarded(tmp_path, f"[{{at: a, on: pre-create, ask: {{schema: {schema}}}}}]")
+    env = environment_with(tmp_path, f"[{{at: a, on: pre-create, ask: {{schema: {schema}}}}}]")
     headgate(server, "stack", "create", "asks", "-t", chain, "-e", env, "--until-waiting", code=5)
     assert "data" in headgate(server, "hook", "continue", "asks:a", code=1)
     refused = headgate(server, "hook", "continue", "asks:a", "--data", "ticket='12'", code=1)
     assert "data.ticket" in refused
-    hook = spoken(server, "hook", "continue", "asks:a", "--data", "ticket=12")
+    hook = headgate_json(server, "hook", "continue", "asks:a", "--data", "ticket=12")
     assert hook["state"] == "answered"
-    (entry,) = spoken(server, "hook", "history", hook["id"])
+    (entry,) = headgate_json(server, "hook", "history", hook["id"])
     assert entry["data"] == {"ticket": 12}
 
 
-def test_a_hook_waits_longer_and_is_handed_over(
+def test_the_deadline_is_extended_and_the_hook_handed_over(
     server: ServerProcess, chain: str, tmp_path: Path
 ) -> None:
-    env = guarded(tmp_path, "[{at: a, on: pre-create, timeout: 10m, answer_by: ['user:ann']}]")
+    env = environment_with(
+        tmp_path, "[{at: a, on: pre-create, timeout: 10m, answer_by: ['user:ann']}]"
+    )
     headgate(server, "stack", "create", "over", "-t", chain, "-e", env, "--until-waiting", code=5)
-    before = spoken(server, "hook", "show", "over:a")["deadline"]
+    before = headgate_json(server, "hook", "show", "over:a")["deadline"]
     longer = ("hook", "progress", "over:a", "--extend", "2h", "--reason", "on it", "--user", "ann")
-    assert spoken(server, *longer)["deadline"] > before
+    assert headgate_json(server, *longer)["deadline"] > before
     over = ("hook", "hand-over", "over:a", "user:bob", "--user")
     assert "user:ann may answer" in headgate(server, *over, "bob", code=1)
     assert "user:bob, user:ann" in headgate(server, *over, "ann", "--note", "lunch")
-    hook = spoken(server, "hook", "show", "over:a")
+    hook = headgate_json(server, "hook", "show", "over:a")
     assert hook["assigned"] == "user:bob"
     headgate(server, "hook", "reject", "over:a", "--user", "bob")
     assert headgate(server, "watch", "over", code=3)
@@ -188,10 +194,8 @@ def test_a_hook_waits_longer_and_is_handed_over(
         assert text in history
 
 
-def test_a_stack_as_a_whole_waits_at_its_gate(
-    server: ServerProcess, chain: str, tmp_path: Path
-) -> None:
-    env = guarded(tmp_path, "[{on: [pre-stack-create, post-stack-create]}]")
+def test_a_stack_waits_at_a_stack_hook(server: ServerProcess, chain: str, tmp_path: Path) -> None:
+    env = environment_with(tmp_path, "[{on: [pre-stack-create, post-stack-create]}]")
     create = ("stack", "create", "gate", "-t", chain, "-e", env)
     assert "1. (stack) at pre-stack-create" in headgate(server, *create, "--dry-run")
     headgate(server, *create, "--until-waiting", code=5)
@@ -207,23 +211,23 @@ def test_a_stack_as_a_whole_waits_at_its_gate(
     assert headgate(server, "watch", "gate")
 
 
-def test_the_inbox_is_narrowed(server: ServerProcess, chain: str) -> None:
+def test_the_list_of_hooks_is_filtered(server: ServerProcess, chain: str) -> None:
     create = ("stack", "create", "inbox", "-t", chain, "--break-at", "a:pre-create")
     headgate(server, *create, "--until-waiting", code=5)
     listing = ("hook", "list", "--stack", "inbox")
-    assert len(spoken(server, *listing, "--point", "pre-*", "--no-dry")) == 1
+    assert len(headgate_json(server, *listing, "--point", "pre-*", "--no-dry")) == 1
     for words in (["--point", "post-*"], ["--older", "1d"], ["--dry"], ["--state", "expired"]):
-        assert spoken(server, *listing, *words) == []
+        assert headgate_json(server, *listing, *words) == []
 
 
-def test_the_trail_of_a_running_server_is_verified(server: ServerProcess, chain: str) -> None:
+def test_the_audit_log_of_a_running_server_is_verified(server: ServerProcess, chain: str) -> None:
     create = ("stack", "create", "trail", "-t", chain, "--break-at", "a:pre-create")
-    stack = spoken(server, *create, "--until-waiting", code=5)
+    stack = headgate_json(server, *create, "--until-waiting", code=5)
     headgate(server, "hook", "continue", "trail:a")
-    (entry,) = spoken(server, "stack", "decisions", "trail")
+    (entry,) = headgate_json(server, "stack", "decisions", "trail")
     verify = ("admin", "verify-audit", "--data-dir", str(server.folder / "data"))
     done = subprocess.run(command(*verify), capture_output=True, text=True, timeout=60)
-    line = f"{stack['id']}  ok 1 decisions, last {entry['hash']}"
+    line = f"{stack['id']}  ok 1 entry, last {entry['hash']}"
     assert done.returncode == 0 and line in done.stdout.splitlines(), done.stdout + done.stderr
     for number, code in ((1, 0), (2, 1)):
         expect = (stack["id"], "--expect", f"{number}:{entry['hash']}", "--json")

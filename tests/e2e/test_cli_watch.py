@@ -1,4 +1,4 @@
-"""Following a stack with the real command line, on a terminal and in a pipe."""
+"""Watching a stack with the real command line, on a terminal and in a pipe."""
 
 import contextlib
 import json
@@ -12,14 +12,20 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
-from tests.support.command_line import ENVIRONMENT, TEMPLATE, headgate, spoken, started
+from tests.support.command_line import (
+    ENVIRONMENT,
+    TEMPLATE,
+    headgate,
+    headgate_json,
+    running_command,
+)
 from tests.support.program import PATIENCE, ServerProcess
 
 
 def test_watch_prints_each_event_and_ends_with_the_stack(server: ServerProcess) -> None:
     headgate(server, "stack", "create", "seen", "-t", TEMPLATE, "-e", ENVIRONMENT)
-    with started("watch", "seen", "--json", server=server, stdout=PIPE) as watching:
-        stream_is_read(server, "seen")
+    with running_command("watch", "seen", "--json", server=server, stdout=PIPE) as watching:
+        until_stream_connected(server, "seen")
         headgate(server, "hook", "continue", "seen:app")
         out, _ = watching.communicate(timeout=60)
     assert watching.returncode == 0
@@ -39,7 +45,7 @@ def test_watch_draws_a_live_tree_on_a_terminal(server: ServerProcess, tmp_path: 
     environ = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     environ.pop("NO_COLOR", None)
     terminal = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": environ}
-    with started("watch", "drawn", server=server, **terminal) as watching:
+    with running_command("watch", "drawn", server=server, **terminal) as watching:
         os.close(theirs)
         seen = read_until(ours, "waits at pre-create, 23:59:")
         headgate(server, "hook", "continue", "drawn:secret")
@@ -51,7 +57,7 @@ def test_watch_draws_a_live_tree_on_a_terminal(server: ServerProcess, tmp_path: 
     assert "CREATE_COMPLETE" in rest and "2 of 2 nodes done" in rest
 
 
-def test_watch_survives_the_death_of_the_server() -> None:
+def test_watch_continues_after_a_restart_of_the_server() -> None:
     with tempfile.TemporaryDirectory(prefix="headgate-e2e-") as name:
         folder = Path(name)
         folder.chmod(0o711)
@@ -59,7 +65,7 @@ def test_watch_survives_the_death_of_the_server() -> None:
         mortal.start()
         create = ("stack", "create", "two", "-t", TEMPLATE, "-e", ENVIRONMENT)
         headgate(mortal, *create, "--until-waiting", code=5)
-        with started("watch", "two", server=mortal, stdout=PIPE, stderr=PIPE) as watching:
+        with running_command("watch", "two", server=mortal, stdout=PIPE, stderr=PIPE) as watching:
             assert watching.stdout is not None and watching.stderr is not None
             assert "app waits at pre-create" in watching.stdout.readline()
             mortal.kill()
@@ -74,9 +80,9 @@ def test_watch_survives_the_death_of_the_server() -> None:
 def test_events_are_followed_until_interrupted(server: ServerProcess) -> None:
     headgate(server, "stack", "create", "tail", "-t", TEMPLATE, "--wait")
     pipes = {"stdout": PIPE, "stderr": PIPE}
-    with started("events", "tail", "-f", server=server, **pipes) as following:
+    with running_command("events", "tail", "-f", server=server, **pipes) as following:
         assert following.stdout is not None
-        # No line tells that the stream stands, so something happens until one is heard.
+        # Nothing shows that the stream is connected, so send events until one arrives.
         ready: list[Any] = []
         deadline = time.monotonic() + PATIENCE
         while not ready:
@@ -89,21 +95,22 @@ def test_events_are_followed_until_interrupted(server: ServerProcess) -> None:
     assert following.returncode == 1 and complaint.startswith("headgate: interrupted")
 
 
-def stream_is_read(server: ServerProcess, stack: str) -> None:
-    """Until the first reader of the stack's event stream stands: only then it asks for the graph.
+def until_stream_connected(server: ServerProcess, stack: str) -> None:
+    """Wait until the server's first stream reader is connected: the client fetches the graph only
+    afterwards.
 
-    By the server's log, for nothing is printed of it.
+    According to the server's log, because the client prints nothing about it.
     """
-    stack_id = spoken(server, "stack", "show", stack)["id"]
-    asked = f"/stacks/{stack}/{stack_id}/graph"
+    stack_id = headgate_json(server, "stack", "show", stack)["id"]
+    path = f"/stacks/{stack}/{stack_id}/graph"
     deadline = time.monotonic() + PATIENCE
-    while asked not in server.log.read_text():
+    while path not in server.log.read_text():
         assert time.monotonic() < deadline, server.log.read_text()[-3000:]
         time.sleep(0.02)
 
 
 def read_until(terminal: int, text: str) -> str:
-    """What a terminal shows, up to a text that must come."""
+    """The output on a terminal up to this text, which must appear."""
     seen, deadline = b"", time.monotonic() + PATIENCE
     while text not in seen.decode(errors="replace"):
         assert time.monotonic() < deadline, seen
@@ -114,7 +121,7 @@ def read_until(terminal: int, text: str) -> str:
 
 def read_until_closed(terminal: int) -> str:
     seen = b""
-    with contextlib.suppress(OSError):  # how Linux tells that the other side is gone
+    with contextlib.suppress(OSError):  # Linux reports this when the other side is closed
         while some := os.read(terminal, 65536):
             seen += some
     os.close(terminal)

@@ -1,4 +1,4 @@
-"""Real clients, unmodified, and the calls of others, through the whole API."""
+"""Real, unmodified clients, and the calls of other ones, against the whole API."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -7,98 +7,112 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.walks import command_line, gophercloud, openstacksdk, terraform
-from tests.support.access import given_directly
+from tests.e2e.client_calls import command_line, gophercloud, openstacksdk, terraform
+from tests.support.access import insert_credential
+from tests.support.client_settings import (
+    ClientSettings,
+    by_catalogue,
+    by_password,
+    by_token,
+    without_authentication,
+)
 from tests.support.keystone import PASSWORD, Keystone
 from tests.support.program import Program, ServerProcess, program
-from tests.support.ways import Way, by_catalogue, by_password, by_token, unasked
 
-Walk = Callable[[Way, Path], None]
-#: A token or password for somebody who may do everything, made in the server's own database.
-Enter = Callable[[Program, str], Awaitable[Way]]
+ClientRun = Callable[[ClientSettings, Path], None]
+#: Creates a token or password with all rights in the server's database.
+CreateCredential = Callable[[Program, str], Awaitable[ClientSettings]]
 
 
-def finished(walk: Callable[[Way, Path], Awaitable[None]]) -> Walk:
-    async def bounded(way: Way, folder: Path) -> None:
+def synchronous(run_client: Callable[[ClientSettings, Path], Awaitable[None]]) -> ClientRun:
+    async def bounded(client_settings: ClientSettings, folder: Path) -> None:
         async with asyncio.timeout(60):
-            await walk(way, folder)
+            await run_client(client_settings, folder)
 
-    return lambda way, folder: asyncio.run(bounded(way, folder))
+    return lambda client_settings, folder: asyncio.run(bounded(client_settings, folder))
 
 
-WALKS: dict[str, Walk] = {
-    "openstack": command_line.walk,
-    "openstacksdk": openstacksdk.walk,
-    "gophercloud": finished(gophercloud.walk),
-    "terraform": finished(terraform.walk),
+ALL_CALLS: dict[str, ClientRun] = {
+    "openstack": command_line.run_all,
+    "openstacksdk": openstacksdk.run_all,
+    "gophercloud": synchronous(gophercloud.run_all),
+    "terraform": synchronous(terraform.run_all),
 }
 
 
-@pytest.mark.parametrize("client", WALKS)
-def test_a_client_walks_the_whole_api(server: ServerProcess, tmp_path: Path, client: str) -> None:
-    WALKS[client](unasked(server.url, f"walk-{client}"), tmp_path)
+@pytest.mark.parametrize("client", ALL_CALLS)
+def test_a_client_can_use_the_whole_api(server: ServerProcess, tmp_path: Path, client: str) -> None:
+    ALL_CALLS[client](without_authentication(server.url, f"walk-{client}"), tmp_path)
 
 
-async def with_a_token(run: Program, project: str) -> Way:
-    token = await given_directly(run.database, "*", "root", ["admin"])
+async def with_a_token(run: Program, project: str) -> ClientSettings:
+    token = await insert_credential(run.database, "*", "root", ["admin"])
     return by_token(run.url, project, token)
 
 
-async def with_a_password(run: Program, project: str) -> Way:
-    password = await given_directly(run.database, "*", "ann", ["admin"], password="long enough 1")
+async def with_a_password(run: Program, project: str) -> ClientSettings:
+    password = await insert_credential(
+        run.database, "*", "ann", ["admin"], password="long enough 1"
+    )
     return by_password(run.url, project, "ann", password)
 
 
-#: By a way in that the whole walks do not take.
-SHORT: dict[str, Walk] = {
-    "openstack": command_line.short_walk,
-    "openstacksdk": openstacksdk.short_walk,
+#: For ways to authenticate that the complete runs do not use.
+SHORT_RUNS: dict[str, ClientRun] = {
+    "openstack": command_line.run_some,
+    "openstacksdk": openstacksdk.run_some,
 }
 
 
 @pytest.mark.parametrize(
-    ("enter", "client"), [(with_a_password, "openstack"), (with_a_token, "openstacksdk")]
+    ("create_credential", "client"),
+    [(with_a_password, "openstack"), (with_a_token, "openstacksdk")],
 )
-async def test_the_other_way_in_is_as_good(
-    database_url: str, tmp_path: Path, enter: Enter, client: str
+async def test_clients_can_authenticate_with_tokens_and_passwords(
+    database_url: str, tmp_path: Path, create_credential: CreateCredential, client: str
 ) -> None:
     async with program(database_url, {"auth.mode": "tokens"}) as run:
-        await asyncio.to_thread(SHORT[client], await enter(run, "web"), tmp_path)
+        await asyncio.to_thread(SHORT_RUNS[client], await create_credential(run, "web"), tmp_path)
 
 
-async def test_clients_find_the_server_in_the_catalogue_of_a_keystone(
+async def test_clients_find_the_server_in_the_catalog_of_keystone(
     database_url: str, tmp_path: Path, keystone: Keystone
 ) -> None:
-    """They know of the server nothing but what the Keystone says, and of themselves a password."""
+    """The clients have the URL of Keystone and a password."""
     project = await keystone.project(f"walks-{uuid4().hex[:6]}")
     await keystone.user(f"ann-{project.name}", project, ["member"])
-    asker = f"headgate-{project.name}"
-    await keystone.user(asker, project, ["admin"])
-    said = {"url": keystone.url, "username": asker, "password": PASSWORD, "project": project.name}
-    settings = {f"auth.keystone.{name}": value for name, value in said.items()}
+    service_user = f"headgate-{project.name}"
+    await keystone.user(service_user, project, ["admin"])
+    values = {
+        "url": keystone.url,
+        "username": service_user,
+        "password": PASSWORD,
+        "project": project.name,
+    }
+    settings = {f"auth.keystone.{name}": value for name, value in values.items()}
     async with program(database_url, {"auth.mode": "keystone", **settings}) as run:
-        await keystone.offer(run.url)
+        await keystone.register(run.url)
         at = {
             "auth_url": f"{keystone.url}/v3",
             "username": f"ann-{project.name}",
             "password": PASSWORD,
         }
-        way = by_catalogue(run.url, project.id, project.name, at)
-        for walk in SHORT.values():
-            await asyncio.to_thread(walk, way, tmp_path)
+        client_settings = by_catalogue(run.url, project.id, project.name, at)
+        for run_client in SHORT_RUNS.values():
+            await asyncio.to_thread(run_client, client_settings, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("enter", "clients"),
+    ("create_credential", "clients"),
     [
         (with_a_token, ("openstack", "gophercloud")),
         (with_a_password, ("openstacksdk", "terraform")),
     ],
 )
-async def test_clients_that_say_who_they_are(
-    database_url: str, tmp_path: Path, enter: Enter, clients: Sequence[str]
+async def test_requests_of_clients_are_authenticated(
+    database_url: str, tmp_path: Path, create_credential: CreateCredential, clients: Sequence[str]
 ) -> None:
     async with program(database_url, {"auth.mode": "tokens"}) as run:
-        way = await enter(run, "web")
+        client_settings = await create_credential(run, "web")
         for client in clients:
-            await asyncio.to_thread(WALKS[client], way, tmp_path)
+            await asyncio.to_thread(ALL_CALLS[client], client_settings, tmp_path)

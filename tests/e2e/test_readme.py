@@ -1,4 +1,4 @@
-"""The README's quick start, executed as written, against a server that runs already."""
+"""The README's quick start, executed as it is, against a running server."""
 
 import os
 import re
@@ -8,24 +8,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.program import PATIENCE, ServerProcess, looks
+from tests.support.program import PATIENCE, ServerProcess, intervals
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 QUICKSTART = README.split("## Your first stack")[1].split("\n## ")[0]
 BLOCKS = re.compile(r"^```(sh|console)\n(.*?)^```", re.M | re.S)
-#: The server and the environment are the test's own.
+#: The test provides the server and the environment.
 SET_UP = ("make setup", 'export PATH="$PWD/.venv/bin:$PATH"', "headgate serve &")
-#: Where a person waits until the change has come to a hook.
+#: The command after which the README waits for a hook.
 AT_A_HOOK = ("headgate why", "headgate hook", "openstack stack hook clear")
-VARYING = (
+VARIABLE_PARTS = (
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
 )
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """Each command, with the output that the README shows for it."""
+    """Each command, and the output that the README shows."""
     for kind, text in BLOCKS.findall(QUICKSTART):
         if kind == "sh":
             yield from ((line, "") for line in text.splitlines())
@@ -35,35 +35,35 @@ def commands() -> Iterator[tuple[str, str]]:
                 yield command, shown
 
 
-def form(text: str) -> str:
-    """Without what differs from run to run, and without spaces at the ends of lines."""
-    for pattern, word in VARYING:
+def normalize(text: str) -> str:
+    """The text without parts that differ in each run, and without trailing spaces."""
+    for pattern, word in VARIABLE_PARTS:
         text = pattern.sub(word, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-def test_each_command_works_and_prints_what_is_shown(server: ServerProcess) -> None:
-    said = list(commands())
-    assert [command for command, _ in said[: len(SET_UP)]] == list(SET_UP)
+def test_each_command_prints_the_shown_output(server: ServerProcess) -> None:
+    documented = list(commands())
+    assert [command for command, _ in documented[: len(SET_UP)]] == list(SET_UP)
     here = os.environ | {
         "HEADGATE_URL": server.url,
         "COLUMNS": "200",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
-    for command, shown in said[len(SET_UP) :]:
+    for command, shown in documented[len(SET_UP) :]:
         command = command.replace("http://127.0.0.1:8004", server.url)
         if command.startswith("export "):
             here |= dict(word.split("=", 1) for word in command.split()[1:])
             continue
-        printed = run(command, here, again=command.startswith(AT_A_HOOK))
+        printed = run(command, here, repeat=command.startswith(AT_A_HOOK))
         if shown:
-            assert form(printed) == form(shown)
+            assert normalize(printed) == normalize(shown)
 
 
-def run(command: str, environment: dict[str, str], *, again: bool) -> str:
-    """What it prints. again: it is repeated until a hook waits for it."""
+def run(command: str, environment: dict[str, str], *, repeat: bool) -> str:
+    """The output of a command. again: repeat it until a hook waits."""
     end = time.monotonic() + PATIENCE
-    pauses = looks()
+    pauses = intervals()
     while True:
         done = subprocess.run(
             ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True,
@@ -72,24 +72,24 @@ def run(command: str, environment: dict[str, str], *, again: bool) -> str:
         early = done.returncode != 0 or (
             "headgate why" in command and "has waited" not in done.stdout
         )
-        if not (again and early and time.monotonic() < end):
+        if not (repeat and early and time.monotonic() < end):
             assert done.returncode == 0, (command, done.stdout, done.stderr)
             return done.stdout
         time.sleep(next(pauses))
 
 
-def test_the_gate_of_the_shop_demands_a_backup(server: ServerProcess) -> None:
-    """`backup: false` is not an approval."""
+def test_the_hook_of_the_shop_requires_a_backup(server: ServerProcess) -> None:
+    """`backup: false` does not approve."""
     headgate = f"{sys.executable} -m hub.cli.main"
     here = os.environ | {"HEADGATE_URL": server.url, "HEADGATE_PROJECT": "shop"}
     shop = "-t examples/shop/shop.yaml -e examples/shop/env.yaml"
-    run(f"{headgate} stack create shop {shop}", here, again=False)
+    run(f"{headgate} stack create shop {shop}", here, repeat=False)
     answer = f"{headgate} hook continue shop:database --data ticket=OPS-17"
-    run(f"{headgate} hook list | grep database", here, again=True)
+    run(f"{headgate} hook list | grep database", here, repeat=True)
     refused = subprocess.run(
         ["bash", "-c", f"{answer} --data backup=false"], cwd=ROOT, env=here, capture_output=True,
         text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert refused.returncode != 0 and "data.backup" in refused.stderr, refused
-    run(f"{answer} --data backup=true", here, again=False)
-    run(f"{headgate} stack delete shop", here, again=False)
+    run(f"{answer} --data backup=true", here, repeat=False)
+    run(f"{headgate} stack delete shop", here, repeat=False)

@@ -1,7 +1,7 @@
-"""What the fault tests do to a server, and what must have become of it in the end.
+"""The load of the fault tests on a server, and the checks of its result.
 
-Every operation writes one line, with its key, into a file outside: so it can be counted what was
-really done, whoever died meanwhile.
+Every operation writes a line with its key into a file, so its effects can be counted whichever
+process died.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ while [ -n "$2" ] && [ ! -e "$2" ] && [ -e "$1" ]; do sleep 0.1; done
 exec 9>>"$1.lock" && flock 9  # the child of a killed engine may look at the same moment
 grep -q "$HEADGATE_OPERATION_KEY" "$1" || echo "$HEADGATE_OPERATION_KEY $done" >> "$1"
 """
-QUICK = """
+SHORT_LEASE = """
 [engine]
 lease = "1s"
 operations = 8
@@ -41,7 +41,7 @@ template_bytes = 2000000
 
 
 @contextmanager
-def a_folder() -> Iterator[Path]:
+def new_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
         found = Path(name)
         found.chmod(0o711)  # as root, the database runs as another account
@@ -49,18 +49,18 @@ def a_folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def a_client(url: str, tally: Tally) -> AsyncIterator[Stubborn]:
-    """A connection for each request: kept ones would end with the server they led to."""
+async def new_client(url: str, tally: Tally) -> AsyncIterator[RetryingClient]:
+    """A connection per request: persistent ones would end with their server."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(connector=connector) as session:
-        http = Stubborn(session, url)
+        http = RetryingClient(session, url)
         http.tally = tally
         yield http
 
 
 @dataclass
 class Effects:
-    """The script, the file it writes, and what the file says."""
+    """The script, the file that it writes, and the content of the file."""
 
     folder: Path
 
@@ -76,10 +76,10 @@ class Effects:
         command = '[resource_types.command]\nenabled = true\nrun_as = "server"\n'
         program = f'[[resource_types.command.programs]]\npath = "{self.script}"\n'
         may = 'projects = ["*"]\narguments = ["**"]\n'
-        return f"{command}{program}{may}{QUICK}"
+        return f"{command}{program}{may}{SHORT_LEASE}"
 
     def resource(self, version: int = 1, *, until: str = "", **more: Json) -> Json:
-        """until: a file whose being there its operations wait for."""
+        """until: a file for which its operations wait."""
         command = [str(self.script), str(self.file), *([until] if until else [])]
         properties = {name: command for name in ("create", "update", "delete")}
         return {
@@ -89,7 +89,7 @@ class Effects:
         }
 
     def done(self, stack: str) -> Counter[tuple[str, str]]:
-        """(resource, operation) -> under how many keys it was done."""
+        """(resource, operation) -> the number of keys with which it ran."""
         lines = [line.split() for line in self.file.read_text().splitlines()]
         keys = [key for key, *_ in lines]
         assert len(keys) == len(set(keys)), "an effect is there twice under one key"
@@ -99,14 +99,14 @@ class Effects:
             if of == stack or of.startswith(f"{stack}-{NEST}-")
         )
 
-    def template_inside(self) -> str:
-        """Of a stack inside, whose one resource has an effect."""
+    def nested_template(self) -> str:
+        """A nested template with one resource that has an effect."""
         inner = self.resource()
         inner["properties"]["triggers"] = {"version": {"get_param": "version"}}
         return json.dumps(template({"inner": inner}, parameters={"version": {"type": "number"}}))
 
     def workers(self) -> set[int]:
-        """The processes that ran operations."""
+        """The PIDs of processes that ran operations."""
         return {int(line.split()[-1]) for line in self.file.read_text().splitlines()}
 
 
@@ -119,88 +119,91 @@ class Tally:
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        said = f"{self.kills} kills, {self.requests} requests"
-        return f"{said}, {self.lost} lost, {self.doubled} doubled"
+        text = f"{self.kills} kills, {self.requests} requests"
+        return f"{text}, {self.lost} lost, {self.doubled} doubled"
 
 
-class Stubborn(Http):
-    """Asks until it gets an answer: the server may be away, and comes back."""
+class RetryingClient(Http):
+    """Repeats a request until it gets a response: the server may be down, and restarts."""
 
     tally: Tally
 
-    async def ask(self, method: str, path: str, body: Json = None, **kwargs: Any) -> Json:
-        """Repeat a request that may be repeated until the server says what has become of it."""
+    async def request(self, method: str, path: str, body: Json = None, **kwargs: Any) -> Json:
+        """Repeat an idempotent request until the server responds."""
         end = time.monotonic() + 2 * PATIENCE
         while True:
             try:
-                status, said = await self.call(method, path, body, **kwargs)
+                status, response = await self.call(method, path, body, **kwargs)
                 if status != 503:
                     self.tally.requests += method != "GET"
-                    return status, said
+                    return status, response
             except (aiohttp.ClientError, TimeoutError, ConnectionError):
                 pass
             assert time.monotonic() < end, f"{method} {path} got no answer"
             await asyncio.sleep(0.05)
 
     async def status(self, name: str) -> str:
-        status, said = await self.ask("GET", f"/stacks/{name}")
-        return str(said["stack"]["stack_status"]) if status == 200 else "gone"
+        status, response = await self.request("GET", f"/stacks/{name}")
+        return str(response["stack"]["stack_status"]) if status == 200 else "gone"
 
-    async def reaches(self, name: str, wanted: str) -> None:
+    async def until_status(self, name: str, wanted: str) -> None:
         end = time.monotonic() + 2 * PATIENCE
         while (found := await self.status(name)) != wanted:
             assert time.monotonic() < end, f"{name} is {found}, not {wanted}"
             await asyncio.sleep(0.05)
 
 
-#: The resource that another stack is inside of.
+#: The resource with a nested stack.
 NEST = "nest"
-HELD = [
+HOOKS = [
     {"at": "b", "on": "pre-create"},
     {"at": "c", "on": "pre-create", "timeout": "1s", "on_timeout": "continue"},
 ]
 
 
-async def live(http: Stubborn, effects: Effects, name: str) -> None:
-    """A stack from its birth to its end: hooks answered and not, changed, and cleared away; with
-    another stack inside."""
-    files = {"inner.yaml": effects.template_inside()}
-    made = {
+async def run_stack(http: RetryingClient, effects: Effects, name: str) -> None:
+    """Create, update and delete a stack with a nested stack, with hooks that are answered, expire
+    and are cleared.
+    """
+    files = {"inner.yaml": effects.nested_template()}
+    tasks = {
         "a": effects.resource(),
         "b": effects.resource(depends_on="a"),
         "c": effects.resource(depends_on="a"),
         "d": effects.resource(depends_on=["b", "c"]),
         NEST: {"type": "inner.yaml", "properties": {"version": 1}, "depends_on": "a"},
     }
-    body = {"stack_name": name, "template": template(made), "environment": {"hooks": HELD},
+    body = {"stack_name": name, "template": template(tasks), "environment": {"hooks": HOOKS},
             "files": files}  # fmt: skip
     key = {"Idempotency-Key": uuid4().hex}
-    status, said = await http.ask("POST", "/stacks", body, headers=key)
-    assert status == 201, said
-    path = f"/stacks/{name}/{said['stack']['id']}"
-    await answered(http, name)
-    await http.reaches(name, "CREATE_COMPLETE")
-    changed = made | {"a": effects.resource(2), "e": effects.resource(depends_on="a")}
+    status, response = await http.request("POST", "/stacks", body, headers=key)
+    assert status == 201, response
+    path = f"/stacks/{name}/{response['stack']['id']}"
+    await answer_hook(http, name)
+    await http.until_status(name, "CREATE_COMPLETE")
+    changed = tasks | {"a": effects.resource(2), "e": effects.resource(depends_on="a")}
     del changed["d"]
-    changed[NEST] = made[NEST] | {"properties": {"version": 2}}
-    status, said = await http.ask("PUT", path, {"template": template(changed), "files": files})
-    assert status == 202, said
-    await http.reaches(name, "UPDATE_COMPLETE")
-    status, said = await http.ask("DELETE", path)
-    assert status in (204, 404), said
-    await http.reaches(name, "gone")
+    changed[NEST] = tasks[NEST] | {"properties": {"version": 2}}
+    status, response = await http.request(
+        "PUT", path, {"template": template(changed), "files": files}
+    )
+    assert status == 202, response
+    await http.until_status(name, "UPDATE_COMPLETE")
+    status, response = await http.request("DELETE", path)
+    assert status in (204, 404), response
+    await http.until_status(name, "gone")
 
 
-async def answered(http: Stubborn, name: str) -> None:
-    """Answer the hook of b; an answer that was taken before the crash is the same, and fine."""
+async def answer_hook(http: RetryingClient, name: str) -> None:
+    """Answer the hook of b. The same answer may have been accepted before a crash."""
     end = time.monotonic() + 2 * PATIENCE
     while True:
-        _, said = await http.ask("GET", f"/hooks?stack={name}")
-        found = [hook for hook in said["hooks"] if hook["resource_name"] == "b"]
+        _, response = await http.request("GET", f"/hooks?stack={name}")
+        found = [hook for hook in response["hooks"] if hook["resource_name"] == "b"]
         if found:
             path = f"/hooks/{found[0]['id']}/signal"
-            status, told = await http.ask("POST", path, {"decision": "continue"})
-            assert status == 200, told
+            status, answer = await http.request("POST", path, {"decision": "continue"})
+            assert status == 200, answer
             return
         assert time.monotonic() < end, "its hook never opened"
         await asyncio.sleep(0.05)
@@ -214,7 +217,7 @@ ONCE = {
 
 
 def check(effects: Effects, tally: Tally, name: str) -> None:
-    """Each operation was done under one key, and none is missing."""
+    """Check that each operation ran with one key, and that none is missing."""
     done = effects.done(name)
     tally.lost += len(ONCE - done.keys())
     tally.doubled += sum(count - 1 for count in done.values())

@@ -1,4 +1,4 @@
-"""A broker that dies, hangs, is full or cuts its connections: everything arrives, in order."""
+"""A broker that dies, hangs, is full or drops connections: all events arrive, in order."""
 
 import asyncio
 import signal
@@ -10,14 +10,14 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from tests.integration.amqp.conftest import Post, post, subscribe
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit, running_rabbit
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 STACKS, ROUNDS = 4, 3
-# A subscription is not told of itself.
+# A subscription gets no events about itself.
 EVENTS = "select id::text from event where type not like 'headgate.subscription.%'"
 
 
@@ -28,31 +28,33 @@ async def broker() -> AsyncIterator[Rabbit]:
 
 
 @pytest.fixture
-async def own(broker: Rabbit) -> Rabbit:
-    """A broker that is well, and will suffer."""
-    if not broker.runs:
+async def damaged_broker(broker: Rabbit) -> Rabbit:
+    """A healthy broker, which the test damages."""
+    if not broker.is_running:
         broker.start()
         await broker.ready()
     return broker
 
 
 @pytest.fixture
-async def box(own: Rabbit) -> AsyncIterator[Post]:
-    async with post(own) as made:
-        yield made
+async def amqp(damaged_broker: Rabbit) -> AsyncIterator[AmqpClient]:
+    async with running_client(damaged_broker) as opened:
+        yield opened
 
 
 @pytest.fixture
-async def run(database_url: str, own: Rabbit, box: Post) -> AsyncIterator[Program]:
-    said = {"channels.amqp.url": own.url, "engine.poll": "1s", **box.settings,
+async def run(
+    database_url: str, damaged_broker: Rabbit, amqp: AmqpClient
+) -> AsyncIterator[Program]:
+    settings = {"channels.amqp.url": damaged_broker.url, "engine.poll": "1s", **amqp.settings,
             "channels.amqp.publish_timeout": "2s", "channels.amqp.max_retry": "2s"}  # fmt: skip
-    async with program(database_url, said, types=[Thing(World())]) as made:
-        await subscribe(made, box)
-        yield made
+    async with program(database_url, settings, types=[Thing(World())]) as run:
+        await subscribe(run, amqp)
+        yield run
 
 
-async def busy(run: Program, number: int) -> None:
-    """Changes of several stacks at the same time."""
+async def change_stacks(run: Program, number: int) -> None:
+    """Change several stacks concurrently."""
 
     async def one(stack: int) -> None:
         name = f"s{stack}"
@@ -67,10 +69,11 @@ async def busy(run: Program, number: int) -> None:
             group.create_task(one(stack))
 
 
-async def arrived(run: Program, rabbit: Rabbit, queue: str) -> tuple[int, int, int]:
-    """Wait for everything; events, those that came more than once, those that were lost.
+async def receive_all(run: Program, rabbit: Rabbit, queue: str) -> tuple[int, int, int]:
+    """Wait for all events; return the events, those that arrived more than once, and those that
+    were lost.
 
-    Each stack's events come in order, the repeated ones left out.
+    The events of each stack arrive in order, without the repeated ones.
     """
     async with run.database.connection() as conn:
         rows = await conn.fetch(EVENTS)
@@ -82,7 +85,7 @@ async def arrived(run: Program, rabbit: Rabbit, queue: str) -> tuple[int, int, i
         channel = await connection.channel()
         from_queue = await channel.get_queue(queue)
 
-        async def more() -> bool:
+        async def receive_next() -> bool:
             message = await from_queue.get(fail=False)
             if message is not None:
                 await message.ack()
@@ -92,88 +95,112 @@ async def arrived(run: Program, rabbit: Rabbit, queue: str) -> tuple[int, int, i
                 seen[event["id"]] += 1
             return wanted <= seen.keys()
 
-        async def all_there() -> bool:
-            return await more()
+        async def is_complete() -> bool:
+            return await receive_next()
 
-        await eventually(all_there)
+        await eventually(is_complete)
     assert all(of == sorted(of) for of in order.values()), dict(order)
     again = sum(count > 1 for count in seen.values())
     return len(wanted), again, len(wanted - seen.keys())
 
 
-async def test_a_broker_that_is_killed(run: Program, own: Rabbit, box: Post) -> None:
-    await busy(run, 0)
+async def test_a_broker_that_is_killed(
+    run: Program, damaged_broker: Rabbit, amqp: AmqpClient
+) -> None:
+    await change_stacks(run, 0)
     for number in range(1, ROUNDS):
-        own.kill()
-        await busy(run, number)
-        own.start()
-        await own.ready()
-    print("{} events, {} more than once, {} lost".format(*await arrived(run, own, box.queue.name)))
+        damaged_broker.kill()
+        await change_stacks(run, number)
+        damaged_broker.start()
+        await damaged_broker.ready()
+    print(
+        "{} events, {} more than once, {} lost".format(
+            *await receive_all(run, damaged_broker, amqp.queue.name)
+        )
+    )
 
 
-async def test_a_broker_that_hangs(run: Program, own: Rabbit, box: Post) -> None:
-    await busy(run, 0)
-    own.halt(signal.SIGSTOP)
+async def test_a_broker_that_hangs(run: Program, damaged_broker: Rabbit, amqp: AmqpClient) -> None:
+    await change_stacks(run, 0)
+    damaged_broker.send_signal(signal.SIGSTOP)
     try:
-        await busy(run, 1)
+        await change_stacks(run, 1)
 
-        async def told() -> bool:
+        async def error_is_shown() -> bool:
             return "did not confirm it within 2 s" in await errors(run)
 
-        await eventually(told)
+        await eventually(error_is_shown)
     finally:
-        own.halt(signal.SIGCONT)
-    print("{} events, {} more than once, {} lost".format(*await arrived(run, own, box.queue.name)))
+        damaged_broker.send_signal(signal.SIGCONT)
+    print(
+        "{} events, {} more than once, {} lost".format(
+            *await receive_all(run, damaged_broker, amqp.queue.name)
+        )
+    )
 
 
 async def errors(run: Program) -> str:
     _, listed = await run.call("GET", "/subscriptions")
     path = f"/subscriptions/{listed['subscriptions'][0]['id']}/deliveries?state=pending"
-    _, said = await run.call("GET", path)
-    return " ".join(one["error"] or "" for one in said["deliveries"])
+    _, response = await run.call("GET", path)
+    return " ".join(one["error"] or "" for one in response["deliveries"])
 
 
-async def test_a_broker_whose_disk_is_full(run: Program, own: Rabbit, box: Post) -> None:
-    await busy(run, 0)
-    own.control("set_disk_free_limit", "999999GB")
+async def test_a_broker_whose_disk_is_full(
+    run: Program, damaged_broker: Rabbit, amqp: AmqpClient
+) -> None:
+    await change_stacks(run, 0)
+    damaged_broker.control("set_disk_free_limit", "999999GB")
     try:
-        await busy(run, 1)
+        await change_stacks(run, 1)
 
-        async def told() -> bool:
+        async def error_is_shown() -> bool:
             return "did not confirm" in await errors(run)
 
-        await eventually(told)
+        await eventually(error_is_shown)
     finally:
-        own.control("set_disk_free_limit", "10MB")
-    print("{} events, {} more than once, {} lost".format(*await arrived(run, own, box.queue.name)))
+        damaged_broker.control("set_disk_free_limit", "10MB")
+    print(
+        "{} events, {} more than once, {} lost".format(
+            *await receive_all(run, damaged_broker, amqp.queue.name)
+        )
+    )
 
 
-async def test_connections_that_are_cut(run: Program, own: Rabbit, box: Post) -> None:
-    await busy(run, 0)
+async def test_connections_that_are_cut(
+    run: Program, damaged_broker: Rabbit, amqp: AmqpClient
+) -> None:
+    await change_stacks(run, 0)
     for number in range(1, ROUNDS):
         async with asyncio.TaskGroup() as group:
-            group.create_task(busy(run, number))
-            group.create_task(asyncio.to_thread(own.control, "close_all_connections", "cut"))
-    print("{} events, {} more than once, {} lost".format(*await arrived(run, own, box.queue.name)))
+            group.create_task(change_stacks(run, number))
+            group.create_task(
+                asyncio.to_thread(damaged_broker.control, "close_all_connections", "cut")
+            )
+    print(
+        "{} events, {} more than once, {} lost".format(
+            *await receive_all(run, damaged_broker, amqp.queue.name)
+        )
+    )
 
 
-async def test_an_answer_that_was_sent_is_not_lost_with_the_broker(
-    run: Program, own: Rabbit, box: Post
+async def test_a_confirmed_answer_survives_the_death_of_the_broker(
+    run: Program, damaged_broker: Rabbit, amqp: AmqpClient
 ) -> None:
     rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
     await run.create("s", {"a": thing()}, environment=rules)
-    notice = await box.next_of("headgate.hook.waiting")
+    notice = await amqp.next_of("headgate.hook.waiting")
     token = orjson.loads(notice.body)["data"]["token"]
-    own.halt(signal.SIGSTOP)
-    own.halt(signal.SIGCONT)
-    said: Json = {"token": token, "decision": "continue"}
+    damaged_broker.send_signal(signal.SIGSTOP)
+    damaged_broker.send_signal(signal.SIGCONT)
+    decision: Json = {"token": token, "decision": "continue"}
     message = aio_pika.Message(
-        orjson.dumps(said),
+        orjson.dumps(decision),
         correlation_id=notice.correlation_id,
         delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
     )
-    await box.channel.default_exchange.publish(message, notice.reply_to or "")
-    own.kill()
-    own.start()
-    await own.ready()
+    await amqp.channel.default_exchange.publish(message, notice.reply_to or "")
+    damaged_broker.kill()
+    damaged_broker.start()
+    await damaged_broker.ready()
     assert await run.until_ended("s") == "CREATE_COMPLETE"

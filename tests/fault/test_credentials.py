@@ -1,7 +1,7 @@
-"""While everything waits, no credential is anywhere: in no table, no file, and not in memory.
+"""While everything waits, no credential is in any table, file, or the memory of the server.
 
-The server runs with an allocator that overwrites what is freed, so that what is found in its memory
-is what it holds. That the search finds a credential that is held is shown first.
+The server runs with an allocator that overwrites freed memory, so that the search finds only values
+in use. The test first shows that the search finds a credential in use.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.fault.load import Effects, a_folder
+from tests.fault.load import Effects, new_folder
 from tests.support.program import Http, ServerProcess, eventually, template
 
 TOKEN = "planted-credential-3f9a5be1c07d42"
@@ -21,12 +21,12 @@ WIPING = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "165"}
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with a_folder() as found:
+    with new_folder() as found:
         yield found
 
 
 @asynccontextmanager
-async def serving(server: ServerProcess) -> AsyncIterator[Http]:
+async def running(server: ServerProcess) -> AsyncIterator[Http]:
     try:
         server.start()
         async with aiohttp.ClientSession() as session:
@@ -36,7 +36,7 @@ async def serving(server: ServerProcess) -> AsyncIterator[Http]:
 
 
 def in_memory(pid: int, wanted: bytes) -> int:
-    """How often these bytes are in the memory that a process may write."""
+    """The number of occurrences of these bytes in the writable memory of a process."""
     found = 0
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
@@ -48,7 +48,7 @@ def in_memory(pid: int, wanted: bytes) -> int:
                 memory.seek(start)
                 found += memory.read(end - start).count(wanted)
             except (OSError, ValueError, OverflowError):
-                continue  # what the kernel maps there cannot be read
+                continue  # memory that the kernel maps there cannot be read
     return found
 
 
@@ -60,7 +60,7 @@ def in_files(folder: Path, wanted: bytes) -> list[str]:
     ]
 
 
-async def test_a_credential_is_gone_while_everything_waits(
+async def test_no_credential_is_stored_while_everything_waits(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in WIPING.items():
@@ -71,23 +71,23 @@ async def test_a_credential_is_gone_while_everything_waits(
         "slow": effects.resource(until=str(gate)),
         "held": effects.resource(depends_on="slow"),
     }
-    server = ServerProcess(folder, settings=effects.settings, anew=True)
-    async with serving(server) as http:
+    server = ServerProcess(folder, settings=effects.settings, unforked=True)
+    async with running(server) as http:
         headers = {"X-Auth-Token": TOKEN}
         body = {"stack_name": "s", "template": template(resources),
                 "environment": {"hooks": [{"at": "held", "on": "pre-create"}]}}  # fmt: skip
-        status, said = await http.call("POST", "/stacks", body, headers=headers)
-        assert status == 201, said
+        status, response = await http.call("POST", "/stacks", body, headers=headers)
+        assert status == 201, response
 
         async def runs() -> bool:
             return in_memory(server.pid, TOKEN.encode()) > 0
 
-        await eventually(runs)  # it is in use: given to the command that runs
-        assert in_files(folder, TOKEN.encode()) == []  # and in the database only sealed
+        await eventually(runs)  # in use: passed to the running command
+        assert in_files(folder, TOKEN.encode()) == []  # encrypted in the database
         gate.touch()
-        (hook,) = await http.waiting("s")
-        await http.call("GET", "/stacks")  # whatever was read from the connection before is over
-        assert await _gone(server.pid)
+        (hook,) = await http.waiting_hooks("s")
+        await http.call("GET", "/stacks")  # the connection's buffers are reused
+        assert await _until_ended(server.pid)
         assert in_files(folder, TOKEN.encode()) == []
         assert os.stat(folder / "data" / "credentials.key").st_mode & 0o77 == 0
         status, _ = await http.call(
@@ -95,12 +95,12 @@ async def test_a_credential_is_gone_while_everything_waits(
         )
         assert status == 200
         assert await http.until_ended("s") == "CREATE_COMPLETE"
-        assert await _gone(server.pid)
+        assert await _until_ended(server.pid)
 
 
-async def _gone(pid: int) -> bool:
-    async def look() -> bool:
+async def _until_ended(pid: int) -> bool:
+    async def check() -> bool:
         return in_memory(pid, TOKEN.encode()) == 0
 
-    await eventually(look)
+    await eventually(check)
     return True

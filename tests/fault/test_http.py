@@ -1,4 +1,4 @@
-"""A process that dies after a service did what it asked, and before it hears so."""
+"""A process that dies after a service ran a request, before it receives the response."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,12 +21,16 @@ allow = ["127.0.0.0/8"]
 
 
 @asynccontextmanager
-async def making(things: list[Json], made: Callable[[], Awaitable[None]]) -> AsyncIterator[str]:
-    """A service that makes a thing for each POST, and tells of it before it answers. Its URL."""
+async def running_service(
+    things: list[Json], after_create: Callable[[], Awaitable[None]]
+) -> AsyncIterator[str]:
+    """A service that creates an object per POST and reports it before it responds;
+    yields its URL.
+    """
 
-    async def make(request: web.Request) -> web.Response:
+    async def create(request: web.Request) -> web.Response:
         things.append({"id": len(things) + 1, **await request.json()})
-        await made()
+        await after_create()
         return web.json_response(things[-1])
 
     async def listed(_: web.Request) -> web.Response:
@@ -36,7 +40,7 @@ async def making(things: list[Json], made: Callable[[], Awaitable[None]]) -> Asy
         return web.json_response(things[int(request.match_info["id"]) - 1])
 
     app = web.Application()
-    app.router.add_post("/things", make)
+    app.router.add_post("/things", create)
     app.router.add_get("/things", listed)
     app.router.add_get("/things/{id}", shown)
     runner = web.AppRunner(app)
@@ -48,18 +52,18 @@ async def making(things: list[Json], made: Callable[[], Awaitable[None]]) -> Asy
         await runner.cleanup()
 
 
-async def test_what_a_killed_process_had_made_is_found_and_not_made_again(
+async def test_an_object_of_a_killed_create_is_found_and_not_created_again(
     database_url: str, tmp_path: Path
 ) -> None:
     server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
     things, killed = list[Json](), asyncio.Event()
 
-    async def made() -> None:
+    async def kill() -> None:
         await asyncio.to_thread(server.kill)
         killed.set()
 
-    async with making(things, made) as url:
-        thing = {
+    async with running_service(things, kill) as url:
+        definition = {
             "type": "Headgate::HTTP",
             "properties": {
                 "create": {"url": url, "body": {"of": "${key}"}},
@@ -74,7 +78,7 @@ async def test_what_a_killed_process_had_made_is_found_and_not_made_again(
             connector = aiohttp.TCPConnector(force_close=True)
             async with aiohttp.ClientSession(connector=connector) as session:
                 http = Http(session, server.url)
-                await http.create("s", {"thing": thing})
+                await http.create("s", {"thing": definition})
                 async with asyncio.timeout(30):
                     await killed.wait()
                 await asyncio.to_thread(server.start)

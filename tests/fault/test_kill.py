@@ -1,4 +1,4 @@
-"""Processes killed with SIGKILL, and everything still ends as it must."""
+"""Processes that are killed with SIGKILL: all stacks still complete."""
 
 import random
 import shutil
@@ -28,13 +28,13 @@ projects = ["*"]
 arguments = ["r*"]
 folders = ["/"]
 """
-#: How often the server is killed while the graph of 18 resources is carried out.
+#: The number of kills during the creation of 18 resources.
 KILLS = 6
-HELD = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+HOOKS = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
 
 
-def fresh() -> aiohttp.TCPConnector:
-    """A connection for each request: kept ones would end with the server they led to."""
+def new_session() -> aiohttp.TCPConnector:
+    """A connection per request: persistent ones would end with their server."""
     return aiohttp.TCPConnector(force_close=True)
 
 
@@ -43,39 +43,39 @@ def server() -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        made = ServerProcess(folder, settings=SETTINGS)
-        made.start()
+        process = ServerProcess(folder, settings=SETTINGS)
+        process.start()
         try:
-            yield made
+            yield process
         finally:
-            made.stop()
+            process.stop()
 
 
-async def test_a_signal_after_a_crash_goes_on(server: ServerProcess) -> None:
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+async def test_an_answer_after_a_crash_continues_the_stack(server: ServerProcess) -> None:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
-        await http.create("s", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
-        (hook,) = await http.waiting("s")
+        await http.create("s", {"a": resource(), "b": resource(depends_on="a")}, environment=HOOKS)
+        (hook,) = await http.waiting_hooks("s")
         server.kill()
         server.start()
-        (again,) = await http.waiting("s")
-        assert again["id"] == hook["id"] and again["deadline"] == hook["deadline"]
+        (repeated,) = await http.waiting_hooks("s")
+        assert repeated["id"] == hook["id"] and repeated["deadline"] == hook["deadline"]
         assert (await http.signal(hook))[0] == 200
         assert await http.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_a_deadline_survives_a_crash(server: ServerProcess) -> None:
     rule = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "3s"}]}
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
         await http.create("s", {"b": resource()}, environment=rule)
-        await http.waiting("s")
+        await http.waiting_hooks("s")
         server.kill()
         server.start()
         assert await http.until_ended("s") == "CREATE_STOPPED"
 
 
-async def test_signals_and_the_time_to_wait_for_them_survive_a_crash(
+async def test_signals_and_their_deadline_survive_a_crash(
     server: ServerProcess,
 ) -> None:
     handle = {"type": "OS::Heat::WaitConditionHandle"}
@@ -83,28 +83,28 @@ async def test_signals_and_the_time_to_wait_for_them_survive_a_crash(
     condition = {"type": "OS::Heat::WaitCondition", "properties": wanted}
     document = template({"h": handle, "w": condition}, outputs={
         "data": {"value": {"get_attr": ["w", "data"]}}})  # fmt: skip
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
         await http.call("POST", "/stacks", {"stack_name": "s", "template": document})
         before = await waits_until(http, "w")
-        await http.at("POST", "s", "/resources/h/signal", {"id": "a", "data": 1})
+        await http.stack_request("POST", "s", "/resources/h/signal", {"id": "a", "data": 1})
         server.kill()
         server.start()
         await eventually(partial(waits_until_exactly, http, "w", before))
-        await http.at("POST", "s", "/resources/h/signal", {"id": "b", "data": 2})
+        await http.stack_request("POST", "s", "/resources/h/signal", {"id": "b", "data": 2})
         assert await http.until_ended("s") == "CREATE_COMPLETE"
         (output,) = (await http.stack("s"))["outputs"]
         assert output["output_value"] == '{"a":1,"b":2}'
 
 
 async def waits_until(http: Http, name: str) -> str:
-    """When the resource stops waiting, once it waits."""
+    """The time until which the resource waits, once it waits."""
 
-    async def look() -> str | None:
+    async def check() -> str | None:
         since, until = await times_of_wait(http, name)
         return until if since is not None and until is not None and until > since else None
 
-    return str(await eventually(look))
+    return str(await eventually(check))
 
 
 async def waits_until_exactly(http: Http, name: str, expected: str) -> bool:
@@ -113,16 +113,16 @@ async def waits_until_exactly(http: Http, name: str, expected: str) -> bool:
 
 
 async def times_of_wait(http: Http, name: str) -> tuple[str | None, str | None]:
-    nodes = (await http.at("GET", "s", "/why"))["nodes"]
+    nodes = (await http.stack_request("GET", "s", "/why"))["nodes"]
     return next(
         ((one["since"], one["until"]) for one in nodes if one["resource_name"] == name),
         (None, None),
     )
 
 
-async def test_what_ran_is_taken_up_again_with_its_progress(server: ServerProcess) -> None:
+async def test_a_running_operation_continues_with_its_progress(server: ServerProcess) -> None:
     slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 2}}
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
         await http.create("s", {"slow": slow, "after": resource(depends_on="slow")})
         server.kill()
@@ -136,10 +136,10 @@ async def test_what_ran_is_taken_up_again_with_its_progress(server: ServerProces
         assert len(started) == 1
 
 
-async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
+async def test_kills_at_random_times_lose_no_work_and_run_no_unapproved_operation(
     server: ServerProcess,
 ) -> None:
-    """Each resource touches a file of its name, and asks before: no file without an answer."""
+    """Each resource creates a file after a hook: no file without an answer."""
     chance = random.Random(20_261)
     files = server.folder / "files"
     files.mkdir()
@@ -154,7 +154,7 @@ async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
     }
     sent: set[str] = set()
     kills = requests = 0
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
         body = {
             "stack_name": "s",
@@ -174,14 +174,14 @@ async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
                 next_kill = time.monotonic() + chance.uniform(0.05, 0.8)
             status, hooks = await http.call("GET", "/hooks?state=waiting")
             assert status == 200
-            # Something is always left until the last kill.
+            # work is left until the last kill
             most = len(names) if kills == KILLS else min(3 * (kills + 1), len(names) - 1)
             budget = most - len(sent)
             for hook in hooks["hooks"][: min(chance.randint(0, 2), max(0, budget))]:
                 sent.add(hook["resource_name"])
-                status, said = await http.signal(hook)
+                status, response = await http.signal(hook)
                 requests += 1
-                assert status == 200, said
+                assert status == 200, response
             if (await http.stack("s"))["stack_status"] != "CREATE_IN_PROGRESS":
                 break
         assert (await http.stack("s"))["stack_status"] == "CREATE_COMPLETE"
@@ -192,25 +192,27 @@ async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
 
 
 async def check_history(http: Http, names: list[str]) -> None:
-    """Each hook was opened and answered once, and before its operation began."""
+    """Each hook was opened and answered once, before its operation started."""
     events: list[Any] = await http.events("s")
     for name in names:
-        said = [
+        operations = [
             e["resource_status_reason"] for e in first_calls(events) if e["resource_name"] == name
         ]
-        assert said == [
+        assert operations == [
             "CREATE paused until Hook pre-create is cleared",
             "Hook pre-create is cleared",
             "state changed",
             "state changed",
-        ], (name, said)
+        ], (name, operations)
 
 
-async def test_a_stopped_server_ends_in_order_and_goes_on_later(server: ServerProcess) -> None:
-    async with aiohttp.ClientSession(connector=fresh()) as session:
+async def test_a_stopped_server_ends_in_order_and_continues_after_a_restart(
+    server: ServerProcess,
+) -> None:
+    async with aiohttp.ClientSession(connector=new_session()) as session:
         http = Http(session, server.url)
-        await http.create("s", {"b": resource()}, environment=HELD)
-        (hook,) = await http.waiting("s")
+        await http.create("s", {"b": resource()}, environment=HOOKS)
+        (hook,) = await http.waiting_hooks("s")
         assert server.stop() == 0
         server.start()
 
@@ -222,6 +224,6 @@ async def test_a_stopped_server_ends_in_order_and_goes_on_later(server: ServerPr
 
 
 def first_calls(events: list[Any]) -> list[Any]:
-    """The events without those of operations that a second process called again."""
+    """The events without those of repeated operation calls."""
     again = "called again with the same operation key"
     return [event for event in events if not event["resource_status_reason"].startswith(again)]

@@ -1,4 +1,6 @@
-"""One address, and one user, may have only so much open; others are answered meanwhile."""
+"""Connections, streams and unfinished requests are limited per address and per user; other clients
+are served meanwhile.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,12 +9,12 @@ from contextlib import AsyncExitStack
 import pytest
 
 from hub.api.client_limits import OpenCount
-from hub.api.parts import UNAUTHENTICATED_BODY
-from hub.auth.address_blocks import block_of
-from tests.integration.api.test_access import bearer, guarded
-from tests.support.access import given_directly
+from hub.api.request_validation import UNAUTHENTICATED_BODY
+from hub.auth.throttle import block_of
+from tests.integration.api.test_access import bearer, run_with_tokens
+from tests.support.access import insert_credential
 from tests.support.program import Program, eventually, program
-from tests.support.wire import Wire, answers_in, exchange, request, wired
+from tests.support.wire import Wire, exchange, open_wire, parse_responses, request
 
 SESSION = "POST /v1/p/session"
 
@@ -20,78 +22,78 @@ SESSION = "POST /v1/p/session"
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
     limits = {"server.connections_per_address": 3, "server.streams_per_user": 2}
-    async with program(database_url, limits) as made:
-        await made.session.close()  # it would keep connections open
-        yield made
+    async with program(database_url, limits) as run:
+        await run.session.close()  # persistent connections would count
+        yield run
 
 
-async def test_one_address_has_only_so_many_connections(run: Program) -> None:
+async def test_connections_per_address_are_limited(run: Program) -> None:
     async with AsyncExitStack() as stack:
         for _ in range(3):
-            wire = await stack.enter_async_context(wired(run.url))
-            await wire.say(request("GET /healthz"))
+            wire = await stack.enter_async_context(open_wire(run.url))
+            await wire.send(request("GET /healthz"))
             assert b"200 OK" in await wire.reader.readuntil(b"\r\n")
-        async with wired(run.url) as fourth:
-            await fourth.say(request("GET /healthz"))
-            said = await fourth.rest()
-        assert b"Retry-After: " in said
-        ((status, document),) = answers_in(said)
+        async with open_wire(run.url) as fourth:
+            await fourth.send(request("GET /healthz"))
+            response = await fourth.read_to_end()
+        assert b"Retry-After: " in response
+        ((status, document),) = parse_responses(response)
         assert (status, document["error"]["type"]) == (429, "TooManyRequests")
         assert "[server] connections_per_address" in document["error"]["remedy"]
 
-    async def free_again() -> bool:
-        async with wired(run.url) as wire:
-            await wire.say(request("GET /healthz", "Connection: close"))
-            return b"200 OK" in await wire.rest()
+    async def is_free_again() -> bool:
+        async with open_wire(run.url) as wire:
+            await wire.send(request("GET /healthz", "Connection: close"))
+            return b"200 OK" in await wire.read_to_end()
 
-    await eventually(free_again)
+    await eventually(is_free_again)
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [("203.0.113.1", "203.0.113.2"), ("2001:db8::1", "2001:db8:0:1::1")],
 )
-async def test_behind_a_proxy_the_addresses_that_it_names_are_counted(
+async def test_behind_a_proxy_the_forwarded_addresses_are_limited(
     database_url: str, first: str, second: str
 ) -> None:
     limits = {
         "server.connections_per_address": 2, "server.trusted_proxies": ["127.0.0.1/32"],
     }  # fmt: skip
 
-    async with guarded(database_url, limits) as (run, admin), AsyncExitStack() as stack:
+    async with run_with_tokens(database_url, limits) as (run, admin), AsyncExitStack() as stack:
         await run.session.close()
         token = f"Authorization: {admin['Authorization']}"
 
-        async def opened(address: str) -> bytes:
-            wire = await stack.enter_async_context(wired(run.url))
+        async def open_stream(address: str) -> bytes:
+            wire = await stack.enter_async_context(open_wire(run.url))
             named = f"X-Forwarded-For: {address}"
-            await wire.say(request("GET /v1/p/events/stream", token, named))
+            await wire.send(request("GET /v1/p/events/stream", token, named))
             return await wire.reader.readuntil(b"\r\n")
 
-        assert b"200" in await opened(first)
-        assert b"200" in await opened(first)
+        assert b"200" in await open_stream(first)
+        assert b"200" in await open_stream(first)
         same_network = first if "." in first else "2001:db8::ffff"
-        assert b"429" in await opened(same_network)
-        assert b"200" in await opened(second)
+        assert b"429" in await open_stream(same_network)
+        assert b"200" in await open_stream(second)
 
 
-async def test_one_user_has_only_so_many_streams(run: Program) -> None:
+async def test_streams_per_user_are_limited(run: Program) -> None:
     async with AsyncExitStack() as stack:
         for _ in range(2):
-            wire = await stack.enter_async_context(wired(run.url))
-            await wire.say(request("GET /v1/p/events/stream"))
+            wire = await stack.enter_async_context(open_wire(run.url))
+            await wire.send(request("GET /v1/p/events/stream"))
             assert b"200 OK" in await wire.reader.readuntil(b"\r\n")
-        async with wired(run.url) as third:
-            await third.say(request("GET /v1/p/events/stream", "Connection: close"))
-            ((status, document),) = answers_in(await third.rest())
+        async with open_wire(run.url) as third:
+            await third.send(request("GET /v1/p/events/stream", "Connection: close"))
+            ((status, document),) = parse_responses(await third.read_to_end())
         assert status == 429 and "[server] streams_per_user" in document["error"]["remedy"]
 
-    async def free_again() -> bool:
-        async with wired(run.url) as wire:
-            await wire.say(request("GET /v1/p/events/stream"))
+    async def is_free_again() -> bool:
+        async with open_wire(run.url) as wire:
+            await wire.send(request("GET /v1/p/events/stream"))
             return b"200 OK" in await wire.reader.readuntil(b"\r\n")
 
-    await eventually(free_again)
+    await eventually(is_free_again)
 
 
 @pytest.mark.parametrize(
@@ -102,17 +104,19 @@ async def test_one_user_has_only_so_many_streams(run: Program) -> None:
     ],
     ids=["length", "chunks"],
 )
-async def test_little_is_read_of_who_is_not_authenticated(database_url: str, sent: bytes) -> None:
-    """The body never ends: what is answered is answered without it."""
-    async with guarded(database_url) as (run, _), wired(run.url) as wire:
-        await wire.say(sent)
+async def test_the_body_of_an_unauthenticated_request_is_limited(
+    database_url: str, sent: bytes
+) -> None:
+    """The body never ends; the response does not wait for it."""
+    async with run_with_tokens(database_url) as (run, _), open_wire(run.url) as wire:
+        await wire.send(sent)
         head = await wire.reader.readuntil(b"\r\n")
         assert b" 413 " in head
         assert str(UNAUTHENTICATED_BODY).encode() in await wire.reader.readuntil(b"}")
 
 
-async def test_a_token_that_is_wrong_is_refused_before_the_body_comes(database_url: str) -> None:
-    half = [
+async def test_a_wrong_token_is_refused_before_the_body_is_read(database_url: str) -> None:
+    partial_request = [
         request("POST /v1/p/stacks", "Authorization: Bearer wrong", "Content-Length: 900000"),
         request(
             "POST /hooks/00000000-0000-0000-0000-000000000000/signal",
@@ -120,22 +124,22 @@ async def test_a_token_that_is_wrong_is_refused_before_the_body_comes(database_u
             "Content-Length: 900000",
         ),
     ]
-    async with guarded(database_url) as (run, _):
-        for sent in half:
-            async with wired(run.url) as wire:
-                await wire.say(sent)
+    async with run_with_tokens(database_url) as (run, _):
+        for sent in partial_request:
+            async with open_wire(run.url) as wire:
+                await wire.send(sent)
                 assert b" 401 " in await wire.reader.readuntil(b"\r\n")
 
 
-async def test_one_user_has_only_so_many_unfinished_bodies(database_url: str) -> None:
-    async with guarded(database_url, {"server.bodies_per_user": 2}) as (run, _):
-        author = bearer(await given_directly(run.database, "p", "ann", ["author"]))
-        other = bearer(await given_directly(run.database, "p", "bob", ["author"]))
+async def test_unfinished_bodies_per_user_are_limited(database_url: str) -> None:
+    async with run_with_tokens(database_url, {"server.bodies_per_user": 2}) as (run, _):
+        author = bearer(await insert_credential(run.database, "p", "ann", ["author"]))
+        other = bearer(await insert_credential(run.database, "p", "bob", ["author"]))
 
-        def half(who: dict[str, str]) -> bytes:
+        def partial_request(headers: dict[str, str]) -> bytes:
             return request(
                 "POST /v1/p/stacks",
-                f"Authorization: {who['Authorization']}",
+                f"Authorization: {headers['Authorization']}",
                 "Content-Length: 900000",
                 body=b"{",
             )
@@ -143,27 +147,27 @@ async def test_one_user_has_only_so_many_unfinished_bodies(database_url: str) ->
         async with AsyncExitStack() as stack:
             heads = []
             for _ in range(6):
-                wire: Wire = await stack.enter_async_context(wired(run.url))
-                await wire.say(half(author))
+                wire: Wire = await stack.enter_async_context(open_wire(run.url))
+                await wire.send(partial_request(author))
                 heads.append(asyncio.create_task(wire.reader.readuntil(b"\r\n")))
 
-            async def refused() -> bool:
+            async def any_refused() -> bool:
                 return sum(head.done() for head in heads) == 4
 
-            await eventually(refused)
+            await eventually(any_refused)
             assert all(b" 429 " in head.result() for head in heads if head.done())
             whole = b'{"stack_name": "s", "template": {}}'
             length = f"Content-Length: {len(whole)}"
-            for who, body in ((author, whole), (other, whole)):
-                said = f"Authorization: {who['Authorization']}"
-                head = request("POST /v1/p/stacks", said, length, "Connection: close", body=body)
+            for headers, body in ((author, whole), (other, whole)):
+                header = f"Authorization: {headers['Authorization']}"
+                head = request("POST /v1/p/stacks", header, length, "Connection: close", body=body)
                 ((status, _document),) = await exchange(run.url, head)
                 assert status == 400  # it was read
             for waiting in heads:
                 waiting.cancel()
 
 
-def test_what_is_open_is_counted_by_client_and_forgotten() -> None:
+def test_open_requests_are_counted_by_client_and_removed() -> None:
     count = OpenCount(2, "things", "things_per_user")
     assert [count.enter("a") for _ in range(3)] == [True, True, False]
     assert count.enter("b")

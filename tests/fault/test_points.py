@@ -1,4 +1,4 @@
-"""A process that dies at every commit boundary, one after the other; and what was accepted ends."""
+"""A process dies at every commit boundary; accepted work still completes."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,11 +7,21 @@ from pathlib import Path
 import pytest
 
 from engine.store.fault_points import POINTS
-from tests.fault.load import NEST, Effects, Stubborn, Tally, a_client, a_folder, check, live
+from tests.fault.load import (
+    NEST,
+    Effects,
+    RetryingClient,
+    Tally,
+    check,
+    new_client,
+    new_folder,
+    run_stack,
+)
 from tests.support.program import PATIENCE, ServerProcess, eventually
-from tests.support.receiver import Receiver, receiving
+from tests.support.receiver import Receiver, running_receiver
 
-#: Points, and at which passing of each the process dies: in a create, later, in an update.
+#: Fault points, and the pass of each at which the process dies: during a create, later, during an
+#: update.
 Deaths = list[tuple[str, int]]
 DEATHS: Deaths = [(point, 1) for point in POINTS] + [
     (point, 3) for point in POINTS if point.startswith(("accept", "advance", "publish"))
@@ -20,37 +30,37 @@ DEATHS: Deaths = [(point, 1) for point in POINTS] + [
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with a_folder() as found:
+    with new_folder() as found:
         yield found
 
 
-async def died_and_back(server: ServerProcess, tally: Tally) -> None:
-    """Wait until the process is dead, then start it anew."""
+async def restart_after_death(server: ServerProcess, tally: Tally) -> None:
+    """Wait until the process is dead, then restart it."""
 
-    async def dead() -> bool:
-        return not server.runs
+    async def is_dead() -> bool:
+        return not server.is_running
 
-    await eventually(dead)
+    await eventually(is_dead)
     tally.kills += 1
     await asyncio.to_thread(server.start)
 
 
 async def die_each(server: ServerProcess, effects: Effects, tally: Tally, deaths: Deaths) -> None:
-    async with receiving() as receiver, a_client(server.url, tally) as http:
+    async with running_receiver() as receiver, new_client(server.url, tally) as http:
         await asyncio.to_thread(server.start)
         await subscribe(http, receiver)
         for point, times in deaths:
             await asyncio.to_thread(server.stop)
             await asyncio.to_thread(server.start, fault=f"{point}:{times}:kill")
             async with asyncio.timeout(2 * PATIENCE), asyncio.TaskGroup() as group:
-                group.create_task(died_and_back(server, tally))
-                group.create_task(live(http, effects, named(point, times)))
-            check(effects, tally, named(point, times))
-        await all_told(receiver, deaths)
+                group.create_task(restart_after_death(server, tally))
+                group.create_task(run_stack(http, effects, fault_id(point, times)))
+            check(effects, tally, fault_id(point, times))
+        await all_events_delivered(receiver, deaths)
 
 
-async def test_dying_at_any_commit_loses_nothing_and_doubles_nothing(folder: Path) -> None:
-    """Two servers, each with a database of its own, share the deaths: half the time."""
+async def test_a_death_at_any_commit_loses_and_repeats_no_operation(folder: Path) -> None:
+    """Two servers with separate databases share the deaths, to save time."""
     effects, tally = Effects(folder), Tally()
     servers = []
     try:
@@ -67,27 +77,27 @@ async def test_dying_at_any_commit_loses_nothing_and_doubles_nothing(folder: Pat
     assert tally.kills == len(DEATHS)
 
 
-def named(point: str, times: int) -> str:
+def fault_id(point: str, times: int) -> str:
     return f"{point.replace('.', '-')}-{times}"
 
 
-async def subscribe(http: Stubborn, receiver: Receiver) -> None:
+async def subscribe(http: RetryingClient, receiver: Receiver) -> None:
     body = {"channel": "webhook", "target": f"{receiver.url}/", "events": ["headgate.stack.*"]}
-    status, said = await http.ask("POST", "/subscriptions", body)
-    assert status == 201, said
+    status, response = await http.request("POST", "/subscriptions", body)
+    assert status == 201, response
 
 
-async def all_told(receiver: Receiver, deaths: Deaths) -> None:
-    """Every stack's end came to the subscriber, too: at least once, with the same id each time."""
+async def all_events_delivered(receiver: Receiver, deaths: Deaths) -> None:
+    """The end of every stack is delivered, at least once, with the same ID each time."""
 
-    async def told() -> bool:
+    async def all_delivered() -> bool:
         ends = {event["source"].split("/")[4] for event in receiver.events
                 if event["type"] == "headgate.stack.delete.completed"}  # fmt: skip
-        names = {named(point, times) for point, times in deaths}
+        names = {fault_id(point, times) for point, times in deaths}
         inside = {name.rpartition(f"-{NEST}-")[0] for name in ends - names}
         return ends >= names == inside
 
-    await eventually(told)
+    await eventually(all_delivered)
     ids: dict[tuple[str, int], set[str]] = {}
     for event in receiver.events:
         ids.setdefault((event["source"], event["sequence"]), set()).add(event["id"])

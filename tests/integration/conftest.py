@@ -1,4 +1,4 @@
-"""Headgate in this process, on a database of its own, which may go away and come back."""
+"""The server in this process with its own database, whose connections a test can cut."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -7,46 +7,60 @@ import pytest
 
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
-from tests.support.receiver import Receiver, receiving, until
+from tests.support.receiver import Receiver, running_receiver, until
+from tests.support.scripted_type import Thing, World
 
-Away = Callable[[], AbstractAsyncContextManager[None]]
+DatabaseOutage = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+async def run(database_url: str, world: World) -> AsyncIterator[Program]:
+    """A program with a resource type whose outcomes tests script."""
+    quick = {"engine.first_retry": "1s", "engine.poll": "1s"}
+    async with program(database_url, quick, types=[Thing(world)]) as run:
+        yield run
 
 
 @pytest.fixture
 async def running(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url) as made:
-        yield made
+    async with program(database_url) as run:
+        yield run
 
 
 @pytest.fixture
-def away(postgres: TestServer, database_url: str) -> Away:
-    """The database lets nobody in while entered, and throws out whoever is there."""
+def database_outage(postgres: TestServer, database_url: str) -> DatabaseOutage:
+    """While entered, the database refuses connections; existing ones are terminated."""
     name = database_url.partition("///")[2].partition("?")[0]
 
     @asynccontextmanager
-    async def gone() -> AsyncIterator[None]:
+    async def outage() -> AsyncIterator[None]:
         async with postgres.administer() as conn:
             await conn.execute(f"alter database {name} with allow_connections false")
             await conn.execute(
                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name
             )
-            inside = "select count(*) = 0 from pg_stat_activity where datname = $1"
-            await until(lambda: conn.fetchval(inside, name))
+            no_connections = "select count(*) = 0 from pg_stat_activity where datname = $1"
+            await until(lambda: conn.fetchval(no_connections, name))
             try:
                 yield
             finally:
                 await conn.execute(f"alter database {name} with allow_connections true")
 
-    return gone
+    return outage
 
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as one:
+    async with running_receiver() as one:
         yield one
 
 
 @pytest.fixture
 async def other_receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as one:
+    async with running_receiver() as one:
         yield one

@@ -1,5 +1,6 @@
-"""An internal error at any stage of any loop, raised for one tenant: another tenant's stack, hook,
-deliveries and stream complete meanwhile, and again after a restart with the error still there."""
+"""An internal error at any stage of any loop, for one project: stack, hook, deliveries and stream
+of another project complete meanwhile, and again after a restart while the error persists.
+"""
 
 import asyncio
 import importlib
@@ -29,29 +30,30 @@ QUICK: Mapping[str, Any] = {
     "retention.idempotency_keys": "1s",
 }
 
-#: Ids of the stacks of the tenant at fault.
+#: IDs of the stacks of the failing project.
 OF_BAD: set[str] = set()
 
-#: Whether a call is for the tenant at fault; arguments by name.
-About = Callable[[dict[str, Any]], bool]
+#: Whether a call is for the failing project; arguments by name.
+Predicate = Callable[[dict[str, Any]], bool]
 
 
 @dataclass
 class Stage:
-    """target: the function that raises an error. loop: whose log says so. about: for which calls;
-    None: for the first few, whoever they are for. rule: of the tenants' hooks."""
+    """target: the function that raises. loop: whose log has the error. about: for which calls;
+    None: for the first few calls. rule: of the projects' hooks.
+    """
 
     target: str
     loop: str
-    about: About | None = None
+    about: Predicate | None = None
     rule: Mapping[str, Json] = field(default_factory=lambda: RULE)
 
 
-def _of(name: str, attribute: str = "project") -> About:
-    """One value, or one of several, is of the tenant at fault."""
+def _of(name: str, attribute: str = "project") -> Predicate:
+    """A value, or one of several, belongs to the failing project."""
 
-    def about(given: dict[str, Any]) -> bool:
-        value = given[name]
+    def about(entry: dict[str, Any]) -> bool:
+        value = entry[name]
         several = value if isinstance(value, (list, tuple)) else [value]
         return any(_read(one, attribute) == BAD for one in several)
 
@@ -65,11 +67,11 @@ def _read(value: Any, path: str) -> Any:
 
 
 STAGES = {
-    "expire": Stage("engine.work.timers.apply", "deadlines", _of("verdicts", "held.project")),
+    "expire": Stage("engine.work.timers.apply", "deadlines", _of("verdicts", "hook.project")),
     "remind": Stage(
         "engine.work.timers.reminder",
         "reminders",
-        _of("held"),
+        _of("hook"),
         RULE | {"remind": "1s", "timeout": "2s"},
     ),
     "next deadline": Stage("engine.work.timers.next_deadline", "deadlines"),
@@ -79,29 +81,29 @@ STAGES = {
     "publish": Stage(
         "channels.store.publish.insert_matches", "publish", _of("matches", "subscription.project")
     ),
-    "claim": Stage("channels.delivery_queue.claim_keys", "lane"),
-    "read claimed": Stage("channels.store.claim._pending_delivery", "lane", _of("row")),
+    "claim": Stage("channels.delivery_queue.claim_keys", "delivery_queue"),
+    "read claimed": Stage("channels.store.claim._pending_delivery", "delivery_queue", _of("row")),
     "write message": Stage("channels.attempt.cloud_event", "delivery", _of("project", "")),
-    "delivery result": Stage("channels.attempt.delivery_result", "lane", _of("delivery")),
+    "delivery result": Stage("channels.attempt.delivery_result", "delivery_queue", _of("delivery")),
     "write results": Stage(
         "channels.result_writer.write_results",
-        "settle",
-        lambda given: any(str(one.key.stack_id) in OF_BAD for one in given["results"]),
+        "delivery_results",
+        lambda entry: any(str(one.key.stack_id) in OF_BAD for one in entry["results"]),
     ),
-    "sweep": Stage("channels.dispatcher.find_undeliverable", "sweep"),
+    "sweep": Stage("channels.dispatcher.find_undeliverable", "undeliverable"),
     "backlog": Stage("channels.dispatcher.disable_over_limit", "backlog"),
-    "stream page": Stage("channels.stream.feed.events_after", "feed", _of("project", "")),
-    "stream event": Stage("channels.stream.feed.document", "feed", _of("item")),
+    "stream page": Stage("channels.stream.events_after", "stream", _of("project", "")),
+    "stream event": Stage("channels.stream.document", "stream", _of("item")),
     "purge": Stage(
-        "engine.work.purge.purge", "purging", lambda given: given["kind"] == "idempotency_keys"
+        "engine.work.purge.purge", "purge", lambda entry: entry["kind"] == "idempotency_keys"
     ),
-    "presence": Stage("engine.work.presence.beat", "presence"),
+    "presence": Stage("engine.work.presence.report", "presence"),
     "loop lag": Stage("hub.metrics.wait_at_most", "lag"),
 }
-#: So often an error is raised that is for no tenant.
-FEW = 2
-#: What the errors say: no line of the log does.
-PLANTED = "planted-secret-93"
+#: The number of errors that are for no project.
+ERROR_COUNT = 2
+#: The text of the errors, which no log line contains.
+ERROR_TEXT = "planted-secret-93"
 
 
 #: Stages that are tested in one program, one after the other.
@@ -122,7 +124,7 @@ def test_every_stage_is_tested() -> None:
 def raise_at(patch: pytest.MonkeyPatch, stage: Stage) -> None:
     module, _, name = stage.target.rpartition(".")
     inner = getattr(importlib.import_module(module), name)
-    signature, left = inspect.signature(inner), [FEW]
+    signature, left = inspect.signature(inner), [ERROR_COUNT]
 
     def check(args: Any, named: Any) -> None:
         if stage.about is None:
@@ -131,7 +133,7 @@ def raise_at(patch: pytest.MonkeyPatch, stage: Stage) -> None:
         else:
             wanted = stage.about(signature.bind(*args, **named).arguments)
         if wanted:
-            raise RuntimeError(PLANTED)
+            raise RuntimeError(ERROR_TEXT)
 
     async def waits(*args: Any, **named: Any) -> Any:
         check(args, named)
@@ -145,8 +147,8 @@ def raise_at(patch: pytest.MonkeyPatch, stage: Stage) -> None:
 
 
 @asynccontextmanager
-async def reading(run: Program, project: str) -> AsyncIterator[list[bytes]]:
-    """The event stream of a project, as it comes."""
+async def read_stream(run: Program, project: str) -> AsyncIterator[list[bytes]]:
+    """The event stream of a project."""
     lines: list[bytes] = []
 
     async def read(answer: aiohttp.ClientResponse) -> None:
@@ -164,45 +166,50 @@ async def reading(run: Program, project: str) -> AsyncIterator[list[bytes]]:
 
 async def subscribe(http: Http, receiver: Receiver) -> None:
     body = {"channel": "webhook", "target": f"{receiver.url}/{http.project}"}
-    status, said = await http.call("POST", "/subscriptions", body)
-    assert status == 201, said
+    status, response = await http.call("POST", "/subscriptions", body)
+    assert status == 201, response
 
 
 async def create(http: Http, name: str, rule: Json = RULE) -> str:
     headers = {"Idempotency-Key": f"{http.project}-{name}"}
     body = {"stack_name": name, "environment": {"hooks": [dict(rule)]},
             "template": {"heat_template_version": "2018-08-31", "resources": {"a": resource()}}}  # fmt: skip
-    status, said = await http.call("POST", "/stacks", body, headers=headers)
-    assert status == 201, said
+    status, response = await http.call("POST", "/stacks", body, headers=headers)
+    assert status == 201, response
     if http.project == BAD:
-        OF_BAD.add(said["stack"]["id"])
-    return str(said["stack"]["id"])
+        OF_BAD.add(response["stack"]["id"])
+    return str(response["stack"]["id"])
 
 
-async def lives(run: Program, receiver: Receiver, name: str, rule: Json) -> None:
-    """Both tenants' stacks begin; all that is of the other tenant completes."""
-    bad, good = Http(run.session, run.url, BAD), Http(run.session, run.url, GOOD)
-    async with reading(run, BAD), reading(run, GOOD) as lines:
+async def run_stacks(run: Program, receiver: Receiver, name: str, rule: Json) -> None:
+    """Create the stacks of both projects; the other project's stack completes with all
+    its effects.
+    """
+    failing_project, other_project = (
+        Http(run.session, run.url, BAD),
+        Http(run.session, run.url, GOOD),
+    )
+    async with read_stream(run, BAD), read_stream(run, GOOD) as lines:
         async with run.database.connection() as conn:
             await conn.execute("notify headgate_disabled")
-        await create(bad, name, rule)
-        stack_id = await create(good, name, rule)
-        assert await good.until_ended(name) == "CREATE_COMPLETE"
+        await create(failing_project, name, rule)
+        stack_id = await create(other_project, name, rule)
+        assert await other_project.until_ended(name) == "CREATE_COMPLETE"
 
-        def arrived() -> list[Json]:
+        def is_delivered() -> list[Json]:
             events = [one.event for one in receiver.received if one.path.endswith(GOOD)]
             return [one for one in events
                     if one["type"] == COMPLETED and stack_id in one["source"]]  # fmt: skip
 
-        async def told() -> bool:
+        async def is_logged() -> bool:
             streamed = any(COMPLETED.encode() in one for one in lines)
-            return bool(arrived()) and streamed
+            return bool(is_delivered()) and streamed
 
-        await eventually(told)
+        await eventually(is_logged)
 
 
 @pytest.mark.parametrize("loops", [LOOPS[:2], LOOPS[2:4], LOOPS[4:]])
-async def test_an_error_of_one_tenant_stops_no_other(
+async def test_an_error_of_one_project_does_not_stop_another(
     database_url: str,
     receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
@@ -218,14 +225,14 @@ async def test_an_error_of_one_tenant_stops_no_other(
                 logs.clear()
                 with monkeypatch.context() as patch:
                     raise_at(patch, STAGES[name])
-                    await lives(run, receiver, name.replace(" ", "-"), STAGES[name].rule)
+                    await run_stacks(run, receiver, name.replace(" ", "-"), STAGES[name].rule)
                     await until(partial(_logged, logs, STAGES[name].loop), name)
                 failed = [one for one in logs if one["event"].endswith(".failed")]
                 assert {one["error"] for one in failed} == {"RuntimeError"}, name
         for name in names:
             raise_at(monkeypatch, STAGES[name])
         async with program(database_url, QUICK) as run:
-            await lives(run, receiver, "restarted", RULE)
+            await run_stacks(run, receiver, "restarted", RULE)
             assert (await run.call("GET", "//readyz"))[0] == 200
 
 
@@ -239,24 +246,26 @@ async def test_a_hook_that_cannot_expire_fails_with_its_stack(
     raise_at(monkeypatch, STAGES["expire"])
     with capture_logs() as logs:
         async with program(database_url, QUICK) as run:
-            bad = Http(run.session, run.url, BAD)
-            await create(bad, "s")
-            assert await bad.until_ended("s") == "CREATE_FAILED"
+            failing_project = Http(run.session, run.url, BAD)
+            await create(failing_project, "s")
+            assert await failing_project.until_ended("s") == "CREATE_FAILED"
             (line,) = [one for one in logs if one["event"] == "deadlines.failed"]
-            said = f"internal error {line['error_id']} (see the server's log)"
-            stack = await bad.stack("s")
-            assert said in stack["stack_status_reason"]
-            (row,) = (await bad.at("GET", "s", "/resources"))["resources"]
+            message = f"internal error {line['error_id']} (see the server's log)"
+            stack = await failing_project.stack("s")
+            assert message in stack["stack_status_reason"]
+            (row,) = (await failing_project.stack_request("GET", "s", "/resources"))["resources"]
             assert row["resource_status"] == "CREATE_FAILED"
-            _, hooks = await bad.call("GET", "/hooks?state=expired")
-            assert [one["reason"] for one in hooks["hooks"]] == [said]
-            _, trail = await bad.call("GET", f"/hooks/{hooks['hooks'][0]['id']}/decisions")
+            _, hooks = await failing_project.call("GET", "/hooks?state=expired")
+            assert [one["reason"] for one in hooks["hooks"]] == [message]
+            _, trail = await failing_project.call(
+                "GET", f"/hooks/{hooks['hooks'][0]['id']}/decisions"
+            )
             assert [one["kind"] for one in trail["decisions"]] == ["expired-reject"]
-    assert PLANTED not in repr(logs)
+    assert ERROR_TEXT not in repr(logs)
 
 
 @pytest.mark.parametrize("name", ["read claimed", "write results", "delivery result"])
-async def test_a_delivery_at_fault_is_dead_with_the_errors_id(
+async def test_a_failing_delivery_is_dead_with_the_errors_id(
     database_url: str,
     database: Database,
     receiver: Receiver,
@@ -266,17 +275,17 @@ async def test_a_delivery_at_fault_is_dead_with_the_errors_id(
     raise_at(monkeypatch, STAGES[name])
     with capture_logs() as logs:
         async with program(database_url, QUICK) as run:
-            bad = Http(run.session, run.url, BAD)
-            await subscribe(bad, receiver)
-            await create(bad, "s")
+            failing_project = Http(run.session, run.url, BAD)
+            await subscribe(failing_project, receiver)
+            await create(failing_project, "s")
 
-            async def dead() -> list[Json]:
+            async def is_dead() -> list[Json]:
                 async with database.connection() as conn:
                     return [row["error"] for row in await conn.fetch(
                         "select error from delivery where state = 'dead' and hook_id is not null")]  # fmt: skip
 
-            errors = await eventually(dead)
-            assert await bad.until_ended("s") == "CREATE_COMPLETE"
+            errors = await eventually(is_dead)
+            assert await failing_project.until_ended("s") == "CREATE_COMPLETE"
     known = {f"internal error {one['error_id']} (see the server's log)"
              for one in logs if one["event"].endswith(".failed")}  # fmt: skip
     assert set(errors) <= known

@@ -1,134 +1,199 @@
-"""A breadth-first explorer: every state of a size, and the shortest way to what must not be."""
+"""A breadth-first model checker: it visits every state of a scenario and reports the shortest trace
+to each violated invariant."""
 
 from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
 
-from tests.model.move_rules import MOVE_RULES
-from tests.model.protocol import Move, is_still, moves, start
-from tests.model.words import told_in_words
-from tests.model.world import Size, World
-from tests.model.world_rules import WORLD_RULES
+from tests.model import nested, protocol
+from tests.model.descriptions import describe
+from tests.model.move_invariants import MOVE_INVARIANTS
+from tests.model.protocol import Move
+from tests.model.state_invariants import STATE_INVARIANTS
+from tests.model.system_state import Scenario, SystemState
+
+
+class HasKind(Protocol):
+    """A move of any model. Liveness must hold without moves of kind "request"."""
+
+    @property
+    def kind(self) -> str: ...
+
+
+S = TypeVar("S", bound=Hashable)
+M = TypeVar("M", bound=HasKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """What was broken, and the shortest sequence of moves that breaks it."""
+class Model(Generic[S, M]):
+    """A model. moves: the enabled moves of a state, each with the state after it.
+    check_invariants: messages by the name of the violated invariant. is_idle: no work is left.
+    describe: formats a trace and the state after it.
+    """
 
-    what: str
-    sequence: tuple[Move, ...]
-    world: World
+    name: str
+    initial: S
+    moves: Callable[[S], Iterable[tuple[M, S]]]
+    check_invariants: Callable[[S, M, S], Mapping[str, str]]
+    is_idle: Callable[[S], bool]
+    describe: Callable[[Sequence[M], S], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The shortest trace that violates an invariant."""
+
+    message: str
+    trace: tuple[Any, ...]
+    description: str
 
     def __str__(self) -> str:
-        return f"{self.what}\n{told_in_words(self.sequence, self.world)}"
+        return f"{self.message}\n{self.description}"
 
 
-#: The rule that there is a way to an end, whatever happened.
-PROGRESS = "an_end_can_be_reached"
+#: The liveness property: from every state, a terminal state is reachable without a further request.
+LIVENESS = "an_end_is_always_reachable"
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
-    """states: how many different worlds were reached. steps: how many moves lead among them.
-
-    violations: of each broken rule the one with the shortest sequence, by the rule's name.
+class Exploration:
+    """The numbers of distinct states, of transitions between them and of terminal (idle) states.
+    counterexamples: the shortest, by the name of the invariant.
     """
 
     states: int
-    steps: int
-    ends: int
-    violations: dict[str, Violation]
+    transitions: int
+    terminal_states: int
+    counterexamples: dict[str, Counterexample]
 
 
-class TooMany(Exception):
-    """A size is larger than it was thought to be."""
+class TooManyStates(Exception):
+    """A scenario has more states than expected."""
 
 
-class _Walk:
-    """The worlds in the order in which they were found, and how."""
+class _Search(Generic[S, M]):
+    """The states in breadth-first order, and the moves that reached them."""
 
-    def __init__(self, first: World) -> None:
-        self.number: dict[World, int] = {first: 0}
-        self.worlds = [first]
-        self.found_by: list[tuple[int, Move] | None] = [None]
-        self.before: list[list[int]] = [[]]
+    def __init__(self, model: Model[S, M]) -> None:
+        self.model = model
+        self.number: dict[S, int] = {model.initial: 0}
+        self.states = [model.initial]
+        self.reached_by: list[tuple[int, M] | None] = [None]
+        self.predecessors: list[list[int]] = [[]]
 
-    def add(self, world: World, parent: int, move: Move) -> int:
-        at = self.number.setdefault(world, len(self.worlds))
-        if at == len(self.worlds):
-            self.worlds.append(world)
-            self.found_by.append((parent, move))
-            self.before.append([])
-        if move.kind != "request":  # a stack must come to its end without one more
-            self.before[at].append(parent)
+    def add(self, state: S, parent: int, move: M) -> int:
+        at = self.number.setdefault(state, len(self.states))
+        if at == len(self.states):
+            self.states.append(state)
+            self.reached_by.append((parent, move))
+            self.predecessors.append([])
+        if move.kind != "request":  # see LIVENESS
+            self.predecessors[at].append(parent)
         return at
 
-    def sequence(self, at: int) -> tuple[Move, ...]:
-        told: list[Move] = []
-        while (found := self.found_by[at]) is not None:
+    def counterexample(self, message: str, at: int, state: S, *last: M) -> Counterexample:
+        trace = [*last]
+        while (found := self.reached_by[at]) is not None:
             at, move = found
-            told.append(move)
-        return tuple(reversed(told))
+            trace.insert(0, move)
+        return Counterexample(message, tuple(trace), self.model.describe(trace, state))
+
+
+def search(
+    model: Model[S, M], *, past_violations: bool = False, until: str = "", at_most: int = 300_000
+) -> Exploration:
+    """Explore every state; states after a violation only if `past_violations`.
+
+    until: the search ends when this invariant is violated. Raises TooManyStates.
+    """
+    visited = _Search(model)
+    counterexamples: dict[str, Counterexample] = {}
+    violating: set[int] = set()
+    transitions = 0
+    for at, state in enumerate(visited.states):
+        if until in counterexamples:
+            return Exploration(len(visited.states), transitions, 0, counterexamples)
+        if at > at_most:
+            raise TooManyStates(f"{model.name} has more than {at_most} states")
+        for move, after in () if at in violating else model.moves(state):
+            transitions += 1
+            to = visited.add(after, at, move)
+            for invariant, message in model.check_invariants(state, move, after).items():
+                if not past_violations:
+                    violating.add(to)
+                if invariant not in counterexamples:
+                    counterexamples[invariant] = visited.counterexample(message, at, after, move)
+    terminal_states = {at for at, state in enumerate(visited.states) if model.is_idle(state)}
+    if stuck_state := _find_stuck_state(visited, terminal_states | violating):
+        counterexamples[LIVENESS] = stuck_state
+    return Exploration(len(visited.states), transitions, len(terminal_states), counterexamples)
+
+
+def _find_stuck_state(visited: _Search[S, M], terminal_states: set[int]) -> Counterexample | None:
+    """The first state from which no terminal state is reachable, if there is one."""
+    reaching = set(terminal_states)
+    queue = deque(terminal_states)
+    while queue:
+        for predecessor in visited.predecessors[queue.popleft()]:
+            if predecessor not in reaching:
+                reaching.add(predecessor)
+                queue.append(predecessor)
+    if len(reaching) == len(visited.states):
+        return None
+    stuck = next(at for at in range(len(visited.states)) if at not in reaching)
+    return visited.counterexample(
+        "no terminal state is reachable from here", stuck, visited.states[stuck]
+    )
 
 
 def explore(
-    size: Size, *, behind: bool = False, until: str = "", at_most: int = 300_000
-) -> Explored:
-    """Look at every state; at those behind a wrong one only if told so.
-
-    until: a rule; when it is broken, nothing more is looked at. TooMany beyond `at_most` states.
-    """
-    walk = _Walk(start(size))
-    violations: dict[str, Violation] = {}
-    wrong: set[int] = set()
-    steps = 0
-    for at, world in enumerate(walk.worlds):
-        if until in violations:
-            return Explored(len(walk.worlds), steps, 0, violations)
-        if at > at_most:
-            raise TooMany(f"{size.name} has more than {at_most} states")
-        for move, after in () if at in wrong else moves(size, world):
-            steps += 1
-            to = walk.add(after, at, move)
-            for rule, said in broken(world, move, after).items():
-                if not behind:
-                    wrong.add(to)
-                if rule not in violations:
-                    violations[rule] = Violation(said, (*walk.sequence(at), move), after)
-    ends = {at for at, world in enumerate(walk.worlds) if is_still(world)}
-    if stuck := _stuck(walk, ends | wrong):
-        violations[PROGRESS] = stuck
-    return Explored(len(walk.worlds), steps, len(ends), violations)
+    scenario: Scenario | nested.NestedScenario, *, past_violations: bool = False, until: str = ""
+) -> Exploration:
+    """`search` in the model of a scenario."""
+    if isinstance(scenario, nested.NestedScenario):
+        return search(nested_model(scenario), past_violations=past_violations, until=until)
+    return search(stack_model(scenario), past_violations=past_violations, until=until)
 
 
 @cache
-def explored(size: Size) -> Explored:
-    """`explore`, once for each size, for those who change nothing."""
-    return explore(size)
+def explore_once(scenario: Scenario | nested.NestedScenario) -> Exploration:
+    """`explore`, once for each scenario, for tests that change nothing."""
+    return explore(scenario)
 
 
-def _stuck(walk: _Walk, ends: set[int]) -> Violation | None:
-    """The first state from which no end can be reached, if there is one."""
-    can = set(ends)
-    queue = deque(ends)
-    while queue:
-        for before in walk.before[queue.popleft()]:
-            if before not in can:
-                can.add(before)
-                queue.append(before)
-    if len(can) == len(walk.worlds):
-        return None
-    first = next(at for at in range(len(walk.worlds)) if at not in can)
-    return Violation("no end can be reached from here", walk.sequence(first), walk.worlds[first])
+def stack_model(scenario: Scenario) -> Model[SystemState, Move]:
+    return Model(
+        scenario.name,
+        protocol.initial_state(scenario),
+        lambda system: protocol.moves(scenario, system),
+        violated_invariants,
+        protocol.is_idle,
+        describe,
+    )
 
 
-def broken(before: World, move: Move, after: World) -> dict[str, str]:
-    """What a move or the world after it breaks: a sentence for each rule, by the rule's name."""
-    wrong: dict[str, str] = {}
-    for of_move in MOVE_RULES:
-        if said := of_move(before, move, after):
-            wrong[of_move.__name__] = said
-    for of_world in WORLD_RULES:
-        if said := of_world(after):
-            wrong[of_world.__name__] = said
-    return wrong
+def nested_model(
+    scenario: nested.NestedScenario,
+) -> Model[nested.NestedSystemState, nested.NestedMove]:
+    return Model(
+        scenario.name,
+        nested.initial_state(scenario),
+        lambda system: nested.moves(scenario, system),
+        nested.violated_invariants,
+        nested.is_idle,
+        lambda trace, system: "\n".join([*map(str, trace), str(system)]),
+    )
+
+
+def violated_invariants(before: SystemState, move: Move, after: SystemState) -> dict[str, str]:
+    """The messages of the invariants that a move violates, by name."""
+    messages: dict[str, str] = {}
+    for invariant in MOVE_INVARIANTS:
+        if message := invariant(before, move, after):
+            messages[invariant.__name__] = message
+    for state_invariant in STATE_INVARIANTS:
+        if message := state_invariant(after):
+            messages[state_invariant.__name__] = message
+    return messages

@@ -1,4 +1,5 @@
-"""Mistakes that one could make in the machine or in the store's statements, and what sees them."""
+"""Planted faults in the node machine, in planning and in statements, each with the invariant that
+must detect it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,177 +10,317 @@ import pytest
 
 from engine.hooks import answers
 from engine.hooks.rule import Rule
+from engine.hooks.step_mode import StepModeChange, step_mode_change
 from engine.node import decisions, machine
 from engine.node import node as tables
-from engine.node.effects import WakeAt
-from engine.node.inputs import Expired, Input, Superseded
-from engine.node.node import ENDED, Refused, Step
-from engine.plan import gates, visits
+from engine.node.breakpoints import pending_breakpoints
+from engine.node.node import (
+    ENDED,
+    Expired,
+    Input,
+    MustConfirm,
+    MustReplace,
+    MustRetry,
+    Refused,
+    Step,
+    Superseded,
+    WakeAt,
+)
+from engine.plan import cleanup, gates, passes
 from engine.plan.draft import Existing, Plan, PlannedNode
-from engine.words import Action, Decision, Operation, Phase, StackId, State, pre_stack
-from tests.model import accept, planning, protocol, sizes, store, telling
-from tests.model.explore import Violation, explore
+from engine.store.nested_stacks import NestedStackRecord
+from engine.words import (
+    Action,
+    Decision,
+    Operation,
+    Phase,
+    StackId,
+    State,
+    TraversalState,
+    pre_stack,
+)
+from tests.model import nested, planning, protocol, scenarios, store, traversals, worker_decisions
+from tests.model.explore import Counterexample, explore
+from tests.model.nested import Nested, NestedScenario, NestedSystemState
 from tests.model.protocol import Move
-from tests.model.world import Fixed, Hand, Node, Row, Seen, Size, Told, World, Write
+from tests.model.system_state import (
+    LaterNode,
+    Node,
+    NodePlan,
+    NodeView,
+    Row,
+    Scenario,
+    SystemState,
+    Transition,
+    Worker,
+    Write,
+)
 
 Table = dict[tuple[State, Phase, type[Input]], machine.Row]
 
 
 class Fault(NamedTuple):
-    """`wrong` in place of `name` of `module`. breaks: a rule that must see it, in `size`.
+    """`replacement` replaces `attribute` of `module`. invariant: detects the fault in `scenario`.
 
-    behind: another rule sees it earlier, so look on behind what that one finds.
+    past_violations: another invariant detects the fault earlier, so explore past its violations.
     """
 
-    what: str
+    description: str
     module: object
-    name: str
-    wrong: Any
-    size: Size
-    breaks: str
-    behind: bool = False
+    attribute: str
+    replacement: Any
+    scenario: Scenario | NestedScenario
+    invariant: str
+    past_violations: bool = False
 
 
-def _fits_anybody(node: Node | None, hand: Hand) -> bool:
+def _ignore_breakpoints(system: SystemState, worker: Worker, later: LaterNode) -> bool:
+    node = system.node(worker.traversal, later.node)
+    return node is not None and node.claim == later.claim and node.state is State.WAITING
+
+
+def _ignore_state(system: SystemState, worker: Worker, later: LaterNode) -> bool:
+    return system.node(worker.traversal, later.node) is not None
+
+
+def _ignore_first(system: SystemState, worker: Worker) -> bool:
+    return all(store.fits(system, worker, later) for later in worker.later)
+
+
+def _ignore_other_dependencies(node: Node, operation: Operation) -> bool:
+    return node.state is State.WAITING and node.operation is operation
+
+
+def _ignore_claim(node: Node | None, worker: Worker) -> bool:
     return node is not None and node.state in store.LIVE
 
 
-_freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
-_known, _existing = accept.known, planning._existing
-_rows_of = visits._concerned
-_take_up, _change, _failed = telling.take_up, telling.change, telling._failed
-_visited = telling._visited
+_released_by, _update_traversals, _apply_transition = (
+    store.released_by,
+    store.update_traversals,
+    store.apply_transition,
+)
+_read_existing, _existing = traversals.read_existing, planning._existing
+_rows_of = passes._applicable_rows
+_begin_claim, _change, _failed = (
+    worker_decisions.begin_claim,
+    worker_decisions.change,
+    worker_decisions._failed,
+)
+_wake_parent = nested.wake_parent
+_in_place_write, _notify_type = worker_decisions._in_place_write, decisions._notify_type
 
 
-def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
-    return _freed_by(world, hand, node._replace(successor=None), told)
+def _release_no_successor(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> list[tuple[int, int]]:
+    return _released_by(system, worker, node._replace(successor=None), transition)
 
 
-def _twice(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
-    return [one for one in _freed_by(world, hand, node, told) for _ in range(2)]
+def _release_twice(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> list[tuple[int, int]]:
+    return [one for one in _released_by(system, worker, node, transition) for _ in range(2)]
 
 
-def _also_by_failure(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
-    done = State.DONE if told.state in ENDED else told.state
-    return _freed_by(world, hand, node, told._replace(state=done))
+def _release_after_failure(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> list[tuple[int, int]]:
+    done = State.DONE if transition.state in ENDED else transition.state
+    return _released_by(system, worker, node, transition._replace(state=done))
 
 
-def _only_less(world: World, changes: list[tuple[int, int]]) -> World:
-    return _counted(world, [(number, min(change, 0)) for number, change in changes])
+def _count_ended_only(system: SystemState, changes: list[tuple[int, int]]) -> SystemState:
+    return _update_traversals(system, [(number, min(change, 0)) for number, change in changes])
 
 
-def _not_for_newer(world: World, changes: list[tuple[int, int]]) -> World:
+def _count_own_traversal_only(system: SystemState, changes: list[tuple[int, int]]) -> SystemState:
     first = changes[0][0]
-    return _counted(world, [one for one in changes if one[0] == first or one[1] > 0])
+    return _update_traversals(system, [one for one in changes if one[0] == first or one[1] > 0])
 
 
-def _not_woken(world: World, changes: list[tuple[int, int]]) -> World:
-    after = _counted(world, changes)
+def _wake_no_traversal(system: SystemState, changes: list[tuple[int, int]]) -> SystemState:
+    after = _update_traversals(system, changes)
     for number in {number for number, _ in changes}:
-        wake = world.traversal(number).wake
+        wake = system.traversal(number).wake
         after = after.with_traversal(number, after.traversal(number)._replace(wake=wake))
     return after
 
 
-def _stale_tells(world: World, hand: Hand, told: Told) -> World:
-    after = _settle(world, hand, told)
-    gone = told.write.row if told.write and told.write.kind == "remove" else None
-    if gone is None or store.fits(world.node(hand.traversal, hand.node), hand):
+def _apply_outdated_removal(
+    system: SystemState, worker: Worker, transition: Transition
+) -> SystemState:
+    after = _apply_transition(system, worker, transition)
+    removed = (
+        transition.write.row if transition.write and transition.write.kind == "remove" else None
+    )
+    if removed is None or store.is_current(system.node(worker.traversal, worker.node), worker):
         return after
-    return after.with_rows(store.passed_on(list(after.rows), gone))
+    return after.with_rows(store.replace_requirement(list(after.rows), removed))
 
 
-def _not_moved(world: World, told: Told, number: int, at: int) -> int:
-    return world.traversal(number).graph.nodes[at].resource
+def _keep_resource(system: SystemState, transition: Transition, number: int, at: int) -> int:
+    return system.traversal(number).graph.nodes[at].resource
 
 
-def _same_key(node: Node, told: Told) -> int | None:
-    return store.keyed(node, node.claim) if told.phase is Phase.ACT else node.key
+def _keep_key(node: Node, transition: Transition) -> int | None:
+    return store.key_or_new(node, node.claim) if transition.phase is Phase.EXECUTE else node.key
 
 
-def _nobody_uses(row: Row, busy: planning.Busy | None) -> Existing:
-    return replace(_existing(row, busy), using=frozenset())
+def _read_no_requirements(row: Row, running: planning.RunningOperation | None) -> Existing:
+    return replace(_existing(row, running), using=frozenset())
 
 
-def _idle(row: Row, busy: planning.Busy | None) -> Existing:
+def _read_no_operation(row: Row, running: planning.RunningOperation | None) -> Existing:
     return _existing(row, None)
 
 
-def _as_read(seen: Seen, operation: Operation) -> Write:
-    write = _visited(seen, operation)
-    assert seen.row is not None
-    return write._replace(row=write.row._replace(digest=seen.row.digest))
+def _write_read_digest(view: NodeView, operation: Operation) -> Write:
+    write = _in_place_write(view, operation)
+    assert view.row is not None
+    return write._replace(row=write.row._replace(digest=view.row.digest))
 
 
-def _all_but_one(operation: Operation, rows: Sequence[Existing]) -> list[Existing]:
+def _leave_out_first(operation: Operation, rows: Sequence[Existing]) -> list[Existing]:
     return _rows_of(operation, rows)[1:]
 
 
-def _not_suspending(row: Row, busy: planning.Busy | None) -> Existing:
-    return replace(_existing(row, busy), suspending=False)
+def _read_no_suspend(row: Row, running: planning.RunningOperation | None) -> Existing:
+    return replace(_existing(row, running), suspending=False)
 
 
-def _first_behind(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+def _gate_first_node(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
     place = len(nodes)
     return [replace(nodes[0], after={*nodes[0].after, place}), *nodes[1:], gate]
 
 
-def _without_finish(
-    planned: Plan, stack_id: StackId, action: Action, rules: Sequence[Rule], *, watched: bool
+def _gate_without_finish(
+    plan: Plan,
+    stack_id: StackId,
+    action: Action,
+    rules: Sequence[Rule],
+    *,
+    lifecycle_plugins: bool,
 ) -> Plan:
     before = [rule for rule in rules if rule.point == pre_stack(action)]
-    return gates.gated(planned, stack_id, action, before, watched=watched)
+    return gates.add_gates(plan, stack_id, action, before, lifecycle_plugins=lifecycle_plugins)
 
 
-def _as_planned(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
-    return fixed.rules
+def _planned_rules(system: SystemState, node_plan: NodePlan, write: Write) -> tuple[Rule, ...]:
+    return node_plan.rules
 
 
-def _allowed(fixed: Fixed, seen: Seen) -> Told | None:
-    return _take_up(fixed._replace(restricted=()), seen)
+def _ignore_restrictions(node_plan: NodePlan, view: NodeView) -> Transition | None:
+    return _begin_claim(node_plan._replace(restricted=()), view)
 
 
-def _not_retained(fixed: Fixed, row: Row | None) -> Operation | None:
-    return _change(fixed, row and row._replace(policy="Delete"))
+def _ignore_retention(node_plan: NodePlan, view: NodeView) -> Operation | None:
+    row = view.row and view.row._replace(policy="Delete")
+    return _change(node_plan, view._replace(row=row))
 
 
-def _back_to_the_same(world: World) -> World:
-    return accept.begin(world, Action.ROLLBACK, world.template)
+def _accept_every_step(node: tables.Node, decision: Decision, by: str, reason: str) -> Step:
+    return _notify_type(node, Decision.CONTINUE, by, reason)
 
 
-def _lost(fixed: Fixed, seen: Seen, node: tables.Node, broken: bool, *, left: bool) -> Write:
-    write = _failed(fixed, seen, node, broken, left=left)
+def _confirm_without_rules(node: tables.Node, node_input: MustConfirm) -> Step | Refused:
+    return decisions.confirm(replace(node, rules=()), node_input)
+
+
+def _keep_confirmed_steps(node: tables.Node, node_input: MustReplace) -> Step | Refused:
+    step = decisions.begin_replacement(node, node_input)
+    if isinstance(step, Refused):
+        return step
+    return Step(
+        replace(step.node, breakpoints_hit=(*node.breakpoints_hit, *step.node.breakpoints_hit)),
+        step.effects,
+    )
+
+
+def _ignore_stepping(node: tables.Node, operation: Operation, phase: Phase) -> list[Rule]:
+    return pending_breakpoints(replace(node, stepping=False), operation, phase)
+
+
+def _resume_nothing(word: str, rule: Rule) -> StepModeChange:
+    return replace(step_mode_change(word, rule), resumes=lambda other: False)
+
+
+def _change_value(view: NodeView, operation: Operation) -> Write:
+    write = _in_place_write(view, operation)
+    return write._replace(row=write.row._replace(value=write.row.digest + "?"))
+
+
+def _wake_after_success(system: NestedSystemState, ended: Nested) -> NestedSystemState:
+    complete = ended.result is TraversalState.COMPLETE
+    return _wake_parent(system, ended) if complete else system
+
+
+def _with_row(state: State, phase: Phase, kind: type[Input], decision: Any) -> Table:
+    return dict(machine.TABLE) | {(state, phase, kind): machine.Row(decision, ())}
+
+
+def _roll_back_to_current(system: SystemState) -> SystemState:
+    return traversals.start_change(system, Action.ROLLBACK, system.template)
+
+
+def _forget_left_resource(
+    node_plan: NodePlan, view: NodeView, node: tables.Node, tainted: bool, *, leaves_resource: bool
+) -> Write:
+    write = _failed(node_plan, view, node, tainted, leaves_resource=leaves_resource)
     return write if write.kind == "update" else Write("update", write.row)
 
 
-def _only_there(world: World) -> planning.Known:
-    return tuple(one for one in _known(world) if world.row(one[0].id) is not None)
+def _read_stored_rows(system: SystemState) -> planning.CurrentRows:
+    return tuple(one for one in _read_existing(system) if system.row(one[0].id) is not None)
 
 
-def _no_shadows(busy: planning.Busy) -> None:
+def _plan_no_replacement(running: planning.RunningOperation) -> None:
     return None
 
 
-def _forgotten(world: World) -> World:
-    for number, traversal in enumerate(world.traversals[:-1], 1):
-        gone = traversal._replace(nodes=(None,) * len(traversal.nodes))
-        world = world.with_traversal(number, gone)
-    return world
+def _archive_all_nodes(system: SystemState) -> SystemState:
+    for number, traversal in enumerate(system.traversals[:-1], 1):
+        removed = traversal._replace(nodes=(None,) * len(traversal.nodes))
+        system = system.with_traversal(number, removed)
+    return system
 
 
-def _goes_on(node: tables.Node, *_: object) -> Step:
+_cancel_operations, _end_early = traversals.cancel_operations, traversals.end_early
+
+
+def _cancel_last(system: SystemState) -> SystemState:
+    earlier = system.traversals[:-1]
+    return _cancel_operations(system)._replace(
+        traversals=(*earlier, _cancel_operations(system).traversals[-1])
+    )
+
+
+def _cancel_when_superseded(system: SystemState, number: int, state: str) -> SystemState:
+    return _cancel_operations(_end_early(system, number, state))
+
+
+def _retry(node: tables.Node, node_input: MustRetry) -> Step | Refused:
+    after = decisions.retry(replace(node, cancelled=False), node_input)
+    return replace(after, node=replace(after.node, cancelled=node.cancelled))
+
+
+def _replace_always(node: tables.Node, node_input: MustReplace) -> Step | Refused:
+    return decisions.begin_replacement(replace(node, cancelled=False), node_input)
+
+
+def _continue(node: tables.Node, *_: object) -> Step:
     return Step(replace(node, state=State.READY))
 
 
-def _timer_lost(node: tables.Node, said: Any) -> Step | Refused:
-    step = machine.decide(node, said)
+def _lose_timer(node: tables.Node, node_input: Any) -> Step | Refused:
+    step = machine.decide(node, node_input)
     if isinstance(step, Refused):
         return step
-    kept = tuple(effect for effect in step.effects if not isinstance(effect, WakeAt))
-    return Step(step.node, kept)
+    others = tuple(effect for effect in step.effects if not isinstance(effect, WakeAt))
+    return Step(step.node, others)
 
 
-def _not_dropped(*states: State) -> Table:
+def _without_superseded(*states: State) -> Table:
     return {
         at: row
         for at, row in machine.TABLE.items()
@@ -188,253 +329,469 @@ def _not_dropped(*states: State) -> Table:
 
 
 _DROP = machine.Row(decisions.drop, ())
-_ALSO_ACTING = dict(machine.TABLE) | {
-    (state, Phase.ACT, Superseded): _DROP for state in (State.RUNNING, State.PARKED)
+_DROP_OPERATIONS = dict(machine.TABLE) | {
+    (state, Phase.EXECUTE, Superseded): _DROP for state in (State.RUNNING, State.PARKED)
 }
 _NO_DEADLINE = dict(machine.TABLE) | {
-    (State.PARKED, Phase.PRE, Expired): machine.Row(_goes_on, ()),
+    (State.PARKED, Phase.PRE, Expired): machine.Row(_continue, ()),
 }
-_STALE, _ONCE = "a_stale_settle_changes_nothing", "an_operation_is_carried_out_once"
-_WAITS, _ACTIVE = "waits_are_what_is_waited_for", "active_is_what_is_active"
-_GIVEN_UP, _ANSWER = "what_was_given_up_only_acts", "no_operation_without_its_answer"
-_HELD, _WOKEN = "a_claim_is_held_once", "what_is_live_will_be_woken"
-_HOOKS, _BEGINS = "a_waiting_hook_holds_a_node", "what_was_given_up_begins_nothing"
-_PROGRESS = "an_end_can_be_reached"
+_OUTDATED_CLAIM, _EFFECT_ONCE = (
+    "an_outdated_claim_changes_nothing",
+    "an_operation_takes_effect_once",
+)
+_WAITS, _ACTIVE = "waits_equal_the_unfinished_predecessors", "active_equals_the_active_nodes"
+_ENDED, _ANSWER = (
+    "an_ended_traversal_only_finishes_operations",
+    "operations_wait_for_their_hooks",
+)
+_HELD, _WOKEN = "a_claim_has_one_holder", "every_live_node_is_woken"
+_HOOKS, _BEGINS = "every_waiting_hook_blocks_a_node", "an_ended_traversal_begins_nothing"
+_STEPS, _RUN = "a_step_is_performed_only_when_accepted", "run_leaves_no_hook_that_it_skips"
+_STEPPING = "stepping_stops_before_every_operation"
+_IN_RUN = "a_run_writes_only_what_may_begin"
+_LOST = "every_parked_node_is_woken"
+_AT_ONCE = "a_cancelled_operation_is_called_at_once"
+_LIVENESS = "an_end_is_always_reachable"
 
-STALE_TELLS = Fault(
-    "a stale settle tells users of what was replaced",
-    store, "settle", _stale_tells, sizes.REPLACED_BEHIND, _STALE,
+OUTDATED_REMOVAL = Fault(
+    "an outdated step updates dependents of a replaced resource",
+    store, "apply_transition", _apply_outdated_removal,
+    scenarios.REPLACED_WITH_DEPENDENTS, _OUTDATED_CLAIM,
 )  # fmt: skip
+
+RUN_PAST_BREAKPOINT = Fault(
+    "a run writes a node before which a breakpoint was set meanwhile",
+    store, "fits", _ignore_breakpoints, scenarios.RUN_AT_BREAKPOINT, _IN_RUN,
+)  # fmt: skip
+RUN_WITHOUT_FIRST = Fault(
+    "a run is written although its first node is claimed by another worker",
+    store, "is_complete", _ignore_first, scenarios.RUN, _OUTDATED_CLAIM,
+)  # fmt: skip
+
+OTHER_MODE = Fault(
+        "a step decided for another step mode is written: an operation begins",
+        store, "is_of_other_mode", lambda system, worker: False, scenarios.STEPPED, _STEPPING,
+    )  # fmt: skip
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
-        "the claim is not counted up at a settle",
-        store, "bumped", lambda claim: claim, sizes.HOOKED, _ONCE,
+        "a step does not increment the claim",
+        store, "next_claim", lambda claim: claim, scenarios.HOOKED, _EFFECT_ONCE,
     ),
     Fault(
-        "the claim is not looked at in a settle",
-        store, "fits", _fits_anybody, sizes.CHAIN, _STALE,
+        "a step is written without comparing its claim",
+        store, "is_current", _ignore_claim, scenarios.CHAIN, _OUTDATED_CLAIM,
     ),
     Fault(
-        "the claim is not looked at in a settle: two outcomes",
-        store, "fits", _fits_anybody, sizes.HOOKED, _ONCE,
+        "a step is written without comparing its claim: two outcomes",
+        store, "is_current", _ignore_claim, scenarios.HOOKED, _EFFECT_ONCE,
     ),
     Fault(
-        "a lease that ran out is claimed without counting up",
-        store, "claim_bumped", lambda node: node.claim + (node.state is not State.RUNNING),
-        sizes.CHAIN, _HELD,
+        "an expired lease is claimed without incrementing the claim",
+        store, "claim_when_claimed", lambda node: node.claim + (node.state is not State.RUNNING),
+        scenarios.CHAIN, _HELD,
     ),
     Fault(
         "each claim gives the operation a new key",
-        store, "keyed", lambda node, number: number, sizes.CHAIN, _ONCE,
+        store, "key_or_new", lambda node, number: number, scenarios.CHAIN, _EFFECT_ONCE,
     ),
     Fault(
-        "what is ready is not dropped by a newer traversal",
-        machine, "TABLE", _not_dropped(State.READY), sizes.UPDATED, _GIVEN_UP,
+        "a newer traversal does not drop ready nodes",
+        machine, "TABLE", _without_superseded(State.READY), scenarios.UPDATED, _ENDED,
     ),
     Fault(
-        "what is parked at a hook is not dropped by a newer traversal",
-        machine, "TABLE", _not_dropped(State.PARKED), sizes.HOOK_GIVEN_UP, _GIVEN_UP,
+        "a newer traversal does not drop nodes at hooks",
+        machine, "TABLE", _without_superseded(State.PARKED), scenarios.HOOK_SUPERSEDED, _ENDED,
     ),
     Fault(
-        "what acts is dropped by a newer traversal",
-        machine, "TABLE", _ALSO_ACTING, sizes.DELETED,
-        "a_complete_stack_is_really_so",
+        "a newer traversal drops nodes that run an operation",
+        machine, "TABLE", _DROP_OPERATIONS, scenarios.DELETED,
+        "a_complete_stack_equals_its_physical_resources",
     ),
     Fault(
-        "a hook of a superseded traversal is left waiting",
-        accept, "close_hooks", lambda world, number: world, sizes.HOOK_GIVEN_UP, _HOOKS,
+        "a hook of a superseded traversal keeps waiting",
+        traversals, "supersede_hooks", lambda system, number: system,
+        scenarios.HOOK_SUPERSEDED, _HOOKS,
     ),
     Fault(
-        "a superseded traversal opens hooks behind what it did",
-        store, "refuses", lambda *_: False, sizes.HOOK_GIVEN_UP, _BEGINS,
+        "a superseded traversal opens hooks after its operations",
+        store, "refuses", lambda *_: False, scenarios.HOOK_SUPERSEDED, _BEGINS,
     ),
     Fault(
-        "the newer node is not let go",
-        store, "freed_by", _no_successor, sizes.UPDATED, _WAITS,
+        "the node of the newer traversal is not released",
+        store, "released_by", _release_no_successor, scenarios.UPDATED, _WAITS,
     ),
     Fault(
-        "the newer node is not let go, and its traversal ends without it",
-        store, "freed_by", _no_successor, sizes.TAKEN_OVER,
-        "a_complete_stack_is_what_was_wanted", True,
+        "the node of the newer traversal is not released, and its traversal ends without it",
+        store, "released_by", _release_no_successor, scenarios.UPDATED_IN_CREATE,
+        "a_complete_stack_equals_its_template", True,
     ),
     Fault(
-        "a newer traversal deletes nodes that still act: no end",
-        accept, "forgotten", _forgotten, sizes.TAKEN_OVER, _PROGRESS, True,
+        "a newer traversal deletes nodes that run an operation: no terminal state",
+        traversals, "archive_nodes", _archive_all_nodes, scenarios.UPDATED_IN_CREATE, _LIVENESS,
+        True,
     ),
     Fault(
-        "the newer traversal does not know whom it waits for",
-        accept, "succeeded", lambda world, older, at, successor: world, sizes.UPDATED, _WAITS,
+        "the newer traversal has no successor of the older operation",
+        traversals, "set_successor", lambda system, older, at, successor: system, scenarios.UPDATED,
+        _WAITS,
     ),
-    Fault("waits are counted down twice", store, "freed_by", _twice, sizes.DIAMOND_OF_4, _WAITS),
+    Fault("waits are decremented twice", store, "released_by", _release_twice,
+    scenarios.DIAMOND_OF_4,
+    _WAITS),
     Fault(
-        "a failure lets go what waits",
-        store, "freed_by", _also_by_failure, sizes.CHAIN, "operations_keep_the_order", True,
-    ),
-    Fault(
-        "what becomes ready is not counted as active",
-        store, "counted", _only_less, sizes.CHAIN, _ACTIVE,
-    ),
-    Fault(
-        "what waited for an older operation stays counted as active",
-        store, "counted", _not_for_newer, sizes.UPDATED, _ACTIVE,
+        "a failure releases dependents",
+        store, "released_by", _release_after_failure, scenarios.CHAIN, "operations_keep_the_order",
+        True,
     ),
     Fault(
-        "a settle does not wake its traversal",
-        store, "counted", _not_woken, sizes.HOOKED, _WOKEN,
+        "nodes that become ready are not counted as active",
+        store, "update_traversals", _count_ended_only, scenarios.CHAIN, _ACTIVE,
     ),
     Fault(
-        "a newer traversal deletes nodes that still act",
-        accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
+        "a node that waited for an older operation stays counted as active",
+        store, "update_traversals", _count_own_traversal_only, scenarios.UPDATED, _ACTIVE,
     ),
     Fault(
-        "breakpoints are passed by", decisions, "pending_breakpoints", lambda *_: [],
-        sizes.HOOKED, _ANSWER,
+        "a step does not wake its traversal",
+        store, "update_traversals", _wake_no_traversal, scenarios.HOOKED, _WOKEN,
     ),
     Fault(
-        "a rejection goes on", decisions, "_fail", _goes_on, sizes.HOOKED, _ANSWER,
+        "a newer traversal deletes nodes that run an operation",
+        traversals, "archive_nodes", _archive_all_nodes, scenarios.UPDATED, _WAITS,
     ),
     Fault(
-        "a deadline that stops goes on",
-        machine, "TABLE", _NO_DEADLINE, sizes.HOOKED, _ANSWER,
-    ),
-    STALE_TELLS,
-    Fault(
-        "who waited does not go on with the replacement",
-        store, "moved_to", _not_moved, sizes.UPDATED_TWICE, "a_name_has_one_row", True,
+        "breakpoints are ignored", decisions, "pending_breakpoints", lambda *_: [],
+        scenarios.HOOKED, _ANSWER,
     ),
     Fault(
-        "what an operation may yet put in a row's place is not planned for",
-        planning, "_replacement", _no_shadows, sizes.LEFT_BEHIND, "a_complete_stack_is_really_so",
+        "a rejected node continues", decisions, "_fail", _continue, scenarios.HOOKED, _ANSWER,
     ),
     Fault(
-        "what is made for a row that has gone is not seen",
-        accept, "known", _only_there, sizes.MADE_AND_DELETED, "a_complete_stack_is_really_so",
+        "a deadline with stop continues the node",
+        machine, "TABLE", _NO_DEADLINE, scenarios.HOOKED, _ANSWER,
+    ),
+    OUTDATED_REMOVAL,
+    Fault(
+        "a node that waited does not continue with the replacement",
+        store, "resource_after", _keep_resource, scenarios.UPDATED_TWICE,
+        "a_name_has_one_current_row",
+        True,
     ),
     Fault(
-        "a replacement goes on under the key of the update",
-        store, "rekeyed", _same_key, sizes.UPDATED_TWICE, _ONCE,
+        "the replacement that an operation may create is not planned for",
+        planning, "_replacement", _plan_no_replacement, scenarios.DELETED_DURING_REPLACEMENT,
+        "a_complete_stack_equals_its_physical_resources",
     ),
     Fault(
-        "what is under way is not seen to use anything",
-        planning, "_existing", _nobody_uses, sizes.USER_OF_A_REPLACEMENT,
+        "the new row of a deleted row's operation is not read",
+        traversals, "read_existing", _read_stored_rows, scenarios.RECREATED_DURING_DELETE,
+        "a_complete_stack_equals_its_physical_resources",
+    ),
+    Fault(
+        "a replacement uses the operation key of the update",
+        store, "operation_key", _keep_key, scenarios.UPDATED_TWICE, _EFFECT_ONCE,
+    ),
+    Fault(
+        "the requirements of running operations are not read",
+        planning, "_existing", _read_no_requirements, scenarios.DEPENDENT_OF_REPLACEMENT,
         "operations_keep_the_order",
     ),
     Fault(
-        "what was declared meanwhile does not stay with a resource: it is not asked for",
-        store, "_stays_with", _as_planned, sizes.HOOKED_LATER,
-        "what_goes_asks_as_it_was_told_to",
+        "rules declared later are not stored with a resource",
+        store, "_stored_rules", _planned_rules, scenarios.HOOKED_LATER,
+        "removed_resources_wait_for_their_hooks",
     ),
     Fault(
-        "what is retained is deleted",
-        telling, "change", _not_retained, sizes.RETAINED, "what_is_to_stay_is_not_deleted",
+        "a retained resource is deleted",
+        worker_decisions, "change", _ignore_retention, scenarios.RETAINED,
+        "retained_resources_are_not_deleted",
     ),
     Fault(
-        "what is restricted is done",
-        protocol, "take_up", _allowed, sizes.FORBIDDEN, "what_is_restricted_is_not_done",
+        "a restricted operation is called",
+        protocol, "begin_claim", _ignore_restrictions, scenarios.FORBIDDEN,
+        "restricted_operations_are_not_called",
     ),
     Fault(
-        "the way back leads nowhere",
-        accept, "roll_back", _back_to_the_same, sizes.ROLLED_BACK,
-        "a_way_back_leads_to_what_was_reached",
+        "a rollback leads to the failed template",
+        traversals, "roll_back", _roll_back_to_current, scenarios.ROLLED_BACK,
+        "a_rollback_leads_to_the_last_complete_version",
     ),
     Fault(
-        "the time of what only waits is not looked after",
-        store, "is_working", lambda traversal: False, sizes.TIMED_OUT, "what_ends_is_led_to",
+        "the time limit of a waiting traversal is not checked",
+        store, "is_working", lambda traversal: False, scenarios.TIMED_OUT,
+        "every_ending_traversal_is_ended",
     ),
     Fault(
-        "what a failure left behind is forgotten",
-        telling, "_failed", _lost, sizes.LEFT_UNSEEN, "a_complete_stack_is_really_so",
+        "the resource that a failure left is not stored",
+        worker_decisions, "_failed", _forget_left_resource, scenarios.RECREATED_LEAVING_RESOURCE,
+        "a_complete_stack_equals_its_physical_resources",
     ),
     Fault(
-        "a check writes back the digest that it has read",
-        telling, "_visited", _as_read, sizes.CHECKED, "a_check_changes_no_definition",
+        "a check writes the digest that it has read",
+        worker_decisions, "_in_place_write", _write_read_digest, scenarios.CHECKED,
+        "an_in_place_action_changes_no_definition",
     ),
     Fault(
-        "a check does not see what is under way",
-        planning, "_existing", _idle, sizes.CHECK_BEHIND,
-        "a_check_waits_for_what_is_under_way", True,
+        "a check does not read running operations",
+        planning, "_existing", _read_no_operation, scenarios.CHECK_AFTER_CANCEL,
+        "an_in_place_action_waits_for_running_operations", True,
     ),
     Fault(
-        "breakpoints of a check are passed by",
-        decisions, "pending_breakpoints", lambda *_: [], sizes.CHECK_ASKED, _ANSWER,
+        "breakpoints of a check are ignored",
+        decisions, "pending_breakpoints", lambda *_: [], scenarios.CHECK_WITH_HOOKS, _ANSWER,
     ),
     Fault(
         "a suspend leaves out a resource",
-        visits, "_concerned", _all_but_one, sizes.SUSPENDED,
+        passes, "_applicable_rows", _leave_out_first, scenarios.SUSPENDED,
         "an_in_place_action_reaches_every_resource",
     ),
     Fault(
         "a suspend ignores the order",
-        visits, "_order", lambda *_: {}, sizes.SUSPENDED, "in_place_actions_keep_the_order",
+        passes, "_order", lambda *_: {}, scenarios.SUSPENDED, "in_place_actions_keep_the_order",
     ),
     Fault(
         "a resume does not see a suspend under way",
-        planning, "_existing", _not_suspending, sizes.SUSPEND_CANCELLED,
+        planning, "_existing", _read_no_suspend, scenarios.SUSPEND_CANCELLED,
         "an_in_place_action_reaches_every_resource",
     ),
     Fault(
         "breakpoints of a suspend are ignored",
-        decisions, "pending_breakpoints", lambda *_: [], sizes.SUSPEND_ASKED, _ANSWER,
+        decisions, "pending_breakpoints", lambda *_: [], scenarios.SUSPEND_WITH_HOOKS, _ANSWER,
     ),
     Fault(
-        "the hook before the stack holds no node",
-        gates, "_behind", lambda nodes, gate: [*nodes, gate], sizes.STACK_HOOKS,
-        "a_stack_hook_holds_every_node",
+        "the hook before the stack blocks no node",
+        gates, "_wait_for_gate", lambda nodes, gate: [*nodes, gate], scenarios.STACK_HOOKS,
+        "a_stack_hook_blocks_every_node",
     ),
     Fault(
-        "the hook before the stack holds one node only",
-        gates, "_behind", _first_behind, sizes.STACK_HOOKS, "a_stack_hook_holds_every_node",
+        "the hook before the stack blocks one node only",
+        gates, "_wait_for_gate", _gate_first_node, scenarios.STACK_HOOKS,
+        "a_stack_hook_blocks_every_node",
     ),
     Fault(
-        "a stack completes without the hook after it",
-        planning, "gated", _without_finish, sizes.STACK_HOOKS,
-        "a_stack_completes_behind_its_hook",
+        "a stack completes without its last hook",
+        planning, "add_gates", _gate_without_finish, scenarios.STACK_HOOKS,
+        "a_stack_completes_after_its_hook",
     ),
     Fault(
         "hooks of a stack are ignored",
-        decisions, "pending_breakpoints", lambda *_: [], sizes.STACK_HOOKS,
-        "a_stack_hook_holds_every_node",
+        decisions, "pending_breakpoints", lambda *_: [], scenarios.STACK_HOOKS,
+        "a_stack_hook_blocks_every_node",
         True,
     ),
     Fault(
         "one approval is enough",
-        answers, "Counted", lambda missing: answers.Accepted(Decision.CONTINUE),
-        sizes.APPROVED, "a_hook_continues_with_all_its_approvals",
+        answers, "Approval", lambda missing: answers.FinalAnswer(Decision.CONTINUE),
+        scenarios.APPROVED, "a_hook_continues_with_all_its_approvals",
     ),
     Fault(
-        "all approvals are there, and the hook waits",
-        answers, "Accepted", lambda decision: answers.Counted(0),
-        sizes.APPROVED, "a_hook_continues_with_all_its_approvals",
+        "a hook waits although it has all approvals",
+        answers, "FinalAnswer", lambda decision: answers.Approval(0),
+        scenarios.APPROVED, "a_hook_continues_with_all_its_approvals",
     ),
-    Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
+    Fault(
+        "a retried operation loses the answer to its step",
+        worker_decisions, "answer_to_keep", lambda view, node_input: None, scenarios.CONFIRMED,
+        "an_operation_has_the_answer_to_its_question",
+    ),
+    Fault(
+        "a retried operation performs a rejected step",
+        worker_decisions, "answer_to_keep", lambda view, node_input: None,
+        scenarios.BATCHES, _STEPS,
+    ),
+    Fault(
+        "a rejected step is reported as accepted",
+        decisions, "_notify_type", _accept_every_step, scenarios.CONFIRMED, _STEPS,
+    ),
+    Fault(
+        "a step opens no hook",
+        machine, "TABLE",
+        _with_row(State.RUNNING, Phase.EXECUTE, MustConfirm, _confirm_without_rules),
+        scenarios.CONFIRMED, _STEPS,
+    ),
+    Fault(
+        "a node at a step is dropped when its traversal is superseded",
+        machine, "TABLE", _with_row(State.PARKED, Phase.CONFIRM, Superseded, decisions.drop),
+        scenarios.CONFIRMED_SUPERSEDED, "an_operation_ends_with_an_outcome",
+    ),
+    Fault(
+        "a repeated point opens one hook",
+        decisions, "REPEATED", frozenset(), scenarios.BATCHES, "the_machine_accepts_every_outcome",
+    ),
+    Fault(
+        "a replacement keeps the confirmed steps of its update",
+        machine, "TABLE",
+        _with_row(State.RUNNING, Phase.EXECUTE, MustReplace, _keep_confirmed_steps),
+        scenarios.CONFIRMED_REPLACED, "the_machine_accepts_every_outcome",
+    ),
+    OTHER_MODE,
+    Fault(
+        "a step decided for another step mode is written: a hook opens",
+        store, "is_of_other_mode", lambda system, worker: False, scenarios.STEPPED_CREATE, _RUN,
+    ),
+    Fault(
+        "a hook of stepping opens after its end",
+        store, "is_of_other_mode", lambda system, worker: False, scenarios.STEPPED_CREATE,
+        "only_stepping_opens_its_hooks",
+    ),
+    Fault(
+        "operations without hooks begin in spite of stepping",
+        store, "_begins_without_hook", lambda node: False, scenarios.STEPPED_CREATE, _STEPPING,
+    ),
+    Fault(
+        "stepping sets no breakpoints",
+        decisions, "pending_breakpoints", _ignore_stepping, scenarios.STEPPED, _STEPPING,
+    ),
+    Fault(
+        "an answer is applied in the step mode before it",
+        protocol, "mode_at_hook", lambda system, hook, before: before, scenarios.STEPPED_REPLACE,
+        _RUN,
+    ),
+    Fault(
+        "run resumes no other hook",
+        protocol, "step_mode_change", _resume_nothing, scenarios.STEPPED_CREATE, _RUN,
+    ),
+    Fault(
+        "run skips no rule",
+        worker_decisions, "rules_in_force", lambda rules, step_mode: rules,
+        scenarios.STEPPED_REPLACE, _RUN,
+    ),
+    Fault(
+        "a check of a suspended resource hides it from a resume",
+        worker_decisions, "_stays_suspended", lambda row, operation: False,
+        scenarios.SUSPENDED_AND_CHECKED,
+        "an_in_place_action_reaches_every_resource",
+    ),
+    Fault(
+        "a snapshot of a suspended resource hides it from an update",
+        worker_decisions, "_stays_suspended", lambda row, operation: False,
+        scenarios.SUSPENDED_AND_SNAPSHOT,
+        "updates_find_no_suspended_resource",
+    ),
+    Fault(
+        "a snapshot leaves out a resource",
+        passes, "_applicable_rows", _leave_out_first, scenarios.SNAPSHOT_TAKEN,
+        "an_in_place_action_reaches_every_resource",
+    ),
+    Fault(
+        "a snapshot changes the applied value",
+        worker_decisions, "_in_place_write", _change_value, scenarios.SNAPSHOT_TAKEN,
+        "an_in_place_action_changes_no_definition",
+    ),
+    Fault(
+        "an update resumes nothing",
+        Existing, "suspended", property(lambda row: False), scenarios.SUSPENDED_AND_SNAPSHOT,
+        "updates_find_no_suspended_resource",
+    ),
+    Fault(
+        "an outdated worker ends the nested traversal of a newer operation",
+        nested, "may_end_nested", lambda system, worker: True, nested.SUPERSEDED, _LOST,
+    ),
+    Fault(
+        "a nested stack that ends before its parent waits wakes no node",
+        nested, "wakes_at_once", lambda node: False, nested.RETRIED, _LOST,
+    ),
+    Fault(
+        "a nested stack that fails wakes no parent",
+        nested, "wake_parent", _wake_after_success, nested.SUPERSEDED, _LOST,
+    ),
+    Fault(
+        "a nested stack that ends wakes a node without its timer",
+        nested, "wake_node", lambda system, number: system, nested.DELETED, _LOST,
+    ),
+    Fault(
+        "a worker without the claim starts a nested traversal",
+        nested, "has_claim", lambda system, worker: True, nested.SUPERSEDED, "a_step_starts_once",
+    ),
+    Fault(
+        "a superseded operation starts a nested traversal",
+        nested, "parent_state", lambda system, number: TraversalState.RUNNING, nested.SUPERSEDED,
+        "an_ended_traversal_starts_no_nested_one",
+    ),
+    Fault(
+        "an operation does not know the nested traversal that it has started",
+        NestedStackRecord, "is_run_by", lambda record, key: False, nested.CANCELLED,
+        "no_nested_traversal_outlives_its_operation",
+    ),
+    RUN_PAST_BREAKPOINT,
+    RUN_WITHOUT_FIRST,
+    Fault(
+        "a run writes a node that would stop in stepping",
+        store, "fits", _ignore_breakpoints, scenarios.RUN_STEPPED, _STEPPING,
+    ),
+    Fault(
+        "a run writes a node that was dropped",
+        store, "fits", _ignore_state, scenarios.RUN_TO_A_JOIN, "an_ended_node_never_changes",
+    ),
+    Fault(
+        "a run has a node that waits for another one, too",
+        store, "is_waiting_for_run", _ignore_other_dependencies, scenarios.RUN_TO_A_JOIN, _IN_RUN,
+    ),
+    Fault(
+        "a removed resource is deleted beside the other changes",
+        passes, "PASSES", tuple(one for one in passes.PASSES if one is not cleanup.delete_last),
+        scenarios.REMOVED_BESIDE, "removed_resources_are_deleted_last",
+    ),
+    Fault(
+        "a delete does not wake the operations that it cancels",
+        traversals, "wake_cancelled", lambda node: node, scenarios.WAITING_DELETED, _AT_ONCE,
+    ),
+    Fault(
+        "an operation that is being called when it is cancelled waits for its timer",
+        store, "is_called_again", lambda node, transition: False, scenarios.WAITING_DELETED,
+        _AT_ONCE,
+    ),
+    Fault(
+        "a delete cancels operations of the last traversal only",
+        traversals, "cancel_operations", _cancel_last, scenarios.WAITING_UPDATED_AND_DELETED,
+        "a_delete_cancels_all_operations",
+    ),
+    Fault(
+        "an update cancels the operations that it supersedes",
+        traversals, "end_early", _cancel_when_superseded, scenarios.WAITING_UPDATED_AND_DELETED,
+        "only_a_cancelled_change_cancels_operations",
+    ),
+    Fault(
+        "a cancelled operation is retried",
+        machine, "TABLE", _with_row(State.RUNNING, Phase.EXECUTE, MustRetry, _retry),
+        scenarios.WAITING_DELETED, "a_cancelled_operation_begins_nothing",
+    ),
+    Fault(
+        "a cancelled update turns into a replacement",
+        machine, "TABLE", _with_row(State.RUNNING, Phase.EXECUTE, MustReplace, _replace_always),
+        scenarios.WAITING_REPLACED, "a_cancelled_operation_begins_nothing",
+    ),
+    Fault("a timer is lost", worker_decisions, "decide", _lose_timer, scenarios.CHAIN, _WOKEN),
 )  # fmt: skip
 
 
 @contextmanager
-def made(fault: Fault) -> Iterator[None]:
-    """The mistake, made, and all that was worked out without it forgotten."""
-    with pytest.MonkeyPatch.context() as broken:
-        _forget()
-        broken.setattr(fault.module, fault.name, fault.wrong)
+def with_fault(fault: Fault) -> Iterator[None]:
+    """Plant the fault, with empty caches."""
+    with pytest.MonkeyPatch.context() as patch:
+        _clear_caches()
+        patch.setattr(fault.module, fault.attribute, fault.replacement)
         yield
-    _forget()
+    _clear_caches()
 
 
-def _forget() -> None:
-    telling.decided.cache_clear()
-    planning.planned.cache_clear()
-    planning.planned_visits.cache_clear()
+def _clear_caches() -> None:
+    worker_decisions.decide_cached.cache_clear()
+    planning.plan_change.cache_clear()
+    planning.plan_in_place_action.cache_clear()
 
 
-def found(fault: Fault) -> Violation | None:
-    """How the mistake is seen, by the rule that must see it."""
-    with made(fault):
-        seen = explore(fault.size, behind=fault.behind, until=fault.breaks)
-    return seen.violations.get(fault.breaks)
+def find_counterexample(fault: Fault) -> Counterexample | None:
+    """The counterexample to the invariant that must detect the fault."""
+    with with_fault(fault):
+        exploration = explore(
+            fault.scenario, past_violations=fault.past_violations, until=fault.invariant
+        )
+    return exploration.counterexamples.get(fault.invariant)
 
 
-def shortest(fault: Fault) -> Sequence[Move]:
-    violation = found(fault)
-    assert violation is not None
-    return violation.sequence
+def shortest_trace(fault: Fault) -> Sequence[Move]:
+    counterexample = find_counterexample(fault)
+    assert counterexample is not None
+    return counterexample.trace

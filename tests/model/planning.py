@@ -1,4 +1,4 @@
-"""Plans of the model: those of the real engine.plan.passes, with small numbers for ids."""
+"""Plans by the real engine.plan.passes, with small numbers as IDs."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -9,11 +9,10 @@ from uuid import UUID
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
-from engine.plan.gates import gated
-from engine.plan.passes import plan
-from engine.plan.visits import plan_visits
+from engine.plan.gates import add_gates
+from engine.plan.passes import plan, plan_in_place
 from engine.words import (
-    VISITS,
+    IN_PLACE_OPERATIONS,
     Action,
     DeletionPolicy,
     Direction,
@@ -24,14 +23,14 @@ from engine.words import (
     State,
     Status,
 )
-from tests.model.world import Fixed, Graph, Node, Row, Want
+from tests.model.system_state import Graph, Node, NodePlan, ResourceSpec, Row
 
-#: Ids of one traversal's plan lie apart from those of the next.
+#: The number of IDs of one plan.
 IDS_OF_ONE_PLAN = 100
 
 
-class Busy(NamedTuple):
-    """What is under way on a row: which node, and what it may put in the row's place."""
+class RunningOperation(NamedTuple):
+    """The operation that runs on a row: its node, and the row that may replace the row."""
 
     node: tuple[int, int]
     operation: Operation
@@ -40,7 +39,7 @@ class Busy(NamedTuple):
     rules: tuple[Rule, ...]
 
 
-Known = tuple[tuple[Row, Busy | None], ...]
+CurrentRows = tuple[tuple[Row, RunningOperation | None], ...]
 
 
 class Planned(NamedTuple):
@@ -48,114 +47,125 @@ class Planned(NamedTuple):
 
     graph: Graph
     nodes: tuple[Node, ...]
-    active: int
+    active_nodes: int
     rows: tuple[Row, ...]
-    stale: frozenset[int]
+    out_of_date: frozenset[int]
     successors: tuple[tuple[tuple[int, int], int], ...]
 
 
 @cache
-def planned(
-    template: tuple[Want, ...],
-    rows: Known,
+def plan_change(
+    template: tuple[ResourceSpec, ...],
+    rows: CurrentRows,
     number: int,
-    before: tuple[Want, ...],
+    before: tuple[ResourceSpec, ...],
     action: Action,
     stack: tuple[Rule, ...],
 ) -> Planned:
-    """The traversal `number` toward `template`. rows: each with what still acts on it. stack: the
-    rules of the whole stack."""
-    return _planned(_gated(_plan(template, rows, number), action, stack), template, before)
+    """The traversal `number` toward `template`. rows: each with the operation that runs on it.
+    stack: the rules of the whole stack."""
+    return _numbered(_with_gates(_plan(template, rows, number), action, stack), template, before)
 
 
 @cache
-def planned_visits(
+def plan_in_place_action(
     operation: Operation,
-    template: tuple[Want, ...],
-    rows: Known,
-    before: tuple[Want, ...],
+    template: tuple[ResourceSpec, ...],
+    rows: CurrentRows,
+    before: tuple[ResourceSpec, ...],
     action: Action,
     stack: tuple[Rule, ...],
 ) -> Planned:
-    """A traversal that acts in place on each resource, and leaves its definition alone."""
-    existing = [_existing(row, busy) for row, busy in rows]
-    made = plan_visits(operation, existing, lambda name, stored: tuple(stored))
-    return _planned(_gated(made, action, stack), template, before)
+    """The traversal of an in-place action."""
+    existing = [_existing(row, running) for row, running in rows]
+    draft = plan_in_place(operation, existing, lambda name, stored: tuple(stored))
+    return _numbered(_with_gates(draft, action, stack), template, before)
 
 
-def _gated(made: Plan, action: Action, stack: tuple[Rule, ...]) -> Plan:
-    return gated(made, StackId(UUID(int=0)), action, stack, watched=False)
+def _with_gates(draft: Plan, action: Action, stack: tuple[Rule, ...]) -> Plan:
+    return add_gates(draft, StackId(UUID(int=0)), action, stack, lifecycle_plugins=False)
 
 
-def _planned(made: Plan, template: tuple[Want, ...], before: tuple[Want, ...]) -> Planned:
-    wants = {want.name: want for want in template}
-    fresh = {row.id for row in made.rows}
-    moving = {node.name for node in made.nodes if node.replacement_id is not None}
-    fixed = [
-        _fixed(made, index, wants.get(node.name), moving if node.resource_id in fresh else None)
-        for index, node in enumerate(made.nodes)
+def _numbered(
+    draft: Plan, template: tuple[ResourceSpec, ...], before: tuple[ResourceSpec, ...]
+) -> Planned:
+    specs = {spec.name: spec for spec in template}
+    new_rows = {row.id for row in draft.rows}
+    possibly_replaced = {node.name for node in draft.nodes if node.replacement_id is not None}
+    node_plan = [
+        _node_plan(
+            draft,
+            index,
+            specs.get(node.name),
+            possibly_replaced if node.resource_id in new_rows else None,
+        )
+        for index, node in enumerate(draft.nodes)
     ]
     return Planned(
-        graph=_graph(tuple(fixed), template, before),
-        nodes=tuple(_start(node) for node in made.nodes),
-        active=sum(1 for node in made.nodes if not node.after or node.waits_for_running),
+        graph=graph_of(tuple(node_plan), template, before),
+        nodes=tuple(_start(node) for node in draft.nodes),
+        active_nodes=sum(1 for node in draft.nodes if not node.after or node.waits_for_running),
         rows=tuple(
             Row(
                 row.id.int, row.name, "INIT", "COMPLETE", "",
                 requires=tuple(sorted(one.int for one in row.requires)), rules=row.rules,
             )
-            for row in made.rows
+            for row in draft.rows
         ),
-        stale=frozenset(
+        out_of_date=frozenset(
             node.resource_id.int
-            for node in made.nodes
-            if node.direction is Direction.FORWARD and node.operation not in VISITS
+            for node in draft.nodes
+            if node.direction is Direction.FORWARD and node.operation not in IN_PLACE_OPERATIONS
         ),
         successors=tuple(
             (node.waits_for_running, index)
-            for index, node in enumerate(made.nodes)
+            for index, node in enumerate(draft.nodes)
             if node.waits_for_running
         ),
     )  # fmt: skip
 
 
 @cache
-def _graph(fixed: tuple[Fixed, ...], template: tuple[Want, ...], before: tuple[Want, ...]) -> Graph:
-    return Graph(fixed, template, before)
+def graph_of(
+    node_plan: tuple[NodePlan, ...],
+    template: tuple[ResourceSpec, ...],
+    before: tuple[ResourceSpec, ...],
+) -> Graph:
+    return Graph(node_plan, template, before)
 
 
-def _plan(template: tuple[Want, ...], rows: Known, number: int) -> Plan:
-    rules = {want.name: want.rules for want in template}
+def _plan(template: tuple[ResourceSpec, ...], rows: CurrentRows, number: int) -> Plan:
+    rules = {spec.name: spec.rules for spec in template}
     ids = count(number * IDS_OF_ONE_PLAN)
 
     def rules_of(name: str, stored: Sequence[Rule]) -> tuple[Rule, ...]:
         return rules[name] if name in rules else tuple(stored)
 
     return plan(
-        {want.name: _defined(want) for want in template},
-        [_existing(row, busy) for row, busy in rows],
+        {spec.name: _definition(spec) for spec in template},
+        [_existing(row, running) for row, running in rows],
         rules_of,
         lambda: ResourceId(UUID(int=next(ids))),
     )
 
 
-def _defined(want: Want) -> ResourceDefinition:
+def _definition(spec: ResourceSpec) -> ResourceDefinition:
     return ResourceDefinition(
-        name=want.name,
+        name=spec.name,
         type="T",
         properties={},
         masked_properties=None,
         metadata={},
-        requires=frozenset(want.requires),
+        requires=frozenset(spec.requires),
         reads=frozenset(),
-        deletion_policy=want.policy,
+        deletion_policy=spec.policy,
         description="",
-        digest=want.value,
-        place=f"resources.{want.name}",
+        digest=spec.value,
+        place=f"resources.{spec.name}",
     )
 
 
-def _existing(row: Row, busy: Busy | None) -> Existing:
+def _existing(row: Row, running: RunningOperation | None) -> Existing:
     """As engine/store/current_resources.py reads it."""
     return Existing(
         id=_uuid(row.id),
@@ -167,33 +177,37 @@ def _existing(row: Row, busy: Busy | None) -> Existing:
         requires=tuple(_uuid(one) for one in row.requires),
         rules=row.rules,
         replaced_by=None if row.replaced_by is None else _uuid(row.replaced_by),
-        running=None if busy is None else busy.node,
-        using=frozenset() if busy is None else frozenset(busy.requires),
-        replacement=None if busy is None else _replacement(busy),
-        physical_id="there" if row.made else None,
+        running=None if running is None else running.node,
+        using=frozenset() if running is None else frozenset(running.requires),
+        replacement=None if running is None else _replacement(running),
+        physical_id="there" if row.has_physical_id else None,
         deletion_policy=DeletionPolicy(row.policy),
-        suspending=busy is not None and busy.operation is Operation.SUSPEND,
+        suspending=running is not None and running.operation is Operation.SUSPEND,
     )
 
 
-def _replacement(busy: Busy) -> Replacement | None:
-    replaces = busy.operation in (Operation.UPDATE, Operation.REPLACE)
-    if not replaces or busy.replacement is None:
+def _replacement(running: RunningOperation) -> Replacement | None:
+    replaces = running.operation in (Operation.UPDATE, Operation.REPLACE)
+    if not replaces or running.replacement is None:
         return None
-    return Replacement(_uuid(busy.replacement), "T", frozenset(busy.requires))
+    return Replacement(_uuid(running.replacement), "T", frozenset(running.requires))
 
 
 def _uuid(number: int) -> ResourceId:
     return ResourceId(UUID(int=number))
 
 
-def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -> Fixed:
+def _node_plan(
+    draft: Plan, index: int, spec: ResourceSpec | None, possibly_replaced: set[str] | None
+) -> NodePlan:
     """moving: of a new row, names of what may be replaced before it is its turn."""
-    node = made.nodes[index]
-    forward = node.direction is Direction.FORWARD and want is not None
-    forward = forward and node.operation not in VISITS
-    moves = moving is None or (want is not None and any(one in moving for one in want.requires))
-    return Fixed(
+    node = draft.nodes[index]
+    forward = node.direction is Direction.FORWARD and spec is not None
+    forward = forward and node.operation not in IN_PLACE_OPERATIONS
+    moves = possibly_replaced is None or (
+        spec is not None and any(one in possibly_replaced for one in spec.requires)
+    )
+    return NodePlan(
         name=node.name,
         resource=node.resource_id.int,
         replacement=None if node.replacement_id is None else node.replacement_id.int,
@@ -201,25 +215,27 @@ def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -
         only_if_replaced=node.only_if_replaced,
         rules=node.rules,
         after=frozenset(node.after),
-        requirers=tuple(at for at, other in enumerate(made.nodes) if index in other.after),
-        requires=want.requires if want and forward and moves else None,
-        uses=want.requires if want and forward else (),
-        value=want.value if want and forward else "",
-        restricted=want.restricted if want and forward else (),
-        policy=want.policy if want and forward else "Delete",
+        dependents=tuple(at for at, other in enumerate(draft.nodes) if index in other.after),
+        requires=spec.requires if spec and forward and moves else None,
+        uses=spec.requires if spec and forward else (),
+        value=spec.value if spec and forward else "",
+        restricted=spec.restricted if spec and forward else (),
+        policy=spec.policy if spec and forward else "Delete",
+        confirms=spec.confirms if spec and forward else (),
+        computes=bool(spec and forward and spec.computes),
     )
 
 
 def _start(node: PlannedNode) -> Node:
     """As `_node_records` of engine/store/traversal_start.py writes it."""
-    waits = len(node.after) + (node.waits_for_running is not None)
+    pending_dependencies = len(node.after) + (node.waits_for_running is not None)
     return Node(
-        state=State.WAITING if waits else State.READY,
+        state=State.WAITING if pending_dependencies else State.READY,
         phase=node.phase,
         operation=node.operation,
-        passed=(),
-        waits=waits,
+        breakpoints_hit=(),
+        pending_dependencies=pending_dependencies,
         claim=0,
-        wake=not waits,
+        wake=not pending_dependencies,
         resource=node.resource_id.int,
     )

@@ -1,55 +1,60 @@
-"""Moves of the model, carried out by the real engine on a real database.
+"""Replays moves of the model on the real engine and a real database.
 
-What the engine decides here it decides with its own code, from its own rows: requests go through
-`Engine`, claims and settles through `advance`, workers prepare, decide and write as theirs do. Only
-time is made by hand: what a move needs to be due is made due, and nothing else is.
+The engine decides with its own code from its own rows: requests call `Engine`, claims and steps
+call `advance`, and workers prepare, decide and write as in a process. Only times are set here: if a
+move needs a due row, the replay makes the row due.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 from engine.errors import Conflict, Invalid
+from engine.hooks.answers import Answer
 from engine.hooks.rule import Limits as HookLimits
 from engine.hooks.rule import Rule
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
-from engine.node.inputs import (
+from engine.node.node import (
     Answered,
     Expired,
     Input,
+    MustConfirm,
     MustReplace,
     MustRetry,
     MustWait,
     OperationFailed,
     OperationForbidden,
-    Superseded,
 )
-from engine.plan.gates import STACK_TYPE
+from engine.plan.draft import STACK_TYPE
 from engine.principal import named
 from engine.service import Engine
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.quotas import Quotas
-from engine.service.requests.requests import Answer, StackRequest
-from engine.store.advance import End, Work, advance
+from engine.service.requests.requests import StackRequest
+from engine.store.advance import TraversalToEnd, Work, advance
 from engine.store.database import Database
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
-from engine.words import Action, Decision, Door, Json
-from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_superseded
-from engine.work.operation_call import judge
-from engine.work.retries import Retrying
+from engine.words import Action, AnswerChannel, Decision, Json, Point
+from engine.work.archive import archive_graphs
+from engine.work.internal_error import NodeContext
+from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_refused
+from engine.work.operation_call import OperationRetries, judge
+from engine.work.runs import LaterNodes, LaterStep, Runs
+from engine.work.step_queue import WaitingStep
 from engine.work.timers import Timers
-from tests.model.accept import IN_PLACE
-from tests.model.protocol import LATER, REJECT, Move
-from tests.model.telling import LEFT
-from tests.model.world import Hand, Request, Size, Want, World
+from tests.model.protocol import LATER, Move
+from tests.model.system_state import Request, ResourceSpec, Scenario, SystemState, Worker
+from tests.model.traversals import IN_PLACE
+from tests.model.worker_decisions import FAILED_LEAVING_RESOURCE
 
 PROJECT, LEASE, TIMEOUT = "p", timedelta(hours=1), timedelta(minutes=10)
 HOOK_LIMITS = HookLimits(TIMEOUT, timedelta(days=1))
-RETRYING = Retrying(limit=100, first=LEASE, longest=LEASE, random=lambda: 0.0)
+RETRYING = OperationRetries(limit=100, first=LEASE, max_pause=LEASE, random=lambda: 0.0)
 MAKE_DUE = """
 with nodes as (
     update node set wake_at = clock_timestamp() + interval '1 hour'
@@ -64,21 +69,29 @@ HOOK_ID = """
 select id from hook
  where stack_id = $1 and traversal = $2 and node = $3 and point = $4 and state = 'waiting'
 """
-TIME_OVER = "update traversal set worked = time_limit where stack_id = $1 and number = $2"
+TIME_OVER = "update traversal set working_time = time_limit where stack_id = $1 and number = $2"
 HOOK_DUE = "update hook set deadline = clock_timestamp() - interval '1 hour' where id = $1"
 NEW_NODES = """
-select id, coalesce(nullif(name, ''), operation) as name, direction,
+select id, name, operation, direction,
        resource_id, replacement_id, definition ->> 'digest' as digest
   from node where stack_id = $1 and traversal = $2
 """
 
 
-class Thing(ResourceType):
-    """What the model's resources are. Outcomes come from the moves, so nothing is ever called."""
+#: The name of the type of resources whose create only computes.
+COMPUTED = "C"
+
+
+class StubType(ResourceType):
+    """The resource type. Moves contain the outcomes of operations, so no operation is called."""
 
     schema = TypeSchema(
-        "T", description="", properties={"value": Property(Kind.STRING, update_allowed=True)}
+        "T",
+        description="",
+        properties={"value": Property(Kind.STRING, update_allowed=True)},
+        steps=("cut", "glue", "pre-batch"),
     )
+    cancellable = True
 
     def create(self, call: Call) -> Outcome:
         raise NotImplementedError
@@ -90,32 +103,51 @@ class Thing(ResourceType):
         return str(call.properties["value"]).endswith("!")
 
 
-class Gate(Thing):
-    """What the nodes of the whole stack are."""
+class ComputedType(StubType):
+    """The type of the resources whose create only computes."""
+
+    computes_only = True
+    schema = replace(StubType.schema, name=COMPUTED)
+
+    def create(self, call: Call) -> Outcome:
+        return Done("there")
+
+
+class GateType(StubType):
+    """The type of gates."""
 
     schema = TypeSchema(STACK_TYPE, description="", any_property=True)
 
 
 @dataclass(slots=True)
-class Held:
-    """What a worker of the real engine holds of a node: what it was given, and what it will say."""
+class EngineClaim:
+    """A claim in the real engine, with the input and the step that its worker decided. read: the
+    nodes that it may execute in the same run; later: their steps."""
 
     job: Job
-    said: NodeInput | None = None
+    node_input: NodeInput | None = None
     step: Json = None
+    read: Sequence[Work] = ()
+    later: Sequence[LaterStep] = ()
+
+    def documents(self) -> list[Json]:
+        """The steps to commit: with the later ones of its run."""
+        waiting = WaitingStep(self.step, 0, NodeContext(self.job.work))
+        waiting.add_later(list(self.later))
+        return list(waiting.documents())
 
 
-class Diverged(AssertionError):
-    """The engine did something else than the model."""
+class Divergence(AssertionError):
+    """The engine and the model differ."""
 
 
 class Replay:
-    """One stack in a database, moved as the model is. nodes, rows, keys: model to engine.
-    digests, keyed: the engine's to the model's."""
+    """One stack in a database. nodes, rows, keys: IDs of the model to those of the engine.
+    digests, model_keys: the engine's to the model's."""
 
-    def __init__(self, database: Database, size: Size) -> None:
-        self.database, self.size = database, size
-        self.registry = Registry([Thing(), Gate()])
+    def __init__(self, database: Database, scenario: Scenario) -> None:
+        self.database, self.scenario = database, scenario
+        self.registry = Registry([StubType(), ComputedType(), GateType()])
         quotas = Quotas(stacks_per_project=0)
         limits = Limits(
             SourceLimits(), HOOK_LIMITS, resources=100, versions=100, snapshots=1, quotas=quotas
@@ -127,51 +159,66 @@ class Replay:
         self.rows: dict[int, UUID] = {}
         self.digests: dict[str, str] = {"": ""}
         self.keys: dict[tuple[int, int, int], UUID] = {}
-        self.keyed: dict[UUID, tuple[int, int, int]] = {}
-        self.held: dict[tuple[int, int, int], Held] = {}
+        self.model_keys: dict[UUID, tuple[int, int, int]] = {}
+        self.engine_claims: dict[tuple[int, int, int], EngineClaim] = {}
 
-    async def do(self, move: Move, before: World, after: World) -> None:
+    async def perform(self, move: Move, before: SystemState, after: SystemState) -> None:
         match move.kind:
             case "request":
-                await self._request(self.size.requests[before.asked])
+                await self._request(self.scenario.requests[before.accepted])
             case "claim":
                 await self._claim(move, after)
-            case "call":
+            case "call" | "run":
                 self._call(move)
-            case "settle" | "again":
-                await self._settle(move)
+            case "commit" | "repeat":
+                await self._commit(move)
             case "hook":
                 await self._hook(move)
-            case "late":
+            case "timeout":
                 async with self.database.connection() as conn:
                     await conn.execute(TIME_OVER, self.stack, move.traversal)
             case "end":
-                await self.engine.stacks.end_traversal(End(self.stack, move.traversal))
+                await self.engine.stacks.end_traversal(TraversalToEnd(self.stack, move.traversal))
         if after.current != before.current:
-            await self._learn(after)
+            await archive_graphs(self.database)
+            await self._map_new_nodes(after)
+        elif after.deleted:
+            await archive_graphs(self.database)
 
-    async def _request(self, asked: Request) -> None:
-        said = StackRequest(
+    async def _request(self, request: Request) -> None:
+        body = StackRequest(
             name=f"s{uuid4().hex}",
-            template=_template(asked.template),
-            environment=_environment(asked.template, self.size.stack),
+            template=_template(request.template),
+            environment=_environment(request.template, self.scenario.stack),
         )
-        if asked.action is Action.CREATE:
-            timeout = 60 if self.size.luck.late else None
-            said = replace(said, disable_rollback=not self.size.rolls_back, timeout_mins=timeout)
-            self.stack = (await self.engine.stacks.create(PROJECT, said)).id
-        elif asked.action is Action.UPDATE:
-            await self.engine.stacks.update(PROJECT, self.stack, said)
-        elif asked.action in IN_PLACE:
-            with suppress(Conflict):  # something is under way
+        if request.breakpoint:
+            await self._set_breakpoint(request.breakpoint)
+        elif request.action is Action.CREATE:
+            timeout = 60 if self.scenario.incidents.timeout else None
+            body = replace(
+                body, disable_rollback=not self.scenario.rolls_back, timeout_mins=timeout
+            )
+            self.stack = (await self.engine.stacks.create(PROJECT, body)).id
+        elif request.action is Action.UPDATE:
+            await self.engine.stacks.update(PROJECT, self.stack, body)
+        elif request.action is Action.SNAPSHOT:
+            with suppress(Conflict):
+                await self.engine.snapshots.create(PROJECT, self.stack, "", named("ann"))
+        elif request.action in IN_PLACE:
+            with suppress(Conflict):  # another action is under way
                 await self.engine.stacks.start_action(
-                    PROJECT, self.stack, asked.action, named("ann")
+                    PROJECT, self.stack, request.action, named("ann")
                 )
-        elif asked.action is Action.DELETE:
+        elif request.action is Action.DELETE:
             await self.engine.stacks.delete(PROJECT, self.stack, named("ann"))
         else:
-            with suppress(Invalid):  # nothing that may be ended so is under way
-                await self._end_early(asked.ends)
+            with suppress(Invalid):  # no traversal under way can be ended like this
+                await self._end_early(request.ends)
+
+    async def _set_breakpoint(self, name: str) -> None:
+        by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+        items = [{"at": name, "on": Point.PRE_CREATE, "timeout": "10m", "on_timeout": "stop"}]
+        await self.engine.breakpoints.add(PROJECT, self.stack, items, by)
 
     async def _end_early(self, ends: str) -> None:
         if ends == "stopped":
@@ -180,85 +227,105 @@ class Replay:
             rollback = ends == "rolled back"
             await self.engine.stacks.cancel(PROJECT, self.stack, named("ann"), rollback=rollback)
 
-    async def _learn(self, world: World) -> None:
-        """Which of the engine's new nodes and rows are which of the model's."""
+    async def _map_new_nodes(self, system: SystemState) -> None:
+        """Map the engine's new nodes and rows to those of the model."""
         async with self.database.connection() as conn:
-            found = await conn.fetch(NEW_NODES, self.stack, world.current)
-        fixed = world.traversal(world.current).graph.nodes
-        if len(found) != len(fixed):
-            raise Diverged(f"{len(found)} nodes were planned, and {len(fixed)} in the model")
-        known = {real: model for model, real in self.rows.items()}
+            new_nodes = await conn.fetch(NEW_NODES, self.stack, system.current)
+        node_plan = system.traversal(system.current).graph.nodes
+        if len(new_nodes) != len(node_plan):
+            raise Divergence(
+                f"{len(new_nodes)} nodes were planned, and {len(node_plan)} in the model"
+            )
+        model_ids = {real: model for model, real in self.rows.items()}
         by_name = {
-            (one.name or _operation(world, at), one.direction.value): at
-            for at, one in enumerate(fixed)
+            (one.name, _operation(system, at), one.direction.value): at
+            for at, one in enumerate(node_plan)
         }
-        by_row = {(one.resource, one.direction.value): at for at, one in enumerate(fixed)}
-        for row in sorted(found, key=lambda row: str(row["direction"]), reverse=True):
+        by_row = {(one.resource, one.direction.value): at for at, one in enumerate(node_plan)}
+        for row in sorted(new_nodes, key=lambda row: str(row["direction"]), reverse=True):
             if row["direction"] == "forward":
-                at = by_name[row["name"], "forward"]
-                if row["digest"] is not None:  # an action in place has no definition
-                    self.digests[row["digest"]] = fixed[at].value
-                self.rows[fixed[at].resource] = row["resource_id"]
-                if (replacement := fixed[at].replacement) is not None:
+                at = by_name[row["name"], row["operation"], "forward"]
+                if row["digest"] is not None:  # an in-place action has no definition
+                    self.digests[row["digest"]] = node_plan[at].value
+                self.rows[node_plan[at].resource] = row["resource_id"]
+                if (replacement := node_plan[at].replacement) is not None:
                     self.rows[replacement] = row["replacement_id"]
             else:
-                at = by_row[known[row["resource_id"]], "cleanup"]
-            self.nodes[world.current, at] = row["id"]
+                at = by_row[model_ids[row["resource_id"]], "cleanup"]
+            self.nodes[system.current, at] = row["id"]
 
-    async def _claim(self, move: Move, after: World) -> None:
+    async def _claim(self, move: Move, after: SystemState) -> None:
         node = -1 if move.node < 0 else self.nodes[move.traversal, move.node]
         async with self.database.connection() as conn:
             await conn.execute(MAKE_DUE, self.stack, move.traversal, node)
-            got = await advance(conn, "w", LEASE, 1, [])
-        ends = [(end.stack_id, end.traversal) for end in got.ends]
+            types = self.registry.computing_types()
+            result = await advance(conn, "w", LEASE, 1, [], run_types=types)
+        ends = [(end.stack_id, end.traversal) for end in result.ends]
         if move.node < 0:
-            if ends != [(self.stack, move.traversal)] or got.work:
-                raise Diverged(f"the end of a traversal was due, and {got} was claimed")
+            if ends != [(self.stack, move.traversal)] or result.work:
+                raise Divergence(f"a traversal that must end was due, and {result} was claimed")
             return
-        if [work.key[:3] for work in got.work] != [(self.stack, move.traversal, node)] or ends:
-            raise Diverged(f"node {node} was due, and {got} was claimed")
-        self._take(move.traversal, move.node, got.work[0])
+        if [work.key[:3] for work in result.work] != [(self.stack, move.traversal, node)] or ends:
+            raise Divergence(f"node {node} was due, and {result} was claimed")
+        self._prepare(move.traversal, move.node, result.work[0], result.later)
+        key = (move.traversal, move.node, result.work[0].key.claim)
+        workers = [worker for worker in after.workers if worker[:3] == key]
+        later = {self.nodes[move.traversal, one.node] for worker in workers for one in worker.later}
+        if {work.key.node for work in result.later} != later:
+            raise Divergence(f"the run may have {later}, and {result.later} were returned")
 
-    def _take(self, traversal: int, at: int, work: Work) -> None:
+    def _prepare(self, traversal: int, at: int, work: Work, later: Sequence[Work] = ()) -> None:
         """`NodeRunner.run_node`."""
-        job, said = prepare_claim(work, self.registry)
-        held = self.held[traversal, at, work.key.claim] = Held(job)
-        if said is not None:
-            self._tell(held, said)
+        job, node_input = prepare_claim(work, self.registry)
+        engine_claim = EngineClaim(job, read=later)
+        self.engine_claims[traversal, at, work.key.claim] = engine_claim
+        if node_input is not None:
+            self._encode(engine_claim, node_input)
 
     def _call(self, move: Move) -> None:
-        assert move.said is not None
-        held = self._held(move.hand)
-        assert held.job.prepared is not None
-        if held.step is not None:
-            raise Diverged("an operation was to be called, and the worker has something to tell")
-        outcome = _outcome(held.job.work, move.said)
-        self._tell(held, judge(held.job.prepared, outcome, RETRYING))
+        assert move.input is not None
+        engine_claim = self._engine_claim(move.worker)
+        assert engine_claim.job.prepared is not None
+        if engine_claim.step is not None:
+            raise Divergence("the model calls an operation, and the worker has a step to commit")
+        outcome = _outcome(engine_claim.job.work, move.input)
+        self._encode(engine_claim, judge(engine_claim.job.prepared, outcome, RETRYING))
+        if move.kind == "run":
+            self._run(engine_claim)
 
-    def _tell(self, held: Held, said: NodeInput) -> None:
-        held.said = said
-        held.step = settle(held.job, said, new_id=uuid4, default_timeout=TIMEOUT)
-        assert held.step is not None, said
+    def _run(self, engine_claim: EngineClaim) -> None:
+        runs = Runs(self.registry, RETRYING, lambda _: 1_000_000, uuid4, TIMEOUT)
+        nodes = LaterNodes(engine_claim.read, math.inf)
+        engine_claim.later = runs.execute(engine_claim.job, engine_claim.step, nodes)
+        if len(engine_claim.later) != len(engine_claim.read):
+            raise Divergence(f"the run has {engine_claim.later}, of {engine_claim.read}")
 
-    async def _settle(self, move: Move) -> None:
-        held = self._held(move.hand)
+    def _encode(self, engine_claim: EngineClaim, node_input: NodeInput) -> None:
+        engine_claim.node_input = node_input
+        engine_claim.step = settle(
+            engine_claim.job, node_input, new_id=uuid4, default_timeout=TIMEOUT
+        )
+        assert engine_claim.step is not None, node_input
+
+    async def _commit(self, move: Move) -> None:
+        engine_claim = self._engine_claim(move.worker)
         async with self.database.connection() as conn:
-            got = await advance(conn, "w", LEASE, 0, [held.step])
-        for one in got.refused:
-            assert held.said is not None
-            held.step = settle_superseded(
-                held.job,
-                held.said,
-                Superseded(reason=one.reason),
+            result = await advance(conn, "w", LEASE, 0, engine_claim.documents())
+        for one in result.refused:
+            assert engine_claim.node_input is not None
+            engine_claim.step = settle_refused(
+                engine_claim.job,
+                engine_claim.node_input,
+                one,
                 new_id=uuid4,
                 default_timeout=TIMEOUT,
             )
-        for work in got.work:
-            self._take(move.traversal, move.node, work)
+        for work in result.work:
+            self._prepare(move.traversal, move.node, work)
 
-    def _held(self, hand: Hand | None) -> Held:
-        assert hand is not None
-        return self.held[hand[:3]]
+    def _engine_claim(self, worker: Worker | None) -> EngineClaim:
+        assert worker is not None
+        return self.engine_claims[worker[:3]]
 
     async def _hook(self, move: Move) -> None:
         assert move.hook is not None
@@ -267,64 +334,67 @@ class Replay:
             hook = await conn.fetchval(
                 HOOK_ID, self.stack, move.traversal, node, str(move.hook.point)
             )
-            if isinstance(move.said, Expired):
+            if isinstance(move.input, Expired):
                 await conn.execute(HOOK_DUE, hook)
-        if isinstance(move.said, Expired):
+        if isinstance(move.input, Expired):
             assert await self.timers.expire_due() == 1
             return
-        assert isinstance(move.said, Answered)
-        decision = Decision.REJECT if move.said == REJECT else Decision.CONTINUE
+        assert isinstance(move.input, Answered)
         await self.engine.hooks.answer(
-            hook, Answer(decision, named(move.said.by), Door.API), project=PROJECT
+            hook,
+            Answer(move.input.decision, named(move.input.by), AnswerChannel.API),
+            project=PROJECT,
         )
 
 
-def _operation(world: World, at: int) -> str:
-    node = world.node(world.current, at)
+def _operation(system: SystemState, at: int) -> str:
+    node = system.node(system.current, at)
     return "" if node is None else node.operation.value
 
 
-def _outcome(work: Work, said: Input) -> Outcome:
-    if said == LEFT:
+def _outcome(work: Work, node_input: Input) -> Outcome:
+    if node_input == FAILED_LEAVING_RESOURCE:
         return Failed("left", physical_id="there")
-    match said:
+    match node_input:
         case OperationFailed(reason=reason):
             return Failed(reason)
         case MustRetry(reason=reason):
             return Failed(reason, retry=True)
         case MustWait():
-            return Wait(LATER, {})
+            return Wait(LATER, {"at": 1})
+        case MustConfirm(step=step):
+            return Confirm(step, {"at": 1})
         case MustReplace() | OperationForbidden():
             return Replace()
         case _:
             return Done(None if work.operation in ("delete", "begin", "finish") else "there")
 
 
-def _template(wants: tuple[Want, ...]) -> Json:
+def _template(specs: tuple[ResourceSpec, ...]) -> Json:
     resources: Mapping[str, Json] = {
-        want.name: {
-            "type": "T",
-            "properties": {"value": want.value},
-            "depends_on": list(want.requires),
-            "deletion_policy": want.policy,
+        spec.name: {
+            "type": COMPUTED if spec.computes else "T",
+            "properties": {"value": spec.value},
+            "depends_on": list(spec.requires),
+            "deletion_policy": spec.policy,
         }
-        for want in wants
+        for spec in specs
     }
     return {"heat_template_version": "2018-08-31", "resources": resources}
 
 
-def _environment(wants: tuple[Want, ...], stack: tuple[Rule, ...]) -> Json:
+def _environment(specs: tuple[ResourceSpec, ...], stack: tuple[Rule, ...]) -> Json:
     restricted: dict[str, Json] = {
-        want.name: {"restricted_actions": list(want.restricted)}
-        for want in wants
-        if want.restricted
+        spec.name: {"restricted_actions": list(spec.restricted)}
+        for spec in specs
+        if spec.restricted
     }
     registry: Json = {"resources": restricted} if restricted else {}
-    return {"hooks": _hooks(wants, stack), "resource_registry": registry}
+    return {"hooks": _hooks(specs, stack), "resource_registry": registry}
 
 
-def _hooks(wants: tuple[Want, ...], stack: tuple[Rule, ...]) -> list[Json]:
-    of_resources = [{"at": want.name, **_hook(rule)} for want in wants for rule in want.rules]
+def _hooks(specs: tuple[ResourceSpec, ...], stack: tuple[Rule, ...]) -> list[Json]:
+    of_resources = [{"at": spec.name, **_hook(rule)} for spec in specs for rule in spec.rules]
     return of_resources + [_hook(rule) for rule in stack]
 
 

@@ -1,22 +1,24 @@
-"""The SQL function `advance` over the model. Each function says which part of it it stands for.
+"""The SQL function `advance` on the model. Each function names the part that it models.
 
-Small on purpose: tests/model/faults.py breaks them one at a time.
+The functions are small, because tests/model/faults.py replaces single ones.
 """
 
 from engine.hooks.rule import Rule
 from engine.node.node import ENDED
-from engine.words import Direction, Operation, Phase, State
-from tests.model.world import (
+from engine.store.traversal_start import STEPPED
+from engine.words import Direction, Operation, Phase, State, StepMode
+from tests.model.system_state import (
     KEPT,
-    Fixed,
-    Hand,
     Hook,
+    LaterNode,
     Node,
+    NodePlan,
+    NodeView,
     Row,
-    Seen,
-    Told,
+    SystemState,
+    Transition,
     Traversal,
-    World,
+    Worker,
     Write,
 )
 
@@ -25,247 +27,409 @@ ENDS = ("complete", "failed", "stopped")
 LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
 
 
-def fits(node: Node | None, hand: Hand) -> bool:
-    """`step` in `apply_transitions`: the claim is the node's still, and it can move."""
-    return node is not None and node.claim == hand.claim and node.state in LIVE
+def is_current(node: Node | None, worker: Worker) -> bool:
+    """`step` in `apply_transitions`: the claim is current, and the node has not ended."""
+    return node is not None and node.claim == worker.claim and node.state in LIVE
 
 
-def settle(world: World, hand: Hand, told: Told) -> World:
-    """`advance` with one step, claiming nothing. `hand` says which node and which claim."""
-    node = world.node(hand.traversal, hand.node)
-    if not fits(node, hand):
-        return retimed(world)
+def apply_transition(system: SystemState, worker: Worker, transition: Transition) -> SystemState:
+    """`advance` with one step, claiming nothing. `worker`: the node and the claim."""
+    node = system.node(worker.traversal, worker.node)
+    if not is_current(node, worker):
+        return update_wake(system)
     assert node is not None
-    world = write(world, hand, told.write)
-    world = opened(world, hand, told)
-    world = moved(world, hand, node, told)
-    world, changes = released(world, hand, node, told)
-    return retimed(counted(world, changes))
+    system = write_rows(system, worker, transition.write)
+    system = open_hooks(system, worker, transition)
+    system = move_node(system, worker, node, transition)
+    system, changes = wake_dependents(system, worker, node, transition)
+    return update_wake(update_traversals(system, changes))
 
 
-def refuses(world: World, hand: Hand, told: Told) -> bool:
-    """`refused` in `apply_transitions`: a traversal that has ended opens no hooks."""
-    over = world.traversal(hand.traversal).state != RUNNING
-    return over and bool(told.hooks) and fits(world.node(hand.traversal, hand.node), hand)
+def apply_run(system: SystemState, worker: Worker) -> SystemState:
+    """`advance` with the steps of a run: the claimed node, and the later ones if all fit."""
+    assert worker.transition is not None
+    complete = is_complete(system, worker)
+    system = apply_transition(system, worker, worker.transition)
+    for later in worker.later if complete else ():
+        system = apply_later(system, worker, later)
+    return system
 
 
-def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
+def is_complete(system: SystemState, worker: Worker) -> bool:
+    """`complete_run` in `apply_transitions`."""
+    first = system.node(worker.traversal, worker.node)
+    return is_current(first, worker) and all(fits(system, worker, later) for later in worker.later)
+
+
+def fits(system: SystemState, worker: Worker, later: LaterNode) -> bool:
+    """The conditions for later nodes in `matched` of `apply_transitions`, and `may_run`."""
+    node = system.node(worker.traversal, later.node)
+    return (
+        node is not None
+        and node.claim == later.claim
+        and is_waiting_for_run(node, later.view.operation)
+        and not has_rules(system, worker.traversal, later.node)
+        and may_run(system, worker.traversal, later.view.step_mode)
+    )
+
+
+def is_waiting_for_run(node: Node, operation: Operation) -> bool:
+    return (
+        node.state is State.WAITING
+        and node.pending_dependencies == 1
+        and node.phase is Phase.EXECUTE
+        and node.operation is operation
+    )
+
+
+def has_rules(system: SystemState, number: int, at: int) -> bool:
+    return bool(system.traversal(number).graph.nodes[at].rules)
+
+
+def may_run(system: SystemState, number: int, step_mode: StepMode | None) -> bool:
+    traversal = system.traversal(number)
+    same = traversal.step_mode is step_mode and step_mode is not StepMode.STEP
+    return traversal.state == RUNNING and same
+
+
+def apply_later(system: SystemState, worker: Worker, later: LaterNode) -> SystemState:
+    """A later node of a run, which is ready now. Its operation key is the worker's."""
+    node = system.node(worker.traversal, later.node)
+    assert node is not None and later.transition is not None
+    begun = node._replace(state=State.RUNNING, key=later.claim, begun=True)
+    claim = Worker(worker.traversal, later.node, later.claim, "commit", later.view)
+    system = system.with_node(worker.traversal, later.node, begun)
+    return apply_transition(system, claim, later.transition)
+
+
+def later_nodes(system: SystemState, number: int, at: int) -> tuple[LaterNode, ...]:
+    """The routine `later_nodes`, for a node before it is claimed."""
+    node, node_plan = system.node(number, at), system.traversal(number).graph.nodes[at]
+    assert node is not None
+    first = node.operation is Operation.CREATE and node.phase is Phase.EXECUTE
+    mode = system.traversal(number).step_mode
+    if node.state is State.RUNNING or not first or not node_plan.computes or node_plan.rules:
+        return ()
+    if not may_run(system, number, mode):
+        return ()
+    found: list[LaterNode] = []
+    reached = [at]
+    for before in reached:
+        for one in system.traversal(number).graph.nodes[before].dependents:
+            waiting, of_graph = system.node(number, one), system.traversal(number).graph.nodes[one]
+            if (
+                waiting is not None
+                and is_waiting_for_run(waiting, Operation.CREATE)
+                and of_graph.computes
+                and not of_graph.rules
+            ):
+                reached.append(one)
+                found.append(LaterNode(one, waiting.claim, view_node(system, number, one)))
+    return tuple(found)
+
+
+def refuses(system: SystemState, worker: Worker, transition: Transition) -> bool:
+    """`refused` in `apply_transitions`: a traversal that has ended opens no hooks. A step for
+    another step mode opens no hook and begins no operation."""
+    if not is_current(system.node(worker.traversal, worker.node), worker):
+        return False
+    if system.traversal(worker.traversal).state != RUNNING:
+        return bool(transition.hooks)
+    begins = transition.state is State.RUNNING
+    return is_of_other_mode(system, worker) and (begins or bool(transition.hooks))
+
+
+def is_of_other_mode(system: SystemState, worker: Worker) -> bool:
+    """`s.step_mode is distinct from t.step_mode` in `apply_transitions`."""
+    step_mode = system.traversal(worker.traversal).step_mode
+    return worker.view is not None and worker.view.step_mode is not step_mode
+
+
+def set_step_mode(system: SystemState, number: int, step_mode: StepMode | None) -> SystemState:
+    """SET_STEP_MODES: operations that have not begun stop before they do."""
+    system = system.with_traversal(number, system.traversal(number)._replace(step_mode=step_mode))
+    if step_mode is not StepMode.STEP:
+        return system
+    for at, node in enumerate(system.traversal(number).nodes):
+        if node is not None and _begins_without_hook(node):
+            system = system.with_node(number, at, node._replace(phase=Phase.PRE))
+    return system
+
+
+def _begins_without_hook(node: Node) -> bool:
+    pending = node.state in (State.WAITING, State.READY) and not node.begun
+    return pending and node.phase is Phase.EXECUTE and node.operation in STEPPED
+
+
+def move_node(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> SystemState:
     """`moved` in `apply_transitions`."""
     changed = node._replace(
-        state=told.state,
-        phase=told.phase,
-        operation=told.operation,
-        passed=told.passed,
-        claim=bumped(node.claim),
-        wake=told.wake or told.state in (State.RUNNING, State.READY),
-        key=rekeyed(node, told),
-        attempts=told.attempts,
-        outcomes=node.outcomes + told.outcome,
+        state=transition.state,
+        phase=transition.phase,
+        operation=transition.operation,
+        breakpoints_hit=transition.breakpoints_hit,
+        claim=next_claim(node.claim),
+        wake=transition.wake or transition.state in (State.RUNNING, State.READY),
+        key=operation_key(node, transition),
+        attempts=transition.attempts,
+        begun=node.begun
+        or (transition.phase is Phase.EXECUTE and transition.state is State.RUNNING),
+        progress=transition.progress,
+        confirmation=transition.confirmation,
+        outcomes=node.outcomes + transition.outcome,
+        call_again=False,
+        due=is_called_again(node, transition),
     )
-    return world.with_node(hand.traversal, hand.node, changed)
+    return system.with_node(worker.traversal, worker.node, changed)
 
 
-def bumped(claim: int) -> int:
-    """`claim = n.claim + 1` in `moved`: what was said once cannot be said again."""
+def is_called_again(node: Node, transition: Transition) -> bool:
+    """`n.call_again` in `matched`: a node that is parked in its operation is due at once."""
+    parks = transition.state is State.PARKED and transition.phase is Phase.EXECUTE
+    return node.call_again and parks
+
+
+def next_claim(claim: int) -> int:
+    """`claim = n.claim + 1` in `moved`: a transition is applied once."""
     return claim + 1
 
 
-def rekeyed(node: Node, told: Told) -> int | None:
+def operation_key(node: Node, transition: Transition) -> int | None:
     """`operation_key` in `moved`: another operation has another key."""
-    another = told.operation is not node.operation
-    if told.phase is not Phase.ACT:
+    another = transition.operation is not node.operation
+    if transition.phase is not Phase.EXECUTE:
         return None if another else node.key
-    return node.claim if another else keyed(node, node.claim)
+    return node.claim if another else key_or_new(node, node.claim)
 
 
-def keyed(node: Node, number: int) -> int:
+def key_or_new(node: Node, number: int) -> int:
     """`coalesce(n.operation_key, gen_random_uuid())`, in `moved` and `claimed`."""
     return number if node.key is None else node.key
 
 
-def opened(world: World, hand: Hand, told: Told) -> World:
+def open_hooks(system: SystemState, worker: Worker, transition: Transition) -> SystemState:
     """`hooked` in `apply_transitions`."""
-    if not told.hooks:
-        return world
-    fresh = [Hook(hand.traversal, hand.node, point, said) for point, said in told.hooks]
-    return world.with_hooks([*world.hooks, *fresh])
+    if not transition.hooks:
+        return system
+    new_hooks = [
+        Hook(worker.traversal, worker.node, point, state, stepped=stepped)
+        for point, state, stepped in transition.hooks
+    ]
+    return system.with_hooks([*system.hooks, *new_hooks])
 
 
-def released(
-    world: World, hand: Hand, node: Node, told: Told
-) -> tuple[World, list[tuple[int, int]]]:
-    """`wake_dependents`; with it the parts of `update_clock`."""
-    changes = [(hand.traversal, -1 if told.state in ENDED else 0)]
-    freed = freed_by(world, hand, node, told)
-    if node.successor is not None and told.state in ENDED:
-        changes.append((world.current, -1))
-    for traversal, one in freed:
-        waiting = world.node(traversal, one)
+def wake_dependents(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> tuple[SystemState, list[tuple[int, int]]]:
+    """`wake_dependents`; with it the parts of `update_traversals`."""
+    changes = [(worker.traversal, -1 if transition.state in ENDED else 0)]
+    released = released_by(system, worker, node, transition)
+    if node.successor is not None and transition.state in ENDED:
+        changes.append((system.current, -1))
+    for traversal, one in released:
+        waiting = system.node(traversal, one)
         if waiting is None or waiting.state is not State.WAITING:
             continue
-        waits = waiting.waits - 1
-        ready = State.READY if waits == 0 else State.WAITING
-        changed = waiting._replace(waits=waits, state=ready, wake=waits == 0)
-        if traversal != hand.traversal:
-            changed = changed._replace(resource=moved_to(world, told, traversal, one))
-        world = world.with_node(traversal, one, changed)
-        if waits == 0:
+        pending_dependencies = waiting.pending_dependencies - 1
+        ready = State.READY if pending_dependencies == 0 else State.WAITING
+        changed = waiting._replace(
+            pending_dependencies=pending_dependencies, state=ready, wake=pending_dependencies == 0
+        )
+        if traversal != worker.traversal:
+            changed = changed._replace(resource=resource_after(system, transition, traversal, one))
+        system = system.with_node(traversal, one, changed)
+        if pending_dependencies == 0:
             changes.append((traversal, 1))
-    return world, changes
+    return system, changes
 
 
-def freed_by(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
-    """`freed`: what waited for this node, and the newer traversal's node that waits for it."""
-    requirers = world.traversal(hand.traversal).graph.nodes[hand.node].requirers
-    freed = [(hand.traversal, one) for one in requirers] if told.state is State.DONE else []
-    if node.successor is not None and told.state in ENDED:
-        freed.append((world.current, node.successor))
-    return freed
+def released_by(
+    system: SystemState, worker: Worker, node: Node, transition: Transition
+) -> list[tuple[int, int]]:
+    """`freed`: the dependents, and the node of the newer traversal that waits."""
+    dependents = system.traversal(worker.traversal).graph.nodes[worker.node].dependents
+    released = (
+        [(worker.traversal, one) for one in dependents] if transition.state is State.DONE else []
+    )
+    if node.successor is not None and transition.state in ENDED:
+        released.append((system.current, node.successor))
+    return released
 
 
-def moved_to(world: World, told: Told, number: int, at: int) -> int:
-    """`freed.moved_to`: who waited for an operation goes on with what that has put in its place."""
-    node, fixed = world.node(number, at), world.traversal(number).graph.nodes[at]
+def resource_after(system: SystemState, transition: Transition, number: int, at: int) -> int:
+    """`freed.replacement_id`: a node that waited for an operation continues with it."""
+    node, node_plan = system.node(number, at), system.traversal(number).graph.nodes[at]
     assert node is not None
-    inserts = told.write is not None and told.write.kind == "insert"
-    if inserts and fixed.direction is Direction.FORWARD:
-        assert told.write is not None
-        return told.write.row.id
+    inserts = transition.write is not None and transition.write.kind == "insert"
+    if inserts and node_plan.direction is Direction.FORWARD:
+        assert transition.write is not None
+        return transition.write.row.id
     return node.resource
 
 
-def counted(world: World, changes: list[tuple[int, int]]) -> World:
-    """`update_clock`: a traversal of which nothing is active any more is ending."""
+def update_traversals(system: SystemState, changes: list[tuple[int, int]]) -> SystemState:
+    """`update_traversals`: a traversal without active nodes is ending."""
     for number in {number for number, _ in changes}:
-        traversal = world.traversal(number)
-        active = traversal.active + sum(change for one, change in changes if one == number)
-        ends = traversal.state == RUNNING and active == 0
-        state = ENDING if ends else traversal.state
-        world = world.with_traversal(
-            number, traversal._replace(active=active, state=state, wake=True)
+        traversal = system.traversal(number)
+        active_nodes = traversal.active_nodes + sum(
+            change for one, change in changes if one == number
         )
-    return world
+        ends = traversal.state == RUNNING and active_nodes == 0
+        state = ENDING if ends else traversal.state
+        system = system.with_traversal(
+            number, traversal._replace(active_nodes=active_nodes, state=state, wake=True)
+        )
+    return system
 
 
-def retimed(world: World) -> World:
+def update_wake(system: SystemState) -> SystemState:
     """`timed` at the end of `advance`, for every traversal of a stack it touched."""
-    for number, traversal in enumerate(world.traversals, 1):
+    for number, traversal in enumerate(system.traversals, 1):
         if traversal.wake and traversal.state != ENDING:
             due = any(node is not None and node.wake for node in traversal.nodes)
-            if not due and not (world.timed and is_working(traversal)):
-                world = world.with_traversal(number, traversal._replace(wake=False))
-    return world
+            if not due and not (system.timed and is_working(traversal)):
+                system = system.with_traversal(number, traversal._replace(wake=False))
+    return system
 
 
 def is_working(traversal: Traversal) -> bool:
-    """`working_since`: time counts while anything but hooks is left to do."""
-    held = sum(
-        node is not None and node.state is State.PARKED and node.phase is not Phase.ACT
+    """`working_since`: time counts unless all active nodes are at hooks."""
+    at_hooks = sum(
+        node is not None and node.state is State.PARKED and node.phase is not Phase.EXECUTE
         for node in traversal.nodes
     )
-    return traversal.state == RUNNING and traversal.active > held
+    return traversal.state == RUNNING and traversal.active_nodes > at_hooks
 
 
-def is_over(traversal: Traversal) -> bool:
-    """The second half of `ending` in `claim_due`: nothing is left to do, or its time is over."""
-    return traversal.state == ENDING or (traversal.late and is_working(traversal))
+def is_ending(traversal: Traversal) -> bool:
+    """The second half of `ending` in `claim_due`: no active node, or the time limit is reached."""
+    return traversal.state == ENDING or (traversal.timed_out and is_working(traversal))
 
 
-def write(world: World, hand: Hand, said: Write | None) -> World:
+def write_rows(system: SystemState, worker: Worker, row_write: Write | None) -> SystemState:
     """`written`, `removed`, `replaced` and `inserted` in `apply_transitions`."""
-    if said is None:
-        return world
-    fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
-    rows = list(world.rows)
-    if said.kind == "update":
-        rows = [_updated(world, row, said.row, fixed) for row in rows]
-    if said.kind == "remove":
-        rows = [row for row in rows if row.id != said.row.id]
-        rows = passed_on(rows, said.row)
-        if said.row.policy == "Retain" and any(thing[0] == said.row.id for thing in world.things):
-            world = world._replace(left=world.left | {said.row.id})
-    if said.kind in ("insert", "leave"):
-        rows = [_pointed(row, said) if row.id == said.replaces else row for row in rows]
-        requires = _ids(world, fixed.requires or ())
-        rules = _stays_with(world, fixed, said)
-        rows = [*rows, said.row._replace(requires=requires, rules=rules)]
-    return world.with_rows(rows)
+    if row_write is None:
+        return system
+    node_plan = system.traversal(worker.traversal).graph.nodes[worker.node]
+    rows = list(system.rows)
+    if row_write.kind == "update":
+        rows = [_update_row(system, row, row_write.row, node_plan) for row in rows]
+    if row_write.snapshot:
+        snapshot = (worker.traversal, row_write.row.id, row_write.row.value)
+        system = system._replace(snapshots=system.snapshots | {snapshot})
+    if row_write.kind == "remove":
+        rows = [row for row in rows if row.id != row_write.row.id]
+        rows = replace_requirement(rows, row_write.row)
+        if row_write.row.policy == "Retain" and any(
+            resource[0] == row_write.row.id for resource in system.physical_resources
+        ):
+            system = system._replace(retained=system.retained | {row_write.row.id})
+    if row_write.kind in ("insert", "leave"):
+        rows = [
+            _mark_replaced(row, row_write) if row.id == row_write.replaces else row for row in rows
+        ]
+        requires = _ids(system, node_plan.requires or ())
+        rules = _stored_rules(system, node_plan, row_write)
+        rows = [*rows, row_write.row._replace(requires=requires, rules=rules)]
+    return system.with_rows(rows)
 
 
-def _stays_with(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
-    """What was last said of the row it replaces."""
-    replaced = None if said.replaces is None else world.row(said.replaces)
-    return fixed.rules if replaced is None else replaced.rules
+def _stored_rules(system: SystemState, node_plan: NodePlan, row_write: Write) -> tuple[Rule, ...]:
+    """The rules stored with the replaced row."""
+    replaced = None if row_write.replaces is None else system.row(row_write.replaces)
+    return node_plan.rules if replaced is None else replaced.rules
 
 
-def _pointed(row: Row, said: Write) -> Row:
-    """`replaced`. "leave": the replacement failed and left something behind; the old one stays."""
-    if said.kind == "insert":
-        return row._replace(replaced_by=said.row.id)
+def _mark_replaced(row: Row, row_write: Write) -> Row:
+    """`replaced`. "leave": the failed replacement left a physical resource; the old row stays."""
+    if row_write.kind == "insert":
+        return row._replace(replaced_by=row_write.row.id)
     return row._replace(replaced_by=None, action="UPDATE", status="FAILED")
 
 
-def _updated(world: World, row: Row, said: Row, fixed: Fixed) -> Row:
-    if row.id != said.id:
+def _update_row(system: SystemState, row: Row, written: Row, node_plan: NodePlan) -> Row:
+    if row.id != written.id:
         return row
-    requires = row.requires if fixed.requires is None else _ids(world, fixed.requires)
-    digest = row.digest if said.digest == KEPT else said.digest
-    return said._replace(
+    requires = row.requires if node_plan.requires is None else _ids(system, node_plan.requires)
+    digest = row.digest if written.digest == KEPT else written.digest
+    return written._replace(
         requires=requires, replaced_by=row.replaced_by, rules=row.rules, digest=digest
     )
 
 
-def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:
-    return tuple(row.id for row in world.rows if row.name in names and row.replaced_by is None)
+def _ids(system: SystemState, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(row.id for row in system.rows if row.name in names and row.replaced_by is None)
 
 
-def passed_on(rows: list[Row], gone: Row) -> list[Row]:
-    """The last update of `apply_transitions`: users of what was replaced use its replacement."""
-    if gone.replaced_by is None:
+def replace_requirement(rows: list[Row], removed: Row) -> list[Row]:
+    """The last update of `apply_transitions`: dependents use the replacement."""
+    if removed.replaced_by is None:
         return rows
     return [
         row._replace(
             requires=tuple(
-                sorted(gone.replaced_by if one == gone.id else one for one in row.requires)
+                sorted(removed.replaced_by if one == removed.id else one for one in row.requires)
             )
         )
         for row in rows
     ]
 
 
-def claim(world: World, number: int, at: int) -> World:
-    """`claimed` in `claim_due`, for one node that is due. What the worker was given is not here."""
-    node = world.node(number, at)
+def claim_node(system: SystemState, number: int, at: int) -> SystemState:
+    """`claimed` in `claim_due`, for one node that is due."""
+    node = system.node(number, at)
     assert node is not None
-    key = keyed(node, node.claim) if node.phase is Phase.ACT else node.key
-    taken = node._replace(state=State.RUNNING, claim=claim_bumped(node), wake=True, key=key)
-    return retimed(world.with_node(number, at, taken))
+    key = key_or_new(node, node.claim) if node.phase is Phase.EXECUTE else node.key
+    claimed = node._replace(
+        state=State.RUNNING,
+        claim=claim_when_claimed(node),
+        wake=True,
+        key=key,
+        begun=node.begun or node.phase is Phase.EXECUTE,
+        due=False,
+    )
+    return update_wake(system.with_node(number, at, claimed))
 
 
-def claim_bumped(node: Node) -> int:
+def claim_when_claimed(node: Node) -> int:
     """`claim = n.claim + 1` in `claimed`."""
     return node.claim + 1
 
 
-def is_due(world: World, number: int, at: int) -> bool:
-    """`p_due` and `candidate` in `claim_due`: the traversal leads to its nodes, in its time."""
-    node, traversal = world.node(number, at), world.traversal(number)
-    return traversal.wake and node is not None and node.wake and not is_over(traversal)
+def is_due(system: SystemState, number: int, at: int) -> bool:
+    """`p_due` and `candidate` in `claim_due`: the traversal and the node are due."""
+    node, traversal = system.node(number, at), system.traversal(number)
+    return traversal.wake and node is not None and node.wake and not is_ending(traversal)
 
 
-def seen(world: World, number: int, at: int) -> Seen:
+def view_node(system: SystemState, number: int, at: int) -> NodeView:
     """`read_claimed`: the rows for a node it gives a worker."""
-    node = world.node(number, at)
+    node = system.node(number, at)
     assert node is not None
-    row = world.row(node.resource)
-    uses = frozenset(_ids(world, world.traversal(number).graph.nodes[at].uses))
-    return Seen(node.operation, node.phase, node.passed, node.key, row, node.attempts, uses)
+    row = system.row(node.resource)
+    uses = frozenset(_ids(system, system.traversal(number).graph.nodes[at].uses))
+    return NodeView(
+        node.operation,
+        node.phase,
+        node.breakpoints_hit,
+        node.key,
+        row,
+        node.attempts,
+        uses,
+        node.progress,
+        node.confirmation,
+        system.traversal(number).step_mode,
+        node.begun,
+        node.cancelled,
+    )
 
 
-def seen_at_hook(world: World, number: int, at: int) -> Seen:
-    """READ_HOOKS: behind a replacement the row is the new one."""
-    said = seen(world, number, at)
-    if said.phase is Phase.POST and said.operation is Operation.REPLACE:
-        fixed = world.traversal(number).graph.nodes[at]
-        return said._replace(row=world.row(fixed.replacement or 0))
-    return said
+def view_at_hook(system: SystemState, number: int, at: int) -> NodeView:
+    """READ_HOOKS: after a replacement, the row is the new one."""
+    view = view_node(system, number, at)
+    if view.phase is Phase.POST and view.operation is Operation.REPLACE:
+        node_plan = system.traversal(number).graph.nodes[at]
+        return view._replace(row=system.row(node_plan.replacement or 0))
+    return view

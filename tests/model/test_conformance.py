@@ -1,6 +1,6 @@
-"""Walks through the model, repeated on the real engine: after each move both must be the same.
+"""Random walks through the model, replayed on the real engine: after each move both must be equal.
 
-So that neither can change without the other, mistakes are put into the store's statements, too.
+Faults planted in the statements of the store must be detected, so that neither changes alone.
 """
 
 import random
@@ -8,162 +8,213 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.store import current_resources, traversal_end, traversal_start
+from engine.store import current_resources, graph_archive, hooks, traversal_end, traversal_start
 from engine.store.database import Database
-from tests.model import faults, sizes
-from tests.model.explore import explored
-from tests.model.faults import Fault, shortest
-from tests.model.replay import Diverged
-from tests.model.walking import repeat, walk
-from tests.model.world import Size
+from tests.model import faults, scenarios
+from tests.model.explore import explore_once
+from tests.model.faults import Fault, shortest_trace
+from tests.model.random_walks import random_walk, replay_trace
+from tests.model.replay import Divergence
+from tests.model.system_state import Scenario
 
-#: How many walks through each size; and at most until a mistake is seen.
-WALKS, PATIENCE = 4, 200
-
-
-@pytest.mark.parametrize("size", sizes.ALL, ids=lambda size: size.name)
-async def test_the_engine_does_what_the_model_does(database: Database, size: Size) -> None:
-    chance = random.Random(size.name)
-    steps = [await walk(database, size, chance) for _ in range(WALKS)]
-    print(f"{size.name}: {sum(steps)} moves in {WALKS} walks")
-    assert sum(steps) > 5 * WALKS
+#: Random walks for each scenario, and at most this many until a fault is detected.
+WALKS, MAX_WALKS = 4, 200
 
 
-async def test_what_is_known_to_break_a_rule_does_so_in_the_engine(database: Database) -> None:
-    for size in sizes.ALL:
-        for rule in size.known:
-            await repeat(database, size, explored(size).violations[rule].sequence)
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+async def test_the_engine_equals_the_model(database: Database, scenario: Scenario) -> None:
+    rng = random.Random(scenario.name)
+    lengths = [await random_walk(database, scenario, rng) for _ in range(WALKS)]
+    print(f"{scenario.name}: {sum(lengths)} moves in {WALKS} walks")
+    assert sum(lengths) > 5 * WALKS
+
+
+async def test_known_violations_happen_in_the_engine(database: Database) -> None:
+    for scenario in scenarios.ALL:
+        for invariant in scenario.known_violations:
+            await replay_trace(
+                database, scenario, explore_once(scenario).counterexamples[invariant].trace
+            )
 
 
 ROUTINE = "select pg_get_functiondef(oid) from pg_proc where proname = $1"
 
-#: As it once was: what is passed on is read from the steps as they came.
-STALE_TOO = """from step s;
+#: A faulty version that reads the removed rows from the unfiltered steps.
+UNFILTERED = """from step s;
         select jsonb_agg(s -> 'resource' || jsonb_build_object('stack_id', s -> 'stack_id'))
                    filter (where s -> 'resource' ->> 'write' = 'remove'
                              and s -> 'resource' ->> 'replaced_by' is not null)
-          into v_gone from jsonb_array_elements(p_steps) s;"""
+          into v_replaced from jsonb_array_elements(p_steps) s;"""
 
 
-class Wrong(NamedTuple):
-    """A mistake: `text` for `right` in a constant of a module, or in a routine.
+class StatementFault(NamedTuple):
+    """A fault: `faulty` replaces `correct` in a constant of a module, or in a routine.
 
-    like: the same mistake in the model, whose shortest way to be seen is gone here as well: chance
-    would not find it.
+    model_fault: the same fault in the model. Its shortest trace is replayed, because random walks
+    do not find it.
     """
 
-    what: str
+    description: str
     where: tuple[object, str] | str
-    right: str
-    text: str
-    size: Size
-    like: Fault | None = None
+    correct: str
+    faulty: str
+    scenario: Scenario
+    model_fault: Fault | None = None
 
 
-WRONG = (
-    Wrong("settle does not count the claim up", "apply_transitions",
-          "claim = n.claim + 1, -- the same", "claim = n.claim, -- what", sizes.CHAIN),
-    Wrong("settle does not look at the claim", "apply_transitions",
-          "and n.id = s.node and n.claim = s.claim", "and n.id = s.node", sizes.CHAIN),
-    Wrong("a claim is not counted up", "claim_due",
-          "'running', claim = n.claim + 1", "'running', claim = n.claim", sizes.CHAIN),
-    Wrong("waits are counted down twice", "wake_dependents",
-          "waits = n.waits - f.times", "waits = n.waits - 2 * f.times", sizes.CHAIN),
-    Wrong("the newer node is not let go", "wake_dependents",
-          "select m.stack_id, m.current, m.successor, 1",
-          "select m.stack_id, m.current, -1, 1", sizes.UPDATED),
-    Wrong("who waited does not go on with the replacement", "wake_dependents",
-          "coalesce(f.moved_to, n.resource_id)", "n.resource_id", sizes.REPLACED_GIVEN_UP),
-    Wrong("what becomes ready is not counted", "update_clock",
+STATEMENT_FAULTS = (
+    StatementFault("a step does not increment the claim", "apply_transitions",
+          "claim = n.claim + 1, -- the same", "claim = n.claim, -- what", scenarios.CHAIN),
+    StatementFault("a step does not compare the claim", "apply_transitions",
+          "and n.id = s.node and n.claim = s.claim", "and n.id = s.node", scenarios.CHAIN),
+    StatementFault("a claim does not increment", "claim_due",
+          "'running', claim = n.claim + 1", "'running', claim = n.claim", scenarios.CHAIN),
+    StatementFault("waits are decremented twice", "wake_dependents",
+          "pending_dependencies = n.pending_dependencies - f.times",
+          "pending_dependencies = n.pending_dependencies - 2 * f.times", scenarios.CHAIN),
+    StatementFault("the node of the newer traversal is not released", "wake_dependents",
+          "select m.stack_id, m.current_traversal, m.successor, 1",
+          "select m.stack_id, m.current_traversal, -1, 1", scenarios.UPDATED),
+    StatementFault("a node that waited does not continue with the replacement", "wake_dependents",
+          "coalesce(f.replacement_id, n.resource_id)", "n.resource_id",
+          scenarios.REPLACED_SUPERSEDED),
+    StatementFault("nodes that become ready are not counted", "update_traversals",
           "select r.stack_id, r.traversal, false, 1, 0",
           "select r.stack_id, r.traversal, false, 0, 0",
-          sizes.CHAIN),
-    Wrong("what waited for an older operation stays counted", "update_clock",
-          "select stack_id, current, false, -1, 0", "select stack_id, current, false, 0, 0",
-          sizes.UPDATED),
-    Wrong("what is held is not counted", "update_clock",
-          "holds::integer - held::integer", "0 - held::integer", sizes.HOOKED),
-    Wrong("a traversal that is over opens hooks", "apply_transitions",
-          "t.state <> 'running' and s.hook is not null as refused", "false as refused",
-          sizes.HOOK_BEHIND),
-    Wrong("what a step that is refused made is written", "apply_transitions",
-          "select * from arrived where not refused", "select * from arrived", sizes.HOOK_BEHIND),
-    Wrong("each claim gives the operation a new key", "claim_due",
-          "coalesce(n.operation_key, gen_random_uuid())", "gen_random_uuid()", sizes.CHAIN),
-    Wrong("a replacement goes on under the key of the update", "apply_transitions",
-          "when s.operation <> n.operation then gen_random_uuid()", "", sizes.UPDATED_TWICE),
-    Wrong("a failure lets go what waits", "wake_dependents",
+          scenarios.CHAIN),
+    StatementFault("a node that waited for an older operation stays counted", "update_traversals",
+          "select stack_id, current_traversal, false, -1, 0",
+          "select stack_id, current_traversal, false, 0, 0", scenarios.UPDATED),
+    StatementFault("nodes at hooks are not counted", "update_traversals",
+          "is_blocked::integer - was_blocked::integer", "0 - was_blocked::integer",
+          scenarios.HOOKED),
+    StatementFault("an ended traversal opens hooks", "apply_transitions",
+          "t.state <> 'running' and s.hook is not null\n", "false\n",
+          scenarios.POST_HOOK_SUPERSEDED),
+    StatementFault("a step for another step mode is written", "apply_transitions",
+          "s.step_mode is distinct from t.step_mode", "false",
+          scenarios.STEPPED, faults.OTHER_MODE),
+    StatementFault("the answer to a step is not stored", "apply_transitions",
+          "confirmation = s.confirmation", "confirmation = null", scenarios.CONFIRMED),
+    StatementFault("stepping leaves nodes without a phase pre", (hooks, "SET_STEP_MODES"),
+          "set phase = 'pre'", "set phase = n.phase", scenarios.STEPPED_CREATE),
+    StatementFault("a snapshot stores no rows", "apply_transitions",
+          "where s.snapshot is not null", "where false", scenarios.SNAPSHOT_TAKEN),
+    StatementFault("a refused step is written", "apply_transitions",
+          "where not refused\n           and (not later", "where (not later",
+          scenarios.POST_HOOK_SUPERSEDED),
+    StatementFault("each claim gives the operation a new key", "claim_due",
+          "coalesce(n.operation_key, gen_random_uuid())", "gen_random_uuid()", scenarios.CHAIN),
+    StatementFault("a replacement uses the operation key of the update", "apply_transitions",
+          "when s.operation <> n.operation then gen_random_uuid()", "", scenarios.UPDATED_TWICE),
+    StatementFault("a failure releases dependents", "wake_dependents",
           "where m.state = 'done' group by", "where m.state in ('done', 'failed') group by",
-          sizes.CHAIN),
-    Wrong("users of what was replaced are not told", "apply_transitions",
-          "array_replace(r.requires, g.id, g.replaced_by)", "r.requires", sizes.REPLACED_BEHIND),
-    Wrong("a stale settle tells users of what was replaced", "apply_transitions",
-          "from step s;", STALE_TOO, sizes.REPLACED_BEHIND, faults.STALE_TELLS),
-    Wrong("an action in place takes a definition's digest away", "apply_transitions",
+          scenarios.CHAIN),
+    StatementFault("dependents of a replaced resource are not updated", "apply_transitions",
+          "array_replace(r.requires, g.id, g.replaced_by)", "r.requires",
+          scenarios.REPLACED_WITH_DEPENDENTS),
+    StatementFault("an outdated step updates dependents of a replaced resource",
+          "apply_transitions",
+          "from step s;", UNFILTERED, scenarios.REPLACED_WITH_DEPENDENTS, faults.OUTDATED_REMOVAL),
+    StatementFault("an in-place action clears the digest", "apply_transitions",
           "coalesce(s.resource ->> 'digest', r.digest)", "coalesce(s.resource ->> 'digest', '')",
-          sizes.CHECKED),
-    Wrong("the policy of what was applied is not kept", "apply_transitions",
+          scenarios.CHECKED),
+    StatementFault("the deletion policy is not stored", "apply_transitions",
           "deletion_policy = s.resource ->> 'deletion_policy'", "deletion_policy = 'Delete'",
-          sizes.RETAINED),
-    Wrong("a replacement that left something behind is not told of", "apply_transitions",
+          scenarios.RETAINED),
+    StatementFault("a failed replacement does not set its resource to FAILED", "apply_transitions",
           "case s.resource ->> 'write' when 'leave' then 'FAILED' else r.status end", "r.status",
-          sizes.LEAVING),
-    Wrong("nobody counts how often it was tried", "apply_transitions",
-          "attempts = s.attempts", "attempts = 0", sizes.RETRIED),
-    Wrong("what only waits is not looked after", "advance",
-          "then working_time_over_at(t.worked, t.working_since, t.time_limit) end",
+          scenarios.LEAVING),
+    StatementFault("a run writes a node before which a breakpoint was set", "apply_transitions",
+          "and n.phase = 'execute' and n.operation = s.operation\n"
+          "                                and n.rules is null end", "end",
+          scenarios.RUN_AT_BREAKPOINT, faults.RUN_PAST_BREAKPOINT),
+    StatementFault("a run is written without its first node", "apply_transitions",
+          "having count(*) = max(run_size)", "having true", scenarios.RUN,
+          faults.RUN_WITHOUT_FIRST),
+    StatementFault("a run has a node that waits for another one, too", "later_nodes",
+          "and n.state = 'waiting' and n.pending_dependencies = 1", "and n.state = 'waiting'",
+          scenarios.RUN_TO_A_JOIN),
+    StatementFault("a node of a run stays waiting for the one before", "apply_transitions",
+          "case when s.later then 0 else n.pending_dependencies end", "n.pending_dependencies",
+          scenarios.RUN),
+    StatementFault("nodes of a run end without having been active", "update_traversals",
+          "then -1 else 0 end + was_waiting::integer as active", "then -1 else 0 end as active",
+          scenarios.RUN),
+    StatementFault("a run includes a node with hook rules", "later_nodes",
+          "and n.rules is null and n.bytes", "and n.bytes", scenarios.RUN_TO_HOOK),
+    StatementFault("attempts are not counted", "apply_transitions",
+          "attempts = s.attempts", "attempts = 0", scenarios.RETRIED),
+    StatementFault("the time limit of a waiting traversal is not checked", "advance",
+          "then time_limit_at(t.working_time, t.working_since, t.time_limit) end",
           "then null::timestamptz end",
-          sizes.TIMED_OUT),
-    Wrong("time counts while all that is left waits at hooks", "working_time_since",
-          "p_active > p_held", "p_active > 0", sizes.HOOKED),
-    Wrong("time counts after the end", "working_time_since",
-          "p_state = 'running' and ", "", sizes.UPDATED),
-    Wrong("a time-out ends nothing", (traversal_end, "ENDING"),
+          scenarios.TIMED_OUT),
+    StatementFault("time counts while all nodes are at hooks", "working_time_since",
+          "p_active > p_blocked", "p_active > 0", scenarios.HOOKED),
+    StatementFault("time counts after the end", "working_time_since",
+          "p_state = 'running' and ", "", scenarios.UPDATED),
+    StatementFault("a reached time limit ends no traversal", (traversal_end, "ENDING"),
           "t.time_limit) <= clock_timestamp()", "t.time_limit) > clock_timestamp()",
-          sizes.TIMED_OUT),
-    Wrong("the way back leads to what failed", (traversal_end, "LAST_COMPLETE"),
-          "and state = 'complete'", "", sizes.ROLLED_BACK),
-    Wrong("what is ready is not dropped", (traversal_end, "MOVE_NODES"),
-          "n.phase = k.phase", "n.phase = k.phase and n.state <> 'ready'", sizes.UPDATED),
-    Wrong("hooks of a superseded traversal wait on", (traversal_end, "SUPERSEDE_HOOKS"),
-          "and state = 'waiting'", "and state = 'nothing'", sizes.HOOK_GIVEN_UP),
-    Wrong("a superseded traversal is not woken for what acts", (traversal_end, "END_EARLY"),
+          scenarios.TIMED_OUT),
+    StatementFault("a rollback leads to a failed version", (traversal_end, "LAST_COMPLETE"),
+          "and state = 'complete'", "", scenarios.ROLLED_BACK),
+    StatementFault("ready nodes are not dropped", (traversal_end, "MOVE_NODES"),
+          "n.phase = k.phase", "n.phase = k.phase and n.state <> 'ready'", scenarios.UPDATED),
+    StatementFault("hooks of a superseded traversal keep waiting", (traversal_end,
+          "SUPERSEDE_HOOKS"),
+          "and state = 'waiting'", "and state = 'nothing'", scenarios.HOOK_SUPERSEDED),
+    StatementFault("a superseded traversal is not woken for its operations", (traversal_end,
+          "END_EARLY"),
           "(select min(wake_at) from node where stack_id = $1 and traversal = $2)", "null",
-          sizes.UPDATED),
-    Wrong("nobody is told whom the newer node waits for", (traversal_start, "SET_SUCCESSORS"),
-          "set successor = s.successor", "set successor = null", sizes.UPDATED),
-    Wrong("nodes that still act are forgotten", "archive_nodes",
-          "n.state not in ('running', 'parked', 'ready')", "true", sizes.UPDATED),
-    Wrong("what is made for a row that has gone is not seen", (current_resources, "READ_EXISTING"),
-          "where n.replacement_id is not null", "where false", sizes.MADE_AND_DELETED),
+          scenarios.UPDATED),
+    StatementFault("a delete cancels operations of the last traversal only", (traversal_end,
+          "CANCEL_OPERATIONS"),
+          "or t.number in", "and t.number in", scenarios.WAITING_DELETED),
+    StatementFault("a delete cancels deletes", (traversal_end, "CANCEL_OPERATIONS"),
+          "n.operation = any ($2)", "$2::text[] is not null", scenarios.RECREATED_DURING_DELETE),
+    StatementFault("an operation that is being called is not called again", "wake_nodes",
+          "call_again = k.state = 'running'", "call_again = false", scenarios.WAITING_DELETED),
+    StatementFault("successors are not stored", (traversal_start, "SET_SUCCESSORS"),
+          "set successor = s.successor", "set successor = null", scenarios.UPDATED),
+    StatementFault("nodes that run an operation are archived", (graph_archive, "ARCHIVE_PAGE"),
+          "n.state not in ('running', 'parked', 'ready')", "true", scenarios.UPDATED),
+    StatementFault("the row that an operation will create is not read", (current_resources,
+          "READ_CURRENT"),
+          "where n.replacement_id is not null", "where false", scenarios.RECREATED_DURING_DELETE),
 )  # fmt: skip
 
 
 @pytest.fixture
-async def wrong(
+async def fault(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> Wrong:
-    """The mistake, made: in the code for this test alone, and in this test's own database."""
-    chosen: Wrong = request.param
-    if not isinstance(chosen.where, str):
-        module, name = chosen.where
-        right: str = getattr(module, name)
-        assert chosen.right in right
-        monkeypatch.setattr(module, name, right.replace(chosen.right, chosen.text))
-        return chosen
+) -> StatementFault:
+    """Plant the fault in the module for this test, or in its database."""
+    statement_fault: StatementFault = request.param
+    if not isinstance(statement_fault.where, str):
+        module, name = statement_fault.where
+        text: str = getattr(module, name)
+        assert statement_fault.correct in text
+        monkeypatch.setattr(
+            module, name, text.replace(statement_fault.correct, statement_fault.faulty)
+        )
+        return statement_fault
     async with database.connection() as conn:
-        right = await conn.fetchval(ROUTINE, chosen.where)
-        assert chosen.right in right
-        await conn.execute(right.replace(chosen.right, chosen.text))
-    return chosen
+        text = await conn.fetchval(ROUTINE, statement_fault.where)
+        assert statement_fault.correct in text
+        await conn.execute(text.replace(statement_fault.correct, statement_fault.faulty))
+    return statement_fault
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda one: one.what, indirect=True)
-async def test_a_mistake_in_a_statement_is_seen(database: Database, wrong: Wrong) -> None:
-    chance = random.Random(wrong.what)
-    sequence = () if wrong.like is None else shortest(wrong.like)
-    with pytest.raises(Diverged) as seen:
-        await repeat(database, wrong.size, sequence)
-        for _ in range(PATIENCE):
-            await walk(database, wrong.size, chance)
-    print(f"{wrong.what}: {seen.value}")
+@pytest.mark.parametrize(
+    "fault", STATEMENT_FAULTS, ids=lambda fault: fault.description, indirect=True
+)
+async def test_a_fault_in_a_statement_is_detected(
+    database: Database, fault: StatementFault
+) -> None:
+    rng = random.Random(fault.description)
+    trace = () if fault.model_fault is None else shortest_trace(fault.model_fault)
+    with pytest.raises(Divergence) as divergence:
+        await replay_trace(database, fault.scenario, trace)
+        for _ in range(MAX_WALKS):
+            await random_walk(database, fault.scenario, rng)
+    print(f"{fault.description}: {divergence.value}")

@@ -1,12 +1,12 @@
-"""The rules see what they are for: each is shown a mistake, and must find it."""
+"""Each invariant detects the faults planted for it."""
 
 import pytest
 
-from tests.model.faults import FAULTS, Fault, found
+from tests.model.faults import FAULTS, Fault, find_counterexample
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.what)
-def test_a_mistake_is_seen(fault: Fault) -> None:
-    seen = found(fault)
-    assert seen is not None
-    print(f"{fault.what}: {seen}")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.description)
+def test_a_fault_is_detected(fault: Fault) -> None:
+    counterexample = find_counterexample(fault)
+    assert counterexample is not None
+    print(f"{fault.description}: {counterexample}")

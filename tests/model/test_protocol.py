@@ -1,18 +1,30 @@
-"""Small stacks, explored whole: every order of things, every rule in each state."""
+"""Every invariant in every state of small scenarios."""
 
 import pytest
 
-from tests.model import sizes
-from tests.model.explore import explored
-from tests.model.world import Size
+from tests.model import nested, scenarios
+from tests.model.explore import explore_once
+from tests.model.nested import NestedScenario
+from tests.model.system_state import Scenario
 
 
-@pytest.mark.parametrize("size", sizes.ALL, ids=lambda size: size.name)
-def test_nothing_breaks_a_rule_but_what_is_known_to(size: Size) -> None:
-    found = explored(size)
-    print(f"{size.name}: {found.states} states, {found.steps} moves, {found.ends} ends")
-    new = [str(one) for rule, one in found.violations.items() if rule not in size.known]
-    assert not new, "\n\n".join(new)
-    mended = size.known - found.violations.keys()
-    assert not mended, f"these are kept now; take them out of `known`: {sorted(mended)}"
-    assert found.ends
+@pytest.mark.parametrize(
+    "scenario", [*scenarios.ALL, *nested.ALL], ids=lambda scenario: scenario.name
+)
+def test_every_rule_holds_except_known_violations(scenario: Scenario | NestedScenario) -> None:
+    exploration = explore_once(scenario)
+    print(
+        f"{scenario.name}: {exploration.states} states, {exploration.transitions} transitions, "
+        f"{exploration.terminal_states} terminal states"
+    )
+    unexpected = [
+        str(counterexample)
+        for invariant, counterexample in exploration.counterexamples.items()
+        if invariant not in scenario.known_violations
+    ]
+    assert not unexpected, "\n\n".join(unexpected)
+    no_longer_violated = scenario.known_violations - exploration.counterexamples.keys()
+    assert not no_longer_violated, (
+        f"these invariants hold; remove them from `known_violations`: {sorted(no_longer_violated)}"
+    )
+    assert exploration.terminal_states

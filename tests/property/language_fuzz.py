@@ -62,7 +62,7 @@ def through(
     Raises AssertionError where something else comes out than what may.
     """
     first, second = (_defined(text, environment, parameters) for _ in range(2))
-    assert _told(first) == _told(second), "the same text is read in two ways"
+    assert _summary(first) == _summary(second), "the same text is read in two ways"
     if isinstance(first, Invalid):
         assert all(one.reason for one in first.findings)
         return None
@@ -90,7 +90,7 @@ def _defined(text: str, environment: str, parameters: Json) -> "StackDefinition 
         return invalid
 
 
-def _told(found: "StackDefinition | Invalid") -> Json:
+def _summary(found: "StackDefinition | Invalid") -> Json:
     if isinstance(found, Invalid):
         return [str(one) for one in found.findings]
     return {name: one.digest for name, one in found.resources.items()}
@@ -111,6 +111,7 @@ def _resolved(expression: Json, version: str) -> None:
 
 SCALARS: list[Json] = [
     None, True, False, 0, 1, -1, 3.5, 10**18, "", "a", "a,b", "$p", "%x%", "é", "0", "b",
+    "${p0}", "x${l0}-${p1.a}", "${l1}", "$${x}", "${each.key}", "${each.value.a}", "${", "${nope}",
     "(a+)+$", "on", "r0", "p0", "f", "x" * 300, "$call", "md5", ",",
 ]  # fmt: skip
 CONDITIONS = ("equals", "not", "and", "or")
@@ -148,7 +149,7 @@ class Chance:
         return self.chance.choice(kinds)
 
     def template(self) -> Json:
-        version = self.chance.choice([*VERSIONS, "2021-04-16", "2021-04-16"])
+        version = self.chance.choice([*VERSIONS, "2021-04-16", *["2026-12-01"] * 4])
         whole: dict[str, Json] = {"heat_template_version": version}
         whole["parameters"] = {f"p{n}": self.parameter() for n in range(self.chance.randrange(4))}
         if self.chance.random() < 0.5:
@@ -159,33 +160,38 @@ class Chance:
         whole["outputs"] = {
             f"o{n}": {"value": self.value()} for n in range(self.chance.randrange(3))
         }
+        if version == "2026-12-01":
+            whole["locals"] = {f"l{n}": self.value() for n in range(self.chance.randrange(4))}
         if self.chance.random() < 0.1:
             whole[self.chance.choice([*whole, "hooks", "parameter_groups"])] = self.value()
         return whole
 
     def parameter(self) -> Json:
         kinds = ["string", "number", "comma_delimited_list", "json", "boolean"]
-        made: dict[str, Json] = {"type": self.chance.choice(kinds)}
+        parameter: dict[str, Json] = {"type": self.chance.choice(kinds)}
         if self.chance.random() < 0.8:
-            made["default"] = self.value(2)
+            parameter["default"] = self.value(2)
         if self.chance.random() < 0.4:
             rules = ["length", "range", "modulo", "allowed_values", "allowed_pattern"]
-            made["constraints"] = [{self.chance.choice(rules): self.value(2)}]
+            parameter["constraints"] = [{self.chance.choice(rules): self.value(2)}]
         if self.chance.random() < 0.2:
-            made["hidden"] = self.value(1)
-        return made
+            parameter["hidden"] = self.value(1)
+        return parameter
 
     def resource(self) -> Json:
-        made: dict[str, Json] = {"type": self.chance.choice(["T", "S", "S", "U"])}
+        resource: dict[str, Json] = {"type": self.chance.choice(["T", "S", "S", "U"])}
         properties = ["s", "n", "f", "b", "l", "m", "a"]
-        made["properties"] = {
+        resource["properties"] = {
             one: self.value() for one in self.chance.sample(properties, self.chance.randrange(5))
         }
         rarer = ["metadata", "depends_on", "deletion_policy", "condition", "external_id", "hooks",
-                 "update_policy", "description"]  # fmt: skip
+                 "update_policy", "description", "for_each", "for_each"]  # fmt: skip
         for key in self.chance.sample(rarer, self.chance.randrange(3)):
-            made[key] = self.value(3)
-        return made
+            resource[key] = self.value(3)
+        if self.chance.random() < 0.1:
+            keys = ["a", "b", self.value(1)][: self.chance.randrange(4)]
+            resource["for_each"] = self.some(keys, {"a": self.value(2), "b": 1}, "${p0}")
+        return resource
 
 
 SHAPES: Mapping[str, Any] = {
@@ -208,6 +214,15 @@ SHAPES: Mapping[str, Any] = {
     "list_concat": lambda c, d: [c.value(d), c.value(d)],
     "list_concat_unique": lambda c, d: [c.value(d), c.value(d)],
     "equals": lambda c, d: [c.value(d), c.value(d)],
+    "get_local": lambda c, d: c.some("l0", "l1", ["l0", "a"], ["l1", 0]),
+    "coalesce": lambda c, d: [c.value(d), c.value(d)],
+    "lookup": lambda c, d: [c.value(d), c.value(d), *([c.value(d)] * c.some(0, 1))],
+    "add": lambda c, d: [c.value(d), c.value(d)],
+    "multiply": lambda c, d: [c.some(2**40, -1, "3", c.value(d)), c.value(d), 10**9],
+    "divide": lambda c, d: [c.value(d), c.some(0, 2, c.value(d))],
+    "modulo": lambda c, d: [c.value(d), c.some(0, -2, c.value(d))],
+    "from_json": lambda c, d: c.some("[1, {}]", "{", "[" * 999 + "]" * 999, c.value(d)),
+    "distinct": lambda c, d: [c.value(d), c.value(d)],
 }
 
 # -- yaql by chance -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from engine.store.database import Database, open_database
-from tests.support.keys import A_SEALER
+from tests.support.keys import KEYRING
 
 #: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
 TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
@@ -30,7 +30,7 @@ def run_machine(machine: type[StoreMachine], url: str, *, examples: int, steps: 
     """Run it on an empty database, always in the same way unless the hunt is a longer one."""
     with asyncio.Runner() as runner:
         machine.runner = runner
-        machine.database = runner.run(open_database(url, size=4, sealer=A_SEALER))
+        machine.database = runner.run(open_database(url, size=4, keyring=KEYRING))
         machine.counts = Counter()
         try:
             run_state_machine_as_test(

@@ -10,13 +10,14 @@ from engine.store.invariants import INVARIANTS
 RULES = {
     "time counts exactly while anything but hooks is left": """
         select number from traversal where stack_id = $1
-           and (working_since is not null) <> (state = 'running' and active > held)""",
+           and (working_since is not null)
+               <> (state = 'running' and active_nodes > blocked_nodes)""",
     "nothing of a traversal that is over begins": """
         select n.traversal, n.id from node n
           join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
          where n.stack_id = $1 and t.state not in ('running', 'ending')
-           and (n.state = 'waiting' or n.state = 'ready' and n.confirmed is null
-                or n.state in ('running', 'parked') and n.phase <> 'act')""",
+           and (n.state = 'waiting' or n.state = 'ready' and n.confirmation is null
+                or n.state in ('running', 'parked') and n.phase <> 'execute')""",
     "events are numbered without a gap": """
         select s.sequence from stack s where s.id = $1
            and s.sequence <> (select count(*) from event e where e.stack_id = s.id)""",
@@ -24,9 +25,9 @@ RULES = {
         select n.name, n.operation, r.value ->> 'point' from node n
           join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
          cross join jsonb_array_elements(coalesce(n.rules, '[]')) r
-         where n.stack_id = $1 and n.phase in ('act', 'post') and n.started_at is not null
+         where n.stack_id = $1 and n.phase in ('execute', 'post') and n.started_at is not null
            and coalesce(r.value ->> 'mode', 'wait') <> 'notify'
-           and t.pace is distinct from 'run'
+           and t.step_mode is distinct from 'run'
            and r.value ->> 'point' = any (
                case n.operation when 'create' then '{pre-create}'::text[]
                                 when 'update' then '{pre-update}'

@@ -17,7 +17,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import check_document
 from engine.hot.template.template import parse_template
 from engine.words import Json
-from tests.unit.hot.hot_support import Seen
+from tests.unit.hot.hot_support import UniformView
 
 TYPES = {"T": TypeSchema("T", any_property=True, any_attribute=True)}
 AWS = "AWSTemplateFormatVersion"
@@ -57,12 +57,12 @@ def test_any_snippet_is_a_value_or_waits_for_what_it_reads_or_is_refused(snippet
         "Resources": resources,
     }
     with suppress(Invalid):
-        made = defined(sections).resources["a"]
-        value = made.properties["value"]
-        assert is_static(value) == (not referenced_resources(value)) and made.requires <= {"r"}
+        resource = defined(sections).resources["a"]
+        value = resource.properties["value"]
+        assert is_static(value) == (not referenced_resources(value)) and resource.requires <= {"r"}
         with suppress(FunctionError):
             stored = decode(encode(value), "2010-09-09")
-            assert is_static(resolve(stored, Seen("x")))
+            assert is_static(resolve(stored, UniformView("x")))
 
 
 SECTIONS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs", "Hooks", "Description")
@@ -100,7 +100,7 @@ def test_functions_that_both_languages_have_agree(twins: tuple[Json, Json]) -> N
     def value(snippet: Json) -> Json:
         resources = {"a": {"type": "T", "properties": {"value": snippet}}}
         document = {"heat_template_version": "2013-05-23", "resources": resources}
-        made = define_stack(
+        stack = define_stack(
             template=parse_template(document),
             environment=parse_environment({}),
             parameters={},
@@ -109,7 +109,7 @@ def test_functions_that_both_languages_have_agree(twins: tuple[Json, Json]) -> N
             types=TYPES,
             check_properties=lambda kind, properties, place, findings: None,
         )
-        return made.resources["a"].properties["value"]
+        return stack.resources["a"].properties["value"]
 
     found: list[Json] = []
     for snippet in twins:

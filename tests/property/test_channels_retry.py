@@ -23,9 +23,9 @@ def test_what_follows_a_failure(
         assert isinstance(follows, GiveUp)
         return
     assert isinstance(follows, TryAgain)
-    assert policy.first / 2 <= follows.wait <= policy.longest
+    assert policy.first / 2 <= follows.wait <= policy.max_pause
     if retry_after is not None:
-        assert follows.wait == sorted((policy.first, retry_after, policy.longest))[1]
+        assert follows.wait == sorted((policy.first, retry_after, policy.max_pause))[1]
     else:
         ceiling = policy.back_off.ceiling(attempts)
         assert ceiling / 2 <= follows.wait <= ceiling
@@ -35,8 +35,8 @@ def test_what_follows_a_failure(
 def test_waits_grow_up_to_the_longest(policy: RetryPolicy, attempts: int) -> None:
     ceiling = policy.back_off.ceiling
     now, next_one = ceiling(attempts), ceiling(attempts + 1)
-    assert now <= next_one <= policy.longest
-    assert next_one == min(2 * now, policy.longest)
+    assert now <= next_one <= policy.max_pause
+    assert next_one == min(2 * now, policy.max_pause)
 
 
 @given(policies, chances, chances)
@@ -71,11 +71,11 @@ def test_the_horizon_is_never_exceeded(policy: RetryPolicy, luck: list[float]) -
 
 
 @pytest.mark.parametrize(
-    ("attempts", "first", "longest", "attempt_timeout"),
+    ("attempts", "first", "max_pause", "attempt_timeout"),
     [(0, 1.0, 1.0, 1.0), (1, 0.0, 1.0, 1.0), (1, 2.0, 1.0, 1.0), (1, 1.0, 1.0, 0.0)],
 )
 def test_a_policy_makes_sense(
-    attempts: int, first: float, longest: float, attempt_timeout: float
+    attempts: int, first: float, max_pause: float, attempt_timeout: float
 ) -> None:
     with pytest.raises(ValueError, match="invalid retry policy"):
-        RetryPolicy(attempts, first, longest, attempt_timeout)
+        RetryPolicy(attempts, first, max_pause, attempt_timeout)

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.selection import DELIVERED, EVERY_PROJECT, Selection, Traits, about, is_for, wants
+from channels.selection import (
+    DELIVERED,
+    EVERY_PROJECT,
+    Selection,
+    Traits,
+    is_for,
+    matches,
+    subject_of,
+)
 
 words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
@@ -38,7 +46,7 @@ ME = UUID(int=1)
 def plain(selection: Selection, traits: Traits) -> bool:
     names = [name for name in (traits.stack_path, traits.resource_name) if name]
     path = "/".join(names) if traits.resource_name else None
-    asked = (
+    requested = (
         (selection.events, [traits.type]),
         (selection.stacks, [traits.stack_name, traits.root_name]),
         (selection.resources, [traits.resource_name, path]),
@@ -47,52 +55,52 @@ def plain(selection: Selection, traits: Traits) -> bool:
         (selection.tags, [*traits.tags]),
     )
     around = [traits.root_id] if selection.nested else []
-    outermost = selection.nested or traits.root_id is None
+    root = selection.nested or traits.root_id is None
     named = selection.stack_id in (traits.stack_id, *around)
-    return (outermost if selection.stack_id is None else named) and all(
+    return (root if selection.stack_id is None else named) and all(
         any(value is not None and fnmatchcase(value, glob) for glob in wanted for value in values)
-        for wanted, values in asked
+        for wanted, values in requested
         if wanted
     )
 
 
 @given(selections, all_traits)
 def test_every_list_must_match_and_an_empty_one_does(selection: Selection, traits: Traits) -> None:
-    assert wants(selection, traits) is plain(selection, traits)
+    assert matches(selection, traits) is plain(selection, traits)
 
 
 @given(all_traits)
-def test_nothing_asked_for_is_everything(traits: Traits) -> None:
-    assert wants(Selection(), traits)
+def test_an_empty_selection_matches_everything(traits: Traits) -> None:
+    assert matches(Selection(), traits)
 
 
 @given(selections, all_traits, st.sampled_from(["p", "q", EVERY_PROJECT]))
-def test_projects_never_hear_of_each_other(
+def test_a_subscription_gets_no_events_of_other_projects(
     selection: Selection, traits: Traits, project: str
 ) -> None:
-    heard = is_for(ME, project, selection, traits)
-    assert heard is (project in (traits.project, EVERY_PROJECT) and wants(selection, traits))
+    expected = is_for(ME, project, selection, traits)
+    assert expected is (project in (traits.project, EVERY_PROJECT) and matches(selection, traits))
 
 
 @given(all_traits)
-def test_nobody_is_told_news_of_itself(traits: Traits) -> None:
-    news = replace(traits, about=about({"subscription": str(ME)}))
-    assert not is_for(ME, EVERY_PROJECT, Selection(), news)
-    assert is_for(ME, EVERY_PROJECT, Selection(), replace(news, type=DELIVERED))
-    assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), news)
+def test_a_subscription_gets_no_events_of_itself(traits: Traits) -> None:
+    event = replace(traits, about=subject_of({"subscription": str(ME)}))
+    assert not is_for(ME, EVERY_PROJECT, Selection(), event)
+    assert is_for(ME, EVERY_PROJECT, Selection(), replace(event, type=DELIVERED))
+    assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), event)
 
 
 def test_case_counts() -> None:
     traits = Traits("p", "headgate.hook.waiting", ME, "Web")
-    assert wants(Selection(events=["headgate.hook.*"], stacks=["W*"]), traits)
-    assert not wants(Selection(stacks=["w*"]), traits)
+    assert matches(Selection(events=["headgate.hook.*"], stacks=["W*"]), traits)
+    assert not matches(Selection(stacks=["w*"]), traits)
 
 
-INSIDE = Selection(stack_id=UUID(int=7), root_id=UUID(int=9), path="web")
+NESTED = Selection(stack_id=UUID(int=7), root_id=UUID(int=9), path="web")
 
 
 @pytest.mark.parametrize(
-    ("stack", "root", "path", "heard"),
+    ("stack", "root", "path", "expected"),
     [
         (7, 9, "web", True),
         (8, 9, "web/0", True),
@@ -103,11 +111,11 @@ INSIDE = Selection(stack_id=UUID(int=7), root_id=UUID(int=9), path="web")
         (9, None, "", False),
     ],
 )
-def test_a_stack_inside_may_be_asked_about_with_what_is_inside_of_it(
-    stack: int, root: int | None, path: str, heard: bool
+def test_a_nested_stack_can_be_selected_with_its_nested_stacks(
+    stack: int, root: int | None, path: str, expected: bool
 ) -> None:
     root_id = None if root is None else UUID(int=root)
     traits = Traits("p", "t", UUID(int=stack), "s", root_id=root_id, stack_path=path)
-    assert wants(INSIDE, traits) is heard
-    alone = replace(INSIDE, nested=False)
-    assert wants(alone, traits) is (stack == 7)
+    assert matches(NESTED, traits) is expected
+    alone = replace(NESTED, nested=False)
+    assert matches(alone, traits) is (stack == 7)

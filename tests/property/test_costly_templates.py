@@ -1,6 +1,6 @@
 """Costly templates are defined or refused, in a process with little memory and time.
 
-The kernel ends the process when one template takes more CPU time than `MOST_TIME`.
+The kernel ends the process when one template takes more CPU time than `MAX_CPU_SECONDS`.
 """
 
 import json
@@ -17,10 +17,10 @@ from engine.hot.syntax.document import read_document
 from engine.hot.template.template import parse_template
 from tests.support.costly_templates import COSTLY_TEMPLATES
 from tests.support.template_builders import CostlyTemplate
-from tests.unit.hot.hot_support import PSEUDO, TYPES, nothing_to_say
+from tests.unit.hot.hot_support import PSEUDO, TYPES, no_findings
 
 #: Seconds of CPU time for one template; bytes of memory for the process.
-MOST_TIME, MOST_MEMORY = 6, 600_000_000
+MAX_CPU_SECONDS, MAX_MEMORY_BYTES = 6, 600_000_000
 
 
 def outcome(costly: CostlyTemplate) -> list[str]:
@@ -33,7 +33,7 @@ def outcome(costly: CostlyTemplate) -> list[str]:
             files=costly.files,
             pseudo=PSEUDO,
             types=TYPES,
-            check_properties=nothing_to_say,
+            check_properties=no_findings,
         )
     except Invalid as invalid:
         return [str(one) for one in invalid.findings]
@@ -42,10 +42,10 @@ def outcome(costly: CostlyTemplate) -> list[str]:
 
 def define_all() -> None:
     """Run in the limited process: prints the name and the findings of each template."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     for name, costly in COSTLY_TEMPLATES.items():
         used = resource.getrusage(resource.RUSAGE_SELF)
-        end = int(used.ru_utime + used.ru_stime) + 1 + MOST_TIME
+        end = int(used.ru_utime + used.ru_stime) + 1 + MAX_CPU_SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         print(json.dumps([name, outcome(costly)]), flush=True)
 

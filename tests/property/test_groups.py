@@ -1,4 +1,4 @@
-"""Groups come to be what they should be, in batches, whatever they were before."""
+"""Groups reach their wanted state in batches, from any state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.hot.hot_support import PSEUDO
 from tests.unit.types.calls import registry
-from tests.unit.types.stack_inside import Inside
+from tests.unit.types.nested_stack import NestedStack
 
 GROUP, SCALING = ResourceGroup(), AutoScalingGroup()
 OLD = {"type": "T", "properties": {"value": "old"}}
@@ -29,14 +29,14 @@ POLICIES = st.fixed_dictionaries(
 )
 
 
-def begun(members: list[tuple[bool, bool]], names: str) -> Inside:
+def initial_state(members: list[tuple[bool, bool]], names: str) -> NestedStack:
     bodies = {names[place]: NEW if new else OLD for place, (new, _) in enumerate(members)}
     failed = tuple(names[place] for place, (_, broken) in enumerate(members) if broken)
-    return Inside().members(bodies, failed)
+    return NestedStack().members(bodies, failed)
 
 
 def check_batches(
-    inside: Inside, before: Mapping[str, Any], target: int, policy: Mapping[str, int]
+    inside: NestedStack, before: Mapping[str, Any], target: int, policy: Mapping[str, int]
 ) -> None:
     """No batch touches more than the policy says, or leaves fewer in service than it can."""
     for nest in inside.goals:
@@ -48,16 +48,16 @@ def check_batches(
             touched = [name for name in after if before.get(name) != after[name]]
             untouched = [name for name in after if before.get(name) == after[name]]
             assert len(touched) <= policy["max_batch_size"]
-            least = min(policy["min_in_service"], target, len(before))
-            assert len(untouched) >= least
+            min_size = min(policy["min_in_service"], target, len(before))
+            assert len(untouched) >= min_size
         before = after
 
 
 @given(MEMBERS, SIZES, POLICIES)
-def test_a_resource_group_comes_to_be_what_it_says(
+def test_a_resource_group_reaches_its_wanted_state(
     members: list[tuple[bool, bool]], count: int, policy: dict[str, int]
 ) -> None:
-    inside = begun(members, "0123456")
+    inside = initial_state(members, "0123456")
     before = inside.bodies
     sound = not any(broken for _, broken in members)
     done = inside.run(
@@ -72,10 +72,10 @@ def test_a_resource_group_comes_to_be_what_it_says(
 
 
 @given(MEMBERS, SIZES, POLICIES)
-def test_a_scaling_group_comes_to_be_what_it_says(
+def test_a_scaling_group_reaches_its_wanted_state(
     members: list[tuple[bool, bool]], size: int, policy: dict[str, int]
 ) -> None:
-    inside = begun(members, "abcdefg")
+    inside = initial_state(members, "abcdefg")
     before = inside.bodies
     sound = not any(broken for _, broken in members)
     properties = {"resource": NEW, "min_size": 0, "max_size": 9, "rolling_updates": policy}
@@ -89,8 +89,8 @@ def test_a_scaling_group_comes_to_be_what_it_says(
 
 
 @given(st.integers(0, 7), st.lists(st.integers(0, 6), unique=True, max_size=3))
-def test_names_that_were_removed_never_come_back(count: int, named: list[int]) -> None:
-    inside = Inside()
+def test_removed_names_are_never_reused(count: int, named: list[int]) -> None:
+    inside = NestedStack()
     inside.run(GROUP, "create", {"count": 7, "resource_def": OLD})
     removing = [{"resource_list": [*map(str, named)]}]
     inside.run(GROUP, "update", {"count": count, "resource_def": OLD, "removal_policies": removing})
@@ -103,12 +103,14 @@ def test_names_that_were_removed_never_come_back(count: int, named: list[int]) -
     st.integers(0, 50), st.sampled_from(Adjustment), st.integers(-300, 300), st.integers(0, 5),
     st.integers(0, 20), st.integers(0, 30),
 )  # fmt: skip
-def test_an_adjusted_size_keeps_within_bounds_and_goes_where_it_was_told(
-    current: int, kind: Adjustment, amount: int, step: int, least: int, more: int
+def test_an_adjusted_size_stays_within_limits_and_follows_the_adjustment(
+    current: int, kind: Adjustment, amount: int, step: int, min_size: int, more: int
 ) -> None:
-    size = adjusted_size(current, kind, amount, least_step=step, least=least, most=least + more)
-    assert least <= size <= least + more
-    if kind is not Adjustment.EXACT and least <= current <= least + more:
+    size = adjusted_size(
+        current, kind, amount, min_step=step, min_size=min_size, max_size=min_size + more
+    )
+    assert min_size <= size <= min_size + more
+    if kind is not Adjustment.EXACT and min_size <= current <= min_size + more:
         assert (size - current) * amount >= 0
 
 
@@ -151,9 +153,7 @@ KNOWN = registry()
 
 
 @given(TEMPLATES, JSON)
-def test_whatever_is_written_of_a_group_is_defined_or_refused_with_a_place(
-    group: Any, path: Any
-) -> None:
+def test_every_group_template_is_defined_or_refused_with_a_place(group: Any, path: Any) -> None:
     written = {
         "heat_template_version": "2018-08-31",
         "parameters": {"p": {"type": "json", "default": {"a": 1}}},

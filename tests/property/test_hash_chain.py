@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.hooks.hash_chain import NOTHING, Entry, chained, first_wrong, hash_of
+from engine.hooks.hash_chain import NOTHING, Entry, chain_entries, first_error, hash_of
 from engine.words import Json
-from tests.unit.hooks.test_audit import STACKS, entry
+from tests.unit.hooks.test_audit_log import STACKS, entry
 
 NAMES = tuple(one.name for one in fields(Entry))
 
@@ -32,7 +32,7 @@ VALUES: dict[str, st.SearchStrategy[Json]] = {
     "hook_id": st.none() | st.uuids(),
     "kind": texts,
     "by": texts,
-    "door": texts,
+    "channel": texts,
     "at": times,
     "address": texts,
     "reason": texts,
@@ -54,7 +54,7 @@ def entries(draw: st.DrawFn, stack_id: UUID = STACKS[0]) -> Entry:
 
 @st.composite
 def chains(draw: st.DrawFn, least: int = 1) -> list[Entry]:
-    return chained(draw(st.lists(entries(), min_size=least, max_size=6)), {})
+    return chain_entries(draw(st.lists(entries(), min_size=least, max_size=6)), {})
 
 
 def same(one: Json, other: Json) -> bool:
@@ -68,7 +68,7 @@ def same(one: Json, other: Json) -> bool:
 def test_a_chain_as_written_verifies(chain: list[Entry]) -> None:
     assert [one.number for one in chain] == list(range(1, len(chain) + 1))
     assert all(len(one.hash) == 64 for one in chain)
-    assert first_wrong(chain) is None
+    assert first_error(chain) is None
 
 
 @given(chains(), st.data())
@@ -81,20 +81,20 @@ def test_any_change_of_any_field_of_any_entry_is_found(
     assume(not same(value, getattr(chain[place], name)))
     changed = [*chain]
     changed[place] = replace(chain[place], **{name: value})
-    said = first_wrong(changed)
-    assert said is not None and said.startswith(f"entry {place + 1} ")
+    message = first_error(changed)
+    assert message is not None and message.startswith(f"entry {place + 1} ")
 
 
 @given(chains(2), st.data())
 def test_any_removal_except_at_the_end_is_found(chain: list[Entry], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(chain) - 2))
     last = data.draw(st.integers(first, len(chain) - 2))
-    assert first_wrong(chain[:first] + chain[last + 1 :]) == f"entry {first + 1} is missing"
+    assert first_error(chain[:first] + chain[last + 1 :]) == f"entry {first + 1} is missing"
 
 
 @given(chains(2), st.data())
 def test_a_truncated_chain_verifies(chain: list[Entry], data: st.DataObject) -> None:
-    assert first_wrong(chain[: data.draw(st.integers(0, len(chain)))]) is None
+    assert first_error(chain[: data.draw(st.integers(0, len(chain)))]) is None
 
 
 def renumbered(chain: list[Entry]) -> list[Entry]:
@@ -110,15 +110,15 @@ def test_any_swap_is_found_renumbered_or_not(
     )
     swapped = [*chain]
     swapped[one], swapped[other] = chain[other], chain[one]
-    said = first_wrong(after(swapped))
-    assert said is not None and said.startswith(f"entry {min(one, other) + 1} ")
+    message = first_error(after(swapped))
+    assert message is not None and message.startswith(f"entry {min(one, other) + 1} ")
 
 
 @given(chains(2), st.data())
 def test_a_removal_is_found_after_renumbering(chain: list[Entry], data: st.DataObject) -> None:
     gone = data.draw(st.integers(0, len(chain) - 2))
-    said = first_wrong(renumbered(chain[:gone] + chain[gone + 1 :]))
-    assert said is not None and said.startswith(f"entry {gone + 1} ")
+    message = first_error(renumbered(chain[:gone] + chain[gone + 1 :]))
+    assert message is not None and message.startswith(f"entry {gone + 1} ")
 
 
 @given(chains(), entries(), st.data())
@@ -129,17 +129,17 @@ def test_an_insertion_is_found(chain: list[Entry], added: Entry, data: st.DataOb
     forged = replace(forged, hash=hash_of(forged, before))
     assume(forged != chain[place])
     put_in = renumbered([*chain[:place], forged, *chain[place:]])
-    assert first_wrong(put_in) is not None
+    assert first_error(put_in) is not None
 
 
 @given(st.lists(st.sampled_from(STACKS), max_size=12))
 def test_two_stacks_in_one_call_have_separate_chains(stacks: list[UUID]) -> None:
-    made = chained([entry(stack, kind=str(n)) for n, stack in enumerate(stacks)], {})
-    assert [one.kind for one in made] == [str(n) for n in range(len(stacks))]
+    chain = chain_entries([entry(stack, kind=str(n)) for n, stack in enumerate(stacks)], {})
+    assert [one.kind for one in chain] == [str(n) for n in range(len(stacks))]
     for stack in STACKS:
-        mine = [one for one in made if one.stack_id == stack]
-        assert first_wrong(mine) is None
-        alone = chained([replace(one, number=0, hash="") for one in mine], {})
+        mine = [one for one in chain if one.stack_id == stack]
+        assert first_error(mine) is None
+        alone = chain_entries([replace(one, number=0, hash="") for one in mine], {})
         assert alone == mine
 
 
@@ -148,7 +148,7 @@ def test_a_chain_continues_after_its_last_entry(chain: list[Entry], data: st.Dat
     place = data.draw(st.integers(1, len(chain) - 1))
     written, rest = chain[:place], [replace(one, number=0, hash="") for one in chain[place:]]
     last = {STACKS[0]: (written[-1].number, written[-1].hash), STACKS[1]: (7, "f" * 64)}
-    assert chained(rest, last) == chain[place:]
+    assert chain_entries(rest, last) == chain[place:]
     assert last[STACKS[0]] == (written[-1].number, written[-1].hash)
 
 

@@ -77,29 +77,27 @@ def plain(document: Json) -> Json:
 
 @pytest.mark.parametrize("strategy", ["overwrite", "merge", "deep_merge"])
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS)
-def test_it_is_the_same_whichever_two_of_three_are_merged_first(
-    strategy: str, one: Json, two: Json, three: Json
-) -> None:
+def test_merging_is_associative(strategy: str, one: Json, two: Json, three: Json) -> None:
     before = deepcopy([one, two, three])
     # What a star took away is forgotten where a later one maps the same star.
     assume(not any(removed_by_star(document) for document in before))
     left = merged(merged(one, two, strategy=strategy), three, strategy=strategy)
     right = merged(one, merged(two, three, strategy=strategy), strategy=strategy)
-    whole = merged(one, two, three, strategy=strategy)
+    merged_at_once = merged(one, two, three, strategy=strategy)
     if strategy != "deep_merge":  # where kinds differ, it matters which two are joined first
         assert plain(left) == plain(right)
-    assert plain(left) == plain(whole)
+    assert plain(left) == plain(merged_at_once)
     assert [one, two, three] == before
 
 
 @given(DOCUMENTS)
-def test_nothing_is_added_by_what_says_nothing(document: Json) -> None:
+def test_an_empty_environment_changes_nothing(document: Json) -> None:
     assert plain(merged(document)) == plain(merged(document, {})) == plain(merged({}, document))
     assert merge_into_stored(document, {}) == merge_into_stored({}, document) == document
 
 
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS)
-def test_additions_add_up_in_their_order(one: Json, two: Json, three: Json) -> None:
+def test_additions_are_merged_in_order(one: Json, two: Json, three: Json) -> None:
     assume(not any(removed_by_star(document) for document in (one, two, three)))
     assert merge_into_stored(merge_into_stored(one, two), three) == merge_into_stored(
         one, merge_into_stored(two, three)
@@ -107,23 +105,23 @@ def test_additions_add_up_in_their_order(one: Json, two: Json, three: Json) -> N
 
 
 @given(DOCUMENTS, DOCUMENTS)
-def test_the_later_one_is_the_stronger(one: Json, two: Json) -> None:
-    whole = merged(one, two)
+def test_the_later_environment_has_priority(one: Json, two: Json) -> None:
+    result = merged(one, two)
     for section in ("parameters", "parameter_defaults"):
-        assert two.get(section, {}).items() <= whole.get(section, {}).items()
-    assert two.get("resource_registry", {}).items() <= whole.get("resource_registry", {}).items()
+        assert two.get(section, {}).items() <= result.get(section, {}).items()
+    assert two.get("resource_registry", {}).items() <= result.get("resource_registry", {}).items()
 
 
 @given(REGISTRIES, REGISTRIES, NAMES, st.sampled_from("rsx"))
-def test_a_name_leads_to_one_end_whatever_the_order_of_keys(
+def test_the_target_of_a_name_does_not_depend_on_the_order_of_keys(
     user: Json, operator: Json, name: str, resource: str
 ) -> None:
     ends = []
     for turned in (dict, lambda registry: dict(reversed(registry.items()))):
         try:
-            beneath = parse_environment({"resource_registry": turned(operator)}, operator=None)
+            remaining = parse_environment({"resource_registry": turned(operator)}, operator=None)
             document = {"resource_registry": turned(user)}
-            registry = parse_environment(document, beneath.registry).registry
+            registry = parse_environment(document, remaining.registry).registry
             found = registry.find(name, resource, {"T", "U"})
         except (Invalid, CircularAlias):
             ends.append("refused")
@@ -149,14 +147,14 @@ TEMPLATES = st.builds(
 
 
 @given(TEMPLATES, TEMPLATES)
-def test_templates_in_each_other_end(one: str, two: str) -> None:
+def test_recursive_templates_end(one: str, two: str) -> None:
     """They are accepted, or refused with places that lead into the files, as far as one looks."""
     files = {"a.yaml": one, "b.yaml": two}
     try:
-        made = defined({"resources": {"top": {"type": "a.yaml"}}}, files=files)
+        stack = defined({"resources": {"top": {"type": "a.yaml"}}}, files=files)
     except Invalid as error:
         *found, last = error.findings
         found += [] if "the check stopped there" in last.reason else [last]
         assert all(one.place.startswith("resources.top") for one in found)
     else:
-        assert made.nested["top"].kind.file == "a.yaml"
+        assert stack.nested["top"].kind.file == "a.yaml"

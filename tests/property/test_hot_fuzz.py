@@ -1,7 +1,7 @@
-"""The language against chance: only values and findings come out, the same each time, in bounds.
+"""Fuzzing of the language: only values and findings result, the same each time, within limits.
 
-HEADGATE_FUZZ says for how many seconds each of them hunts, with other seeds each time; `make fuzz`
-sets it. Without it each has a few hundred tries, always the same ones.
+HEADGATE_FUZZ is the number of seconds for each fuzzer, with new seeds; `make fuzz` sets it. Without
+it, each runs a few hundred fixed examples.
 """
 
 import json
@@ -31,7 +31,7 @@ def chances(tries: int) -> Iterator[random.Random]:
         seed, tries = seed + 1, tries - 1
 
 
-def a_template(chance: random.Random) -> None:
+def random_template(chance: random.Random) -> None:
     text = json.dumps(Chance(chance).template())
     through(text, parameters={"p0": Chance(chance).value(2)})
 
@@ -42,7 +42,7 @@ PUT_IN = (
 )  # fmt: skip
 
 
-def a_written_template(chance: random.Random) -> None:
+def random_text(chance: random.Random) -> None:
     """YAML, with letters changed, left out or doubled."""
     text = yaml.safe_dump(Chance(chance).template(), default_flow_style=chance.choice([True, None]))
     for _ in range(chance.randrange(4)):
@@ -52,18 +52,18 @@ def a_written_template(chance: random.Random) -> None:
     through(text)
 
 
-def an_environment(chance: random.Random) -> None:
+def random_environment(chance: random.Random) -> None:
     value = Chance(chance).value
     sections = ["parameters", "parameter_defaults", "resource_registry", "hooks", "event_sinks",
                 "encrypted_param_names", "parameter_merge_strategies"]  # fmt: skip
-    made = {one: value() for one in chance.sample(sections, chance.randrange(4))}
+    environment = {one: value() for one in chance.sample(sections, chance.randrange(4))}
     if chance.random() < 0.5:
         names = ["T", "S", "U", "U*", "*", "resources", "base_url"]
         registry = {one: chance.choice(["T", "S", "U", "V*", None, value()]) for one in names}
-        made["resource_registry"] = {
+        environment["resource_registry"] = {
             one: registry[one] for one in chance.sample(names, chance.randrange(5))
         }
-    through(json.dumps(Chance(chance).template()), json.dumps(made))
+    through(json.dumps(Chance(chance).template()), json.dumps(environment))
 
 
 def expressions(tries: int, most_time: int = 2, most_memory: int = 1_000_000_000) -> None:
@@ -80,7 +80,7 @@ def expressions(tries: int, most_time: int = 2, most_memory: int = 1_000_000_000
     print("through")
 
 
-def test_no_expression_of_all_functions_takes_long() -> None:
+def test_no_random_expression_takes_long() -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import expressions; expressions(700)"],
         capture_output=True,
@@ -91,16 +91,16 @@ def test_no_expression_of_all_functions_takes_long() -> None:
     assert last == "through", f"{last}\n{done.stderr[-2000:]}"
 
 
-HUNTS = {one.__name__: one for one in (a_template, a_written_template, an_environment)}
-TRIES = {"a_template": 250, "a_written_template": 150, "an_environment": 150}
+FUZZERS = {one.__name__: one for one in (random_template, random_text, random_environment)}
+TRIES = {"random_template": 250, "random_text": 150, "random_environment": 150}
 
 
-@pytest.mark.parametrize("hunt", HUNTS)
-def test_chance_finds_nothing(hunt: str) -> None:
+@pytest.mark.parametrize("hunt", FUZZERS)
+def test_fuzzing_finds_no_error(hunt: str) -> None:
     for chance in chances(TRIES[hunt]):
         state = chance.getstate()
         try:
-            HUNTS[hunt](chance)
+            FUZZERS[hunt](chance)
         except BaseException as error:
             again = f"{hunt} with random.Random seed state {state[1][:3]}"
             raise AssertionError(f"{again}: {error!r}") from error

@@ -41,7 +41,7 @@ CALLS = st.builds(
 EXPRESSIONS = nested(SCALARS | CALLS)
 
 
-class Nobody:
+class NoResources:
     def reference(self, resource: str) -> str:
         raise AssertionError(resource)
 
@@ -53,7 +53,7 @@ class Nobody:
 
 
 @given(EXPRESSIONS)
-def test_what_is_stored_comes_back(expression: Json) -> None:
+def test_stored_expressions_are_restored(expression: Json) -> None:
     assert decode(encode(expression), VERSION) == expression
 
 
@@ -63,15 +63,15 @@ def test_different_expressions_are_stored_differently(first: Json, second: Json)
 
 
 @given(JSON)
-def test_plain_data_is_itself(value: Json) -> None:
+def test_plain_data_is_unchanged(value: Json) -> None:
     assert is_static(value) and not referenced_resources(value)
-    assert resolve(value, Nobody()) == value
+    assert resolve(value, NoResources()) == value
     assert is_static(decode(encode(value), VERSION))
 
 
 @given(st.text() | st.text(alphabet="{}[]:-? \n&*a1,'\"<!|>#%@`~\\", max_size=60))
 @settings(max_examples=400)
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     with suppress(Invalid):
         assert isinstance(read_document(text, "template"), dict)
 
@@ -80,14 +80,16 @@ KEY = st.text("ab$", min_size=1, max_size=3)
 
 
 @given(st.text("ab$", max_size=12), st.dictionaries(KEY, st.text("ab$", max_size=3), max_size=4))
-def test_the_longest_key_is_replaced_and_nothing_twice(text: str, params: dict[str, str]) -> None:
-    made, at = "", 0
+def test_str_replace_prefers_the_longest_key_and_replaces_once(
+    text: str, params: dict[str, str]
+) -> None:
+    replaced, at = "", 0
     while at < len(text):
         keys = [key for key in params if text.startswith(key, at)]
         best = max(keys, key=len, default="")
-        made += params[best] if best else text[at]
+        replaced += params[best] if best else text[at]
         at += len(best) or 1
-    assert replace_keys(text, params)[0] == made
+    assert replace_keys(text, params)[0] == replaced
 
 
 TYPES = {"T": TypeSchema("T", any_property=True, any_attribute=True)}
@@ -116,7 +118,7 @@ def body(needs: list[int], way: int) -> dict[str, Json]:
 
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_requires_are_the_edges_and_circles_are_refused(data: st.DataObject) -> None:
+def test_requires_are_the_edges_and_cycles_are_refused(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 8))
     edges = {
         one: data.draw(st.lists(st.integers(0, one - 1), unique=True)) if one else []
@@ -125,9 +127,9 @@ def test_requires_are_the_edges_and_circles_are_refused(data: st.DataObject) -> 
     ways = {one: data.draw(st.integers(0, 2)) for one in range(size)}
     order = data.draw(st.permutations(range(size)))
     resources = {f"r{one}": body(edges[one], ways[one]) for one in order}
-    made = defined(resources).resources
+    by_name = defined(resources).resources
     for one in range(size):
-        assert made[f"r{one}"].requires == {f"r{other}" for other in edges[one]}
+        assert by_name[f"r{one}"].requires == {f"r{other}" for other in edges[one]}
     chain = data.draw(st.lists(st.sampled_from(range(size)), min_size=1, unique=True))
     for one, after in zip(chain, [*chain[1:], chain[0]], strict=True):
         resources[f"r{one}"] = body([after], ways[one])

@@ -1,4 +1,4 @@
-"""What is refused while parts of it are unknown would be refused whatever comes of them."""
+"""An expression with unknown parts is refused only if it would be refused with every value."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def arguments(name: str) -> Any:
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much], deadline=None)
 @given(st.data())
-def test_nothing_that_may_be_right_is_refused(name: str, data: st.DataObject) -> None:
+def test_a_possibly_valid_expression_is_not_refused(name: str, data: st.DataObject) -> None:
     function = FUNCTIONS[name]
     args = data.draw(arguments(name))
     assume(has_hole(args))
@@ -123,13 +123,13 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("name", "args", "part"), FOUND)
-def test_what_is_wrong_already_is_told(name: str, args: Json, part: str) -> None:
+def test_a_certainly_invalid_expression_is_refused(name: str, args: Json, part: str) -> None:
     function = FUNCTIONS[name]
     assert function.with_placeholders is not None
     assert part in str(refusal(function, function.with_placeholders(args)))
 
 
-def test_each_has_been_tried() -> None:
+def test_every_function_has_examples() -> None:
     assert {name for name, _, _ in FOUND} == FUNCTIONS.keys()
 
 
@@ -146,7 +146,7 @@ def test_each_has_been_tried() -> None:
         ("make_url", {"host": "h", "port": HOLE}),
     ],
 )
-def test_what_may_yet_be_right_is_let_pass(name: str, args: Json) -> None:
+def test_a_possibly_valid_value_is_accepted(name: str, args: Json) -> None:
     function = FUNCTIONS[name]
     assert function.with_placeholders is not None
     known = function.with_placeholders(args)

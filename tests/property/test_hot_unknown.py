@@ -1,4 +1,4 @@
-"""What is not known yet is never guessed: what is said before holds whatever it will be."""
+"""Unknown values are never guessed: what is known early stays true for every later value."""
 
 import json
 import random
@@ -14,9 +14,9 @@ from engine.hot.functions.function import Function, FunctionError
 from engine.hot.language.versions import VERSIONS, StackFunction
 from engine.words import Json
 from tests.property.language_fuzz import SHAPES, Chance
-from tests.unit.hot.hot_support import Seen, defined
+from tests.unit.hot.hot_support import UniformView, defined
 
-VERSION = "2021-04-16"
+VERSION = "2026-12-01"
 #: What is known later: a parameter of the stack around, or an attribute.
 GIVEN: Json = {"get_param": ["p", "v"]}
 READ: Json = {"get_attr": ["b", "output"]}
@@ -86,7 +86,7 @@ def holds(before: Expression, after: Json) -> bool:
     return type(before) is type(after) and bool(before == after)
 
 
-def made(chance: random.Random) -> Json:
+def random_value(chance: random.Random) -> Json:
     while True:
         snippet = Holed(chance).call(3)
         if json.dumps(GIVEN) in json.dumps(snippet):
@@ -95,8 +95,8 @@ def made(chance: random.Random) -> Json:
 
 @settings(max_examples=150, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_what_is_said_before_holds_whatever_is_given(chance: random.Random) -> None:
-    snippet = made(chance)
+def test_early_results_hold_for_every_later_value(chance: random.Random) -> None:
+    snippet = random_value(chance)
     before = outcome(snippet)
     for value in VALUES:
         after = outcome(snippet, {"v": value})
@@ -113,8 +113,8 @@ def later(snippet: Json) -> Json:
 
 @settings(max_examples=150, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_what_is_known_later_means_the_same_as_what_is_known_now(chance: random.Random) -> None:
-    snippet = made(chance)
+def test_late_and_early_values_have_the_same_result(chance: random.Random) -> None:
+    snippet = random_value(chance)
     for value in VALUES:
         expression = outcome(later(snippet), {"v": value})
         now = outcome(snippet, {"v": value})
@@ -124,7 +124,7 @@ def test_what_is_known_later_means_the_same_as_what_is_known_now(chance: random.
             assert isinstance(now, Invalid), (snippet, value, str(expression), now)
             continue
         try:
-            then: Json | FunctionError = resolve(expression, Seen(value))
+            then: Json | FunctionError = resolve(expression, UniformView(value))
         except FunctionError as wrong:
             then = wrong
         if isinstance(then, FunctionError) or isinstance(now, Invalid):
@@ -149,5 +149,5 @@ def test_what_is_known_later_means_the_same_as_what_is_known_now(chance: random.
         ({"contains": ["a", ["a", GIVEN]]}, False),
     ],
 )
-def test_what_reads_it_is_unknown(snippet: Json, known: bool) -> None:
+def test_expressions_that_read_an_unknown_value_are_unknown(snippet: Json, known: bool) -> None:
     assert isinstance(outcome(snippet), Call) is not known

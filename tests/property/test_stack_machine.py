@@ -1,9 +1,9 @@
-"""A stack as a hypothesis state machine, on the real store, moved by hand.
+"""A stack as a Hypothesis state machine on the real store, with workers that the test moves.
 
-Random graphs and breakpoints; updates, partial updates, deletes, cancels and stops at any moment;
-operations that succeed, wait, fail or are tried again; workers that die between any two steps, or
-come back late and say again what they said. After every step the rules of stack_rules.py hold; at
-the end everything under way ends, and the resources are what the last template says.
+Random graphs and breakpoints; updates, partial updates, deletes, cancels and stops at any time;
+operations that succeed, wait, fail or are retried; workers that die between any two steps, or
+return late and repeat their steps. After every step the rules of stack_rules.py hold. At the end
+everything completes, and the resources are those of the last template.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,15 @@ from engine.errors import HeadgateError
 from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Confirm, Failed, Outcome, Replace, Wait
-from engine.words import Action, Decision, Door, Json
+from engine.words import Action, AnswerChannel, Decision, Json
+from engine.work.archive import archive_graphs
 from engine.work.timers import Timers
+from tests.property.change_strategies import NAMES, RequestedChange, changes
 from tests.property.machines import TIMES, StoreMachine, run_machine
 from tests.property.stack_rules import breaches
-from tests.property.wishes import NAMES, TokenRequest, wishes
-from tests.support.front import a_front, a_registry
-from tests.support.hands import Hands, time_passes
-from tests.support.things import Thing, World
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.manual_worker import ManualWorker, expire_leases_and_timers
+from tests.support.scripted_type import Thing, World
 
 EXAMPLES, STEPS = 120 * TIMES, 40
 #: More rounds than any stack here can need to come to its end.
@@ -42,14 +43,14 @@ select name, type, action, status, physical_id, properties, deletion_policy, rep
 """
 UNREADY = """
 select b.name from node n join node b on b.stack_id = n.stack_id and b.traversal = n.traversal
-   and n.id = any (b.requirers)
+   and n.id = any (b.dependents)
  where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and b.state <> 'done'
 """
 STORY = """
 select sequence, type, physical_id, action, status, reason from event
  where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
 """
-ANN = Answer(Decision.CONTINUE, named("ann"), Door.API)
+ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
@@ -57,10 +58,10 @@ class StackMachine(StoreMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
-        registry = a_registry(Thing(self.world))
-        self.hands = [
-            Hands(self.database, registry, self.engine.stacks.end_traversal, self.new_id)
+        self.engine: Engine = idle_engine(self.database, Thing(self.world), new_id=self.new_id)
+        registry = make_registry(Thing(self.world))
+        self.workers = [
+            ManualWorker(self.database, registry, self.engine.stacks.end_traversal, self.new_id)
             for _ in range(2)
         ]
         self.timers = Timers(
@@ -70,7 +71,7 @@ class StackMachine(StoreMachine):
             new_id=self.new_id,
         )
         self.stack_id: UUID | None = None
-        self.wish: TokenRequest | None = None
+        self.change: RequestedChange | None = None
         self.project = f"p-{self.new_id()}"
         self.retained: set[str] = set()
         self.counts["examples"] += 1
@@ -88,7 +89,7 @@ class StackMachine(StoreMachine):
     def state(self) -> Any:
         return self.wait(self._all(STATE, self.stack_id))[0]
 
-    def asked(self, what: str, coming: Any) -> None:
+    def called(self, what: str, coming: Any) -> None:
         """A request of a person: it is accepted whole, or refused in words."""
         try:
             self.wait(coming)
@@ -99,18 +100,18 @@ class StackMachine(StoreMachine):
 
     # -- what people do
 
-    @initialize(wish=wishes(), rollback=st.booleans())
-    def create(self, wish: TokenRequest, rollback: bool) -> None:
-        request = self.request(wish, disable_rollback=not rollback)
+    @initialize(change=changes(), rollback=st.booleans())
+    def create(self, change: RequestedChange, rollback: bool) -> None:
+        request = self.request(change, disable_rollback=not rollback)
         self.stack_id = self.wait(self.engine.stacks.create(self.project, request)).id
-        self.wish = wish
+        self.change = change
         self.counts["creates"] += 1
 
-    def request(self, wish: TokenRequest, **more: Any) -> StackRequest:
-        environment = {"hooks": wish.hooks} if wish.hooks else {}
+    def request(self, change: RequestedChange, **more: Any) -> StackRequest:
+        environment = {"hooks": change.hooks} if change.hooks else {}
         return StackRequest(
             name="s",
-            template=wish.template,
+            template=change.template,
             environment=environment,
             requested_by=named("ann"),
             **more,
@@ -124,21 +125,23 @@ class StackMachine(StoreMachine):
             "update", "update", "update", "partial update", "resume", "cancel", "roll back", "stop",
             "check", "suspend", "wake", "mark", "delete", "break at", "break no more", "run to",
         )),
-        wish=wishes(),
+        change=changes(),
         name=st.sampled_from(NAMES),
         patience=st.integers(0, 1),
     )  # fmt: skip
-    def ask(self, what: str, wish: TokenRequest, name: str, patience: int) -> None:
+    def ask(self, what: str, change: RequestedChange, name: str, patience: int) -> None:
         """People ask less often than workers work, or nothing would ever come far."""
         if patience == 0 and not self.gone():
-            self.asked(what, self.request_of(what, wish, name))
+            self.called(what, self.request_of(what, change, name))
 
-    def request_of(self, what: str, wish: TokenRequest, name: str) -> Any:
+    def request_of(self, what: str, change: RequestedChange, name: str) -> Any:
         engine, here = self.engine, (self.project, self.id)
         on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
-            "update": lambda: engine.stacks.update(*here, self.request(wish)),
-            "partial update": lambda: engine.stacks.update(*here, self.request(wish, only=[name])),
+            "update": lambda: engine.stacks.update(*here, self.request(change)),
+            "partial update": lambda: engine.stacks.update(
+                *here, self.request(change, only=[name])
+            ),
             "resume": lambda: engine.stacks.update(*here, on_again),
             "cancel": lambda: engine.stacks.cancel(*here, named("ann"), rollback=False),
             "roll back": lambda: engine.stacks.cancel(*here, named("ann"), rollback=True),
@@ -150,35 +153,38 @@ class StackMachine(StoreMachine):
                 *here, name, unhealthy=True, reason="ill"
             ),
             "delete": lambda: engine.stacks.delete(*here, named("ann")),
-            "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, wish), ANN),
+            "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, change), ANN),
             "break no more": lambda: self.break_no_more(),
             "run to": lambda: engine.hooks.run_to(*here, name, ANN),
         }
         return requests[what]()
 
     @staticmethod
-    def breakpoint(name: str, wish: TokenRequest) -> list[Json]:
-        points = [one["on"][0] for one in wish.hooks if "at" in one] or ["pre-create", "pre-update"]
+    def breakpoint(name: str, change: RequestedChange) -> list[Json]:
+        points = [one["on"][0] for one in change.hooks if "at" in one] or [
+            "pre-create",
+            "pre-update",
+        ]
         return [f"{name}:{point}" for point in points]
 
     async def break_no_more(self) -> None:
-        there = await self.engine.breakpoints.read(self.id)
-        ids = [one.id for one in there]
+        breakpoints = await self.engine.breakpoints.read(self.id)
+        ids = [one.id for one in breakpoints]
         await self.engine.breakpoints.remove(self.project, self.id, ids, ANN)
 
-    @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
-    def hook(self, which: int, said: Decision | None) -> None:
-        """Somebody answers a hook, or (None) nobody does in time."""
+    @rule(which=st.integers(0, 9), decision=st.sampled_from((*Decision, Decision.CONTINUE, None)))
+    def hook(self, which: int, decision: Decision | None) -> None:
+        """A user answers a hook, or (None) it expires."""
         waiting = self.waiting()
         if not waiting:
             return
         one = waiting[which % len(waiting)]["id"]
-        if said is None:
+        if decision is None:
             self.wait(self._all(PAST, one))
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
         else:
-            answer = Answer(said, named("bob"), Door.API)
-            self.asked("answer", self.engine.hooks.answer(one, answer, project=self.project))
+            answer = Answer(decision, named("bob"), AnswerChannel.API)
+            self.called("answer", self.engine.hooks.answer(one, answer, project=self.project))
 
     def waiting(self) -> list[Any]:
         if self.stack_id is None:
@@ -194,24 +200,24 @@ class StackMachine(StoreMachine):
         return self.stack_id
 
     @rule(
-        hand=st.integers(0, 1),
+        worker_index=st.integers(0, 1),
         moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=8),
     )
-    def work(self, hand: int, moves: list[tuple[int, int]]) -> None:
+    def work(self, worker_index: int, moves: list[tuple[int, int]]) -> None:
         """A worker claims, and calls what it has claimed; or it claims more before it does."""
-        hands = self.hands[hand]
+        worker = self.workers[worker_index]
         for which, outcome in moves:
-            if hands.jobs and outcome < 9:
-                self.operate(hands, which, outcome)
+            if worker.jobs and outcome < 9:
+                self.operate(worker, which, outcome)
             else:
-                self.wait(hands.claim(1 + which))
+                self.wait(worker.claim(1 + which))
                 self.note_retained()
                 self.counts["claims"] += 1
 
-    def operate(self, hands: Hands, which: int, outcome: int) -> None:
-        job = hands.jobs[which % len(hands.jobs)]
+    def operate(self, worker: ManualWorker, which: int, outcome: int) -> None:
+        job = worker.jobs[which % len(worker.jobs)]
         self.in_order(job)
-        self.world.say.clear()
+        self.world.scripted.clear()
         outcomes: dict[int, Outcome] = {
             0: Failed("it broke", self.left_by_a_lost_call(job)),
             1: Failed("busy", retry=True),
@@ -220,15 +226,15 @@ class StackMachine(StoreMachine):
             4: Replace() if job.work.operation == "update" else Confirm("resize", None),
         }
         if outcome in outcomes:
-            self.world.will(job.work.operation, job.work.name, outcomes[outcome])
+            self.world.script(job.work.operation, job.work.name, outcomes[outcome])
             self.counts[type(outcomes[outcome]).__name__.lower()] += 1
-        hands.operate(which)
+        worker.operate(which)
         self.counts["operations"] += 1
 
     def left_by_a_lost_call(self, job: Any) -> str | None:
         """What an operation had made when its worker died is found, and named, when it fails."""
-        made = f"{job.work.name}-{(job.work.operation_key or UUID(int=0)).hex[:8]}"
-        return made if made in self.world.things else None
+        physical_id = f"{job.work.name}-{(job.work.operation_key or UUID(int=0)).hex[:8]}"
+        return physical_id if physical_id in self.world.things else None
 
     def in_order(self, job: Any) -> None:
         """What a node waits for has ended well before its operation is called."""
@@ -237,38 +243,38 @@ class StackMachine(StoreMachine):
         assert not early, f"{job.work.name} is called before {[row['name'] for row in early]}"
 
     @rule(
-        hand=st.integers(0, 1),
+        worker_index=st.integers(0, 1),
         what=st.sampled_from(("crash", "come back late", "time passes")),
         luck=st.integers(0, 2),
     )
-    def mishap(self, hand: int, what: str, luck: int) -> None:
+    def mishap(self, worker_index: int, what: str, luck: int) -> None:
         if luck:
             return
         self.counts[what] += 1
         match what:
             case "crash":
-                self.hands[hand].crash()
+                self.workers[worker_index].crash()
             case "come back late":
-                self.wait(self.hands[hand].repeat())
+                self.wait(self.workers[worker_index].repeat_steps())
             case _:
-                self.time_passes()
+                self.expire_leases_and_timers()
 
-    def time_passes(self) -> None:
+    def expire_leases_and_timers(self) -> None:
         """A worker calls no operation when its lease is over; what it did before it may yet say."""
-        self.wait(time_passes(self.database, self.id))
-        for hands in self.hands:
-            hands.jobs.clear()
+        self.wait(expire_leases_and_timers(self.database, self.id))
+        for worker in self.workers:
+            worker.jobs.clear()
 
     # -- what must be true
 
     @invariant()
-    def the_rules_hold(self) -> None:
+    def rules_hold(self) -> None:
         if self.stack_id is not None:
             self.counts["steps"] += 1
             self.note_retained()
-            self.held_to_the_rules()
+            self.checked_rules()
 
-    def held_to_the_rules(self) -> None:
+    def checked_rules(self) -> None:
         async def look() -> list[str]:
             async with self.database.connection() as conn:
                 return await breaches(conn, self.id)
@@ -276,13 +282,14 @@ class StackMachine(StoreMachine):
         assert self.wait(look()) == []
 
     def teardown(self) -> None:
-        if self.stack_id is None or self.wish is None:
+        if self.stack_id is None or self.change is None:
             return
         self.drive()
         if not self.gone():
-            self.come_clean()
+            self.check_clean_update()
             self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
             self.drive()
+        self.wait(archive_graphs(self.database))
         rows = self.wait(self._all(ROWS, self.id))
         state = self.state
         assert state["deleted"] and state["state"] == "complete", dict(state)
@@ -302,21 +309,21 @@ class StackMachine(StoreMachine):
 
     def drive(self) -> None:
         """Let everything under way end: all hooks answered, all work done, nothing fails."""
-        self.world.say.clear()
+        self.world.scripted.clear()
         for _ in range(ROUNDS):
             self.note_retained()
             for hook in self.wait(self._all(WAITING, self.id)):
-                answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
+                answer = Answer(Decision.CONTINUE, named("bob"), AnswerChannel.API)
                 self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
-            for hands in self.hands:
-                while hands.jobs:
-                    self.in_order(hands.jobs[0])
-                    hands.operate(0)
-                busy += self.wait(hands.claim(10))
-            self.held_to_the_rules()
+            for worker in self.workers:
+                while worker.jobs:
+                    self.in_order(worker.jobs[0])
+                    worker.operate(0)
+                busy += self.wait(worker.claim(10))
+            self.checked_rules()
             if not busy:
-                self.time_passes()
+                self.expire_leases_and_timers()
                 if self.state["state"] not in ("running", "ending") and not self.under_way():
                     return
         raise AssertionError(f"it does not end: {dict(self.state)}")
@@ -332,25 +339,25 @@ class StackMachine(StoreMachine):
             if row["deletion_policy"] == "Retain" and row["physical_id"]:
                 self.retained.add(row["physical_id"])
 
-    def come_clean(self) -> None:
+    def check_clean_update(self) -> None:
         """After an update in which nothing fails, the resources are as the template says."""
-        wish = TokenRequest(self.wish.resources if self.wish else {}, [])
+        change = RequestedChange(self.change.resources if self.change else {}, [])
         # What is cleared away keeps its breakpoints: a stop would stop this, too.
-        request = self.request(wish, hooks_clear=["*"])
+        request = self.request(change, hooks_clear=["*"])
         self.wait(self.engine.stacks.update(self.project, self.id, request))
         self.drive()
         assert self.state["state"] == "complete", dict(self.state)
         rows = self.wait(self._all(ROWS, self.id))
         by_name = {row["name"]: row for row in rows}
-        assert set(by_name) == set(wish.resources) and len(rows) == len(by_name)
+        assert set(by_name) == set(change.resources) and len(rows) == len(by_name)
         for name, row in by_name.items():
             assert row["status"] == "COMPLETE" and row["replaced_by"] is None
-            self.as_wished(wish.resources[name], row, by_name)
+            self.as_requested(change.resources[name], row, by_name)
             assert self.world.things[row["physical_id"]] == row["properties"]["size"]
         others = set(self.world.things) - {row["physical_id"] for row in rows} - self.retained
         assert not others, f"left behind: {others}\n{self.story(others)}"
 
-    def as_wished(self, wished: Json, row: Any, by_name: dict[str, Any]) -> None:
+    def as_requested(self, wished: Json, row: Any, by_name: dict[str, Any]) -> None:
         size = wished["properties"]["size"]
         if isinstance(size, dict):
             other = size.get("get_resource") or size["get_attr"][0]
@@ -361,6 +368,6 @@ class StackMachine(StoreMachine):
         assert row["properties"]["place"] == wished["properties"]["place"]
 
 
-def test_a_stack_survives_whatever_happens(database_url: str) -> None:
+def test_a_stack_survives_random_events(database_url: str) -> None:
     run_machine(StackMachine, database_url, examples=EXAMPLES, steps=STEPS)
     assert StackMachine.counts["operations"] > EXAMPLES // 2 and StackMachine.counts["crash"]

@@ -1,10 +1,10 @@
-"""A tree of stacks as a hypothesis state machine, on the real store, moved by hand.
+"""A stack tree as a Hypothesis state machine on the real store, with workers that the test moves.
 
 Random trees of three levels with breakpoints at any of them; updates, cancels, stops and deletes at
-any moment; operations that fail or wait; workers that die between any two steps, also between the
-begin of a stack inside and its being written down that it is waited for. After every step the rules
-of stack_rules.py hold in every stack; at the end all of the tree ends, what there really is is what
-the last template says, and a delete leaves nothing behind.
+any time; operations that fail or wait; workers that die between any two steps, also between the
+start of a nested stack and the commit that parks its parent. After every step the rules of
+stack_rules.py hold in every stack. At the end the tree completes, the objects are those of the last
+template, and a delete leaves nothing.
 """
 
 from collections import Counter
@@ -19,16 +19,16 @@ from engine.errors import HeadgateError
 from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Failed, Outcome, Wait
-from engine.words import Decision, Door, Json
+from engine.words import AnswerChannel, Decision, Json
 from engine.work.timers import Timers
 from tests.property.machines import TIMES, StoreMachine, run_machine
 from tests.property.stack_rules import breaches
-from tests.support.front import a_front, a_registry
-from tests.support.hands import A_DAY, Hands, time_passes
-from tests.support.things import Thing, World
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.manual_worker import ONE_DAY, ManualWorker, expire_leases_and_timers
+from tests.support.scripted_type import Thing, World
 
 EXAMPLES, STEPS, ROUNDS = 20 * TIMES, 40, 400
-ANN = Answer(Decision.CONTINUE, named("ann"), Door.API)
+ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 STACKS = """
 select s.id, s.parent_id, s.deleted_at is not null as deleted, t.state
@@ -62,15 +62,15 @@ resources:
 outputs: {size: {value: {get_attr: [in, size]}}}
 """
 FILES = {"leaf.yaml": LEAF, "branch.yaml": BRANCH}
-#: How many things are in one.
+#: Number of objects of each type.
 THINGS = {"Test::Thing": 1, "leaf.yaml": 2, "branch.yaml": 3}
 PATHS = ("a", "b", "*/x", "*/y", "*/z", "*/in", "*/in/y", "b/*", "*/*/x")
-TokenRequest = tuple[dict[str, Json], list[Json]]
+RequestedChange = tuple[dict[str, Json], list[Json]]
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> TokenRequest:
-    """Resources of the outermost stack, and breakpoints that are short: they may match nothing."""
+def changes(draw: st.DrawFn) -> RequestedChange:
+    """Resources of the root stack, and breakpoints in short form, which may match nothing."""
     resources: dict[str, Json] = {}
     for name in draw(st.sampled_from((("a",), ("a", "b"), ("b", "a"), ("a", "b", "c")))):
         size: Json = draw(st.integers(1, 2))
@@ -104,16 +104,18 @@ class TreeMachine(StoreMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
-        registry = a_registry(Thing(self.world))
-        self.hands = [
-            Hands(self.database, registry, self.engine.stacks.end_traversal, self.new_id,
+        self.engine: Engine = idle_engine(self.database, Thing(self.world), new_id=self.new_id)
+        registry = make_registry(Thing(self.world))
+        self.workers = [
+            ManualWorker(self.database, registry, self.engine.stacks.end_traversal, self.new_id,
                   run_nested=self.engine.nested.run_operation)
             for _ in range(2)
         ]  # fmt: skip
-        self.timers = Timers(self.database, poll=A_DAY, default_timeout=A_DAY, new_id=self.new_id)
+        self.timers = Timers(
+            self.database, poll=ONE_DAY, default_timeout=ONE_DAY, new_id=self.new_id
+        )
         self.stack_id: UUID | None = None
-        self.wish: TokenRequest = ({}, [])
+        self.change: RequestedChange = ({}, [])
         self.project = f"t-{self.new_id()}"
 
     def new_id(self) -> UUID:
@@ -139,16 +141,16 @@ class TreeMachine(StoreMachine):
     def gone(self) -> bool:
         return any(row["id"] == self.stack_id and row["deleted"] for row in self.stacks())
 
-    # -- what people do
+    # -- users
 
-    @initialize(wish=wishes(), rollback=st.booleans())
-    def create(self, wish: TokenRequest, rollback: bool) -> None:
-        request = self.request(wish, disable_rollback=not rollback)
+    @initialize(change=changes(), rollback=st.booleans())
+    def create(self, change: RequestedChange, rollback: bool) -> None:
+        request = self.request(change, disable_rollback=not rollback)
         self.stack_id = self.wait(self.engine.stacks.create(self.project, request)).id
-        self.wish = wish
+        self.change = change
 
-    def request(self, wish: TokenRequest, **more: Any) -> StackRequest:
-        resources, hooks = wish
+    def request(self, change: RequestedChange, **more: Any) -> StackRequest:
+        resources, hooks = change
         return StackRequest(
             name="s", template={"heat_template_version": "2018-08-31", "resources": resources},
             environment=environment(hooks), files=FILES, requested_by=named("ann"), **more,
@@ -158,17 +160,17 @@ class TreeMachine(StoreMachine):
         what=st.sampled_from(
             ("update", "update", "resume", "cancel", "roll back", "stop", "delete")
         ),
-        wish=wishes(),
+        change=changes(),
         patience=st.integers(0, 1),
     )
-    def ask(self, what: str, wish: TokenRequest, patience: int) -> None:
+    def ask(self, what: str, change: RequestedChange, patience: int) -> None:
         if patience or self.gone():
             return
         here = (self.project, self.id)
-        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
+        resumed = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
-            "update": lambda: self.engine.stacks.update(*here, self.request(wish)),
-            "resume": lambda: self.engine.stacks.update(*here, on_again),
+            "update": lambda: self.engine.stacks.update(*here, self.request(change)),
+            "resume": lambda: self.engine.stacks.update(*here, resumed),
             "cancel": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=False),
             "roll back": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=True),
             "stop": lambda: self.engine.stacks.stop(*here, named("ann")),
@@ -178,82 +180,82 @@ class TreeMachine(StoreMachine):
             self.wait(requests[what]())
             self.counts[what] += 1
             if what == "update":
-                self.wish = wish
+                self.change = change
         except HeadgateError as error:
             assert error.finding.reason
 
-    @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
-    def hook(self, which: int, said: Decision | None) -> None:
+    @rule(which=st.integers(0, 9), decision=st.sampled_from((*Decision, Decision.CONTINUE, None)))
+    def hook(self, which: int, decision: Decision | None) -> None:
         waiting = self.all(WAITING, self.project)
         if not waiting:
             return
         one = waiting[which % len(waiting)]["id"]
-        if said is None:
+        if decision is None:
             self.all(PAST, one)
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
             return
-        answer = Answer(said, named("bob"), Door.API)
+        answer = Answer(decision, named("bob"), AnswerChannel.API)
         try:
             self.wait(self.engine.hooks.answer(one, answer, project=self.project))
             self.counts["answers"] += 1
         except HeadgateError as error:
             assert error.finding.reason
 
-    # -- what workers do
+    # -- workers
 
     @rule(
-        hand=st.integers(0, 1),
+        worker_index=st.integers(0, 1),
         moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=10),
     )
-    def work(self, hand: int, moves: list[tuple[int, int]]) -> None:
-        hands = self.hands[hand]
+    def work(self, worker_index: int, moves: list[tuple[int, int]]) -> None:
+        worker = self.workers[worker_index]
         for which, outcome in moves:
-            if hands.jobs and outcome < 9:
-                self.operate(hands, which, outcome)
+            if worker.jobs and outcome < 9:
+                self.operate(worker, which, outcome)
             else:
-                self.wait(hands.claim(1 + which))
+                self.wait(worker.claim(1 + which))
 
-    def operate(self, hands: Hands, which: int, outcome: int) -> None:
-        work = hands.jobs[which % len(hands.jobs)].work
-        self.world.say.clear()
-        later = Wait(work.now + A_DAY, {"half": True})
+    def operate(self, worker: ManualWorker, which: int, outcome: int) -> None:
+        work = worker.jobs[which % len(worker.jobs)].work
+        self.world.scripted.clear()
+        later = Wait(work.now + ONE_DAY, {"half": True})
         outcomes: dict[int, Outcome] = {0: Failed("it broke"), 1: later}
         if outcome in outcomes and not self.found_by(work):
-            self.world.will(work.operation, work.name, outcomes[outcome])
-        self.wait(hands.carry_out(which))
+            self.world.script(work.operation, work.name, outcomes[outcome])
+        self.wait(worker.operate_nested(which))
         self.counts["operations"] += 1
 
     def found_by(self, work: Any) -> bool:
-        """What a lost call had made is found by the next one, which then does not fail."""
+        """Whether a lost call created the object; the next call finds it and does not fail."""
         return f"{work.name}-{(work.operation_key or UUID(int=0)).hex[:8]}" in self.world.things
 
     @rule(
-        hand=st.integers(0, 1),
+        worker_index=st.integers(0, 1),
         what=st.sampled_from(("crash", "late", "time")),
         luck=st.integers(0, 2),
     )
-    def mishap(self, hand: int, what: str, luck: int) -> None:
+    def mishap(self, worker_index: int, what: str, luck: int) -> None:
         if luck:
             return
         self.counts[what] += 1
         match what:
             case "crash":
-                self.hands[hand].crash()
+                self.workers[worker_index].crash()
             case "late":
-                self.wait(self.hands[hand].repeat())
+                self.wait(self.workers[worker_index].repeat_steps())
             case _:
-                self.time_passes()
+                self.expire_leases_and_timers()
 
-    def time_passes(self) -> None:
+    def expire_leases_and_timers(self) -> None:
         for row in self.stacks():
-            self.wait(time_passes(self.database, row["id"]))
-        for hands in self.hands:
-            hands.jobs.clear()
+            self.wait(expire_leases_and_timers(self.database, row["id"]))
+        for worker in self.workers:
+            worker.jobs.clear()
 
-    # -- what must be true
+    # -- invariants
 
     @invariant()
-    def the_rules_hold(self) -> None:
+    def rules_hold(self) -> None:
         async def look(stack_id: UUID) -> list[str]:
             async with self.database.connection() as conn:
                 return await breaches(conn, stack_id)
@@ -268,54 +270,54 @@ class TreeMachine(StoreMachine):
             return
         self.drive()
         if not self.gone():
-            self.come_clean()
+            self.check_clean_update()
             self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
             self.drive()
         self.counts["stacks"] += len(self.stacks())
         assert all(row["deleted"] for row in self.stacks()), self.stacks()
         assert not self.world.things, f"left behind: {self.world.things}"
 
-    def come_clean(self) -> None:
-        """After an update in which nothing fails, there really is what the template says."""
-        resources, _ = self.wish
+    def check_clean_update(self) -> None:
+        """After an update in which nothing fails, the objects are those of the template."""
+        resources, _ = self.change
         request = self.request((resources, []), hooks_clear=["*"])
         self.wait(self.engine.stacks.update(self.project, self.id, request))
         self.drive()
         live = [row for row in self.stacks() if not row["deleted"]]
         assert all(row["state"] == "complete" for row in live), live
-        wished: Counter[int] = Counter()
+        expected: Counter[int] = Counter()
         for name, one in resources.items():
-            wished[size_of(resources, name)] += THINGS[one["type"]]
-        assert Counter(self.world.things.values()) == wished, self.story()
+            expected[size_of(resources, name)] += THINGS[one["type"]]
+        assert Counter(self.world.things.values()) == expected, self.story()
 
     def story(self) -> str:
-        """What the events of the whole tree say, in the order in which they were written."""
+        """The events of the whole tree, oldest first."""
         rows = self.all(STORY, self.project)
         return "\n".join(" ".join(str(value) for value in row.values()) for row in rows)
 
     def drive(self) -> None:
-        """Let everything under way end: all hooks answered, all work done, nothing fails."""
-        self.world.say.clear()
+        """Answer all hooks and do all work, without failures, until every action has ended."""
+        self.world.scripted.clear()
         for _ in range(ROUNDS):
             for hook in self.all(WAITING, self.project):
-                answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
+                answer = Answer(Decision.CONTINUE, named("bob"), AnswerChannel.API)
                 self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
-            for hands in self.hands:
-                while hands.jobs:
-                    self.wait(hands.carry_out(0))
-                busy += self.wait(hands.claim(10))
-            self.the_rules_hold()
+            for worker in self.workers:
+                while worker.jobs:
+                    self.wait(worker.operate_nested(0))
+                busy += self.wait(worker.claim(10))
+            self.rules_hold()
             if not busy and self.at_rest():
                 return
-        raise AssertionError(f"it does not end: {self.stacks()}")
+        raise AssertionError(f"the stacks did not come to rest: {self.stacks()}")
 
     def at_rest(self) -> bool:
-        self.time_passes()
+        self.expire_leases_and_timers()
         ended = all(row["state"] not in ("running", "ending") for row in self.stacks())
         return ended and not self.all(UNDER_WAY, self.project)
 
 
-def test_a_tree_survives_whatever_happens(database_url: str) -> None:
+def test_a_tree_survives_random_events(database_url: str) -> None:
     run_machine(TreeMachine, database_url, examples=EXAMPLES, steps=STEPS)
     assert TreeMachine.counts["operations"] > EXAMPLES and TreeMachine.counts["crash"]

@@ -1,4 +1,6 @@
-"""Tokens as the operator makes the first one: in the database."""
+"""Tokens and passwords that a test inserts into the database, as `headgate admin create-token`
+does.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -6,14 +8,14 @@ from uuid import uuid4
 
 from engine.store import tokens
 from engine.store.database import Database
-from hub.auth.token_issuer import TokenRequest, given
+from hub.auth.token_issuer import TokenRequest, issue
 
 
-async def given_directly(
+async def insert_credential(
     database: Database, project: str, name: str, roles: Sequence[str], *, password: str = ""
 ) -> str:
-    """The token; or the password, which is one by then."""
-    kept, token = given(
+    """Return the token, or the password if one was given."""
+    token_row, token = issue(
         TokenRequest(
             id=uuid4(),
             project=project,
@@ -25,11 +27,11 @@ async def given_directly(
         )
     )
     async with database.connection() as conn:
-        await tokens.create(conn, kept)
+        await tokens.create(conn, token_row)
     return token or password
 
 
-async def everything_in(database: Database, table: str) -> str:
+async def table_text(database: Database, table: str) -> str:
     """All rows of a table, as text."""
     async with database.connection() as conn:
         rows = await conn.fetch(f"select t::text as row from {table} t")

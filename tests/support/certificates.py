@@ -1,4 +1,4 @@
-"""An authority of our own, and certificates that it signs, as files."""
+"""A certificate authority for tests, and certificates that it signs, as files."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,8 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Pair:
-    """PEM files."""
+class CertificateFiles:
+    """Paths of PEM files."""
 
     certificate: Path
     key: Path
@@ -26,24 +26,24 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        self._root = self._signed(self._name, self._key, authority=True)
-        self.file = self._written(f"{name}.pem", self._root)
+        self._root = self._sign(self._name, self._key, authority=True)
+        self.file = self._write_certificate(f"{name}.pem", self._root)
 
-    def pair(self, name: str, *addresses: str, expired: bool = False) -> Pair:
-        """A certificate for a server at these addresses, or for a client of this name."""
+    def issue(self, name: str, *addresses: str, expired: bool = False) -> CertificateFiles:
+        """A certificate for a server with these addresses, or for a client with this name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        certificate = self._signed(subject, key, *addresses, expired=expired)
-        return self._pair(name, certificate, key)
+        certificate = self._sign(subject, key, *addresses, expired=expired)
+        return self._save_pair(name, certificate, key)
 
-    def itself(self, *addresses: str) -> Pair:
-        """A certificate that nobody else vouches for."""
-        name = "itself"
-        return self._pair(name, self._signed(self._name, self._key, *addresses), self._key)
+    def self_signed(self, *addresses: str) -> CertificateFiles:
+        """A self-signed certificate."""
+        name = "self_signed"
+        return self._save_pair(name, self._sign(self._name, self._key, *addresses), self._key)
 
-    def _pair(
+    def _save_pair(
         self, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
-    ) -> Pair:
+    ) -> CertificateFiles:
         private = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -51,14 +51,14 @@ class Authority:
         )
         key_file = self._folder / f"{name}.key"
         key_file.write_bytes(private)
-        return Pair(self._written(f"{name}.pem", certificate), key_file)
+        return CertificateFiles(self._write_certificate(f"{name}.pem", certificate), key_file)
 
-    def _written(self, name: str, certificate: x509.Certificate) -> Path:
+    def _write_certificate(self, name: str, certificate: x509.Certificate) -> Path:
         path = self._folder / name
         path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         return path
 
-    def _signed(
+    def _sign(
         self,
         subject: x509.Name,
         key: ec.EllipticCurvePrivateKey,
@@ -68,7 +68,7 @@ class Authority:
     ) -> x509.Certificate:
         now = datetime.now(UTC)
         end = now - DAY / 2 if expired else now + DAY
-        made = (
+        builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
@@ -87,5 +87,5 @@ class Authority:
         )
         if addresses:
             names = [x509.IPAddress(ip_address(one)) for one in addresses]
-            made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        return made.sign(self._key, hashes.SHA256())
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return builder.sign(self._key, hashes.SHA256())

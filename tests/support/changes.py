@@ -1,13 +1,14 @@
-"""What the tests of changes say over and over."""
+"""Steps that many tests of changes share."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from engine.types.contract import Wait
 from tests.support.program import Http, Json, eventually, template
-from tests.support.things import World
+from tests.support.scripted_type import World
 
-#: An operation that does not end by itself.
-FAR = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
+#: The outcome of an operation that ends only when it gets a signal, or is stopped.
+LONG_WAIT = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
 
 
 def thing(size: Json = 1, **more: Json) -> Json:
@@ -19,41 +20,60 @@ async def put(run: Http, name: str, resources: Json, **body: Json) -> None:
     await run.update(name, "PUT", template=template(resources), **body)
 
 
-async def refused(run: Http, method: str, name: str, rest: str, body: Json = None) -> Json:
+async def expect_error(run: Http, method: str, name: str, rest: str, body: Json = None) -> Json:
     stack = await run.stack(name)
     path = f"/stacks/{stack['stack_name']}/{stack['id']}{rest}"
-    status, said = await run.call(method, path, body)
-    assert status >= 400, said
-    return status, said["error"]
+    status, response = await run.call(method, path, body)
+    assert status >= 400, response
+    return status, response["error"]
 
 
-async def begun(world: World, operation: str, name: str) -> None:
-    async def look() -> bool:
+def error_text(error: Json) -> str:
+    """An error of the Orchestration API with everything that a client can show: its message, and
+    the place, reason and remedy of each finding."""
+    found = error.get("findings") or [error]
+    parts = [f"{one.get('place', '')}: {one.get('remedy', '')}" for one in found]
+    return "\n".join([str(error["message"]), *parts])
+
+
+async def until_started(world: World, operation: str, name: str) -> None:
+    async def check() -> bool:
         return operation in world.operations(name)
 
-    await eventually(look)
+    await eventually(check)
 
 
-async def ended_as(run: Http, name: str, status: str) -> None:
-    async def look() -> bool:
+async def until_status(run: Http, name: str, status: str) -> None:
+    async def check() -> bool:
         return bool((await run.stack(name))["stack_status"] == status)
 
-    await eventually(look)
+    await eventually(check)
 
 
-async def gone(run: Http, name: str) -> None:
-    async def look() -> bool:
+async def until_deleted(run: Http, name: str) -> None:
+    async def check() -> bool:
         return (await run.call("GET", f"/stacks/{name}"))[0] == 404
 
-    await eventually(look)
+    await eventually(check)
 
 
-async def ended_again(run: Http, name: str) -> None:
-    """The newest traversal has ended well."""
+async def until_complete(run: Http, name: str) -> None:
+    """Wait until the newest traversal is complete."""
 
-    async def look() -> bool:
-        said = await run.at("GET", name, "/graph")
-        assert said["traversal"]["state"] in ("running", "ending", "complete"), said["traversal"]
-        return bool(said["traversal"]["state"] == "complete")
+    async def check() -> bool:
+        graph = await run.stack_request("GET", name, "/graph")
+        assert graph["traversal"]["state"] in ("running", "ending", "complete"), graph["traversal"]
+        return bool(graph["traversal"]["state"] == "complete")
 
-    await eventually(look)
+    await eventually(check)
+
+
+async def observed(run: Http, name: str = "s") -> Any:
+    """Observe a stack; return its drift."""
+    await run.act(name, "observe")
+
+    async def ended() -> Any:
+        drift = await run.stack_request("GET", name, "/drift")
+        return None if drift["observing"] else drift
+
+    return await eventually(ended)

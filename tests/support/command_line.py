@@ -1,4 +1,4 @@
-"""`headgate` as people and scripts run it: in a process of its own, against a server."""
+"""Runs `headgate` as a process, against a server."""
 
 import json
 import os
@@ -14,31 +14,33 @@ from tests.support.program import ServerProcess
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 TEMPLATE, ENVIRONMENT = str(EXAMPLES / "first-stack.yaml"), str(EXAMPLES / "first-env.yaml")
-#: The codes of answers, as opposed to those of complaints.
-ANSWERS = (0, 3, 4, 5, 6)
+#: Exit codes of commands that print their result on standard output.
+RESULT_CODES = (0, 3, 4, 5, 6)
 
 
-def command(*words: str, server: ServerProcess | None = None) -> list[str]:
-    where = ["--url", server.url] if server else []
-    return [sys.executable, "-m", "hub.cli.main", *words, *where]
+def command(*arguments: str, server: ServerProcess | None = None) -> list[str]:
+    options = ["--url", server.url] if server else []
+    return [sys.executable, "-m", "hub.cli.main", *arguments, *options]
 
 
-def headgate(server: ServerProcess, *words: str, code: int = 0, roles: str = "") -> str:
-    """What it printed: the answer, or the complaint when the code is one of an error."""
-    done = forks.run((*words, "--url", server.url), os.environ | {"HEADGATE_ROLES": roles})
-    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+def headgate(server: ServerProcess, *arguments: str, code: int = 0, roles: str = "") -> str:
+    """What the command printed: its result, or the error message if it failed."""
+    done = forks.run((*arguments, "--url", server.url), os.environ | {"HEADGATE_ROLES": roles})
+    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
-    return done.stdout if code in ANSWERS else done.stderr
+    return done.stdout if code in RESULT_CODES else done.stderr
 
 
-def spoken(server: ServerProcess, *words: str, code: int = 0, roles: str = "") -> Any:
-    return json.loads(headgate(server, *words, "--json", code=code, roles=roles))
+def headgate_json(server: ServerProcess, *arguments: str, code: int = 0, roles: str = "") -> Any:
+    return json.loads(headgate(server, *arguments, "--json", code=code, roles=roles))
 
 
 @contextmanager
-def started(*words: str, server: ServerProcess, **streams: Any) -> Iterator[subprocess.Popen[str]]:
-    """A command that goes on while the test does; it does not outlive the test."""
-    with subprocess.Popen(command(*words, server=server), text=True, **streams) as running:
+def running_command(
+    *arguments: str, server: ServerProcess, **streams: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs while the test does; it is killed at the end of the block."""
+    with subprocess.Popen(command(*arguments, server=server), text=True, **streams) as running:
         try:
             yield running
         finally:

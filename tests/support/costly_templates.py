@@ -120,7 +120,7 @@ COSTLY_TEMPLATES: Mapping[str, CostlyTemplate] = {
         "The chain of conditions is too long",
     ),
     "circular conditions": CostlyTemplate(
-        section("conditions", 40, lambda n: {"not": f"x{(n + 1) % 40}"}), "Circular definition"
+        section("conditions", 40, lambda n: {"not": f"x{(n + 1) % 40}"})
     ),
     "conditions that ask twice": CostlyTemplate(
         section("conditions", 150, lambda n: {"and": [f"x{n - 1}"] * 2} if n else True)

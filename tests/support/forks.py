@@ -1,8 +1,9 @@
-"""Processes of Headgate that begin with the program loaded, which is most of what a short one does.
+"""Headgate processes that fork from one that has already loaded the program, which saves most of
+their start-up time.
 
-One process loads the program and then forks; it does nothing else, and has no threads. What it
-forks is a process like any: with an environment, a folder and files of its own, killed and waited
-for by its number. Run as a module it is the one that forks, asked through its standard input.
+One process without threads loads the program and then only forks. Each forked process has its own
+environment, working directory and files, and is waited for and killed by its PID. Run as a module,
+this file is the forking process; it reads requests from its standard input.
 """
 
 import atexit
@@ -22,47 +23,56 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: Seconds until a process must be there once it was asked for.
+#: The longest time, in seconds, to fork a process or to run a command.
 PATIENCE = 60.0
-#: Of a request: the words and the whole environment.
-MOST = 200_000
+#: The maximum size of a request: the arguments and the environment.
+MAX_REQUEST = 200_000
 
 
-class Forked:
-    """A process, as `subprocess.Popen` would tell of it. returncode: None while it runs."""
+def is_running(pid: int) -> bool:
+    """Whether the process exists and is not a zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
-    def __init__(self, said: socket.socket) -> None:
-        """said: its number and, when it has ended, its exit code, each of them in a message."""
-        self._said = said
+
+class ForkedProcess:
+    """A process, with the interface of `subprocess.Popen`. returncode: None while it runs."""
+
+    def __init__(self, status_socket: socket.socket) -> None:
+        """status_socket: receives the PID and, at the end, the exit code, each as one message."""
+        self._status_socket = status_socket
         self._reading = threading.Lock()
         self.returncode: int | None = None
         try:
-            self.pid = self._told(PATIENCE)
+            self.pid = self._receive(PATIENCE)
         except BaseException:
-            said.close()
+            status_socket.close()
             raise
 
     def __del__(self) -> None:
-        self._said.close()
+        self._status_socket.close()
 
-    def _told(self, seconds: float) -> int:
-        self._said.settimeout(seconds)
-        said = self._said.recv(64)
-        assert said, "the process that forks has ended"
-        return int(said)
+    def _receive(self, seconds: float) -> int:
+        self._status_socket.settimeout(seconds)
+        message = self._status_socket.recv(64)
+        assert message, "the process that forks has ended"
+        return int(message)
 
     def poll(self) -> int | None:
-        """The exit code; None while the process runs. Any thread may ask while another waits."""
+        """The exit code, or None while the process runs. Safe while another thread waits."""
         if self._reading.acquire(blocking=False):
             try:
-                if self.returncode is None and select.select([self._said], [], [], 0)[0]:
+                if self.returncode is None and select.select([self._status_socket], [], [], 0)[0]:
                     self._read_exit_code(PATIENCE)
             finally:
                 self._reading.release()
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """The exit code. Raises TimeoutError."""
+        """Return the exit code. Raises TimeoutError."""
         with self._reading:
             if self.returncode is None:
                 self._read_exit_code(timeout)
@@ -70,8 +80,8 @@ class Forked:
         return self.returncode
 
     def _read_exit_code(self, seconds: float) -> None:
-        self.returncode = self._told(seconds)
-        self._said.close()
+        self.returncode = self._receive(seconds)
+        self._status_socket.close()
 
     def terminate(self) -> None:
         os.kill(self.pid, signal.SIGTERM)
@@ -80,36 +90,42 @@ class Forked:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def forked(words: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> Forked:
-    """Begin `headgate WORDS`. files: its standard input, output and errors."""
-    asked = json.dumps([list(words), dict(environment), os.getcwd()]).encode()
+def start_forked(
+    arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+) -> ForkedProcess:
+    """Start `headgate ARGUMENTS`. files: its standard input, output and error."""
+    request = json.dumps([list(arguments), dict(environment), os.getcwd()]).encode()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        socket.send_fds(_forking(), [asked], [*files, theirs.fileno()])
-    return Forked(ours)
+        socket.send_fds(_forking_process(), [request], [*files, theirs.fileno()])
+    return ForkedProcess(ours)
 
 
-def run(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `headgate WORDS` to its end, which comes within `PATIENCE`; with what it wrote."""
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run `headgate ARGUMENTS` to its end, at most `PATIENCE` seconds, and return its output."""
     with (
-        open(os.devnull) as nothing,
+        open(os.devnull) as devnull,
         os.fdopen(os.memfd_create("out"), "r") as out,
         os.fdopen(os.memfd_create("err"), "r") as err,
     ):
-        made = forked(words, environment, [one.fileno() for one in (nothing, out, err)])
+        process = start_forked(
+            arguments, environment, [one.fileno() for one in (devnull, out, err)]
+        )
         try:
-            code = made.wait(PATIENCE)
+            code = process.wait(PATIENCE)
         finally:
-            if made.poll() is None:
-                made.kill()
+            if process.poll() is None:
+                process.kill()
         out.seek(0)
         err.seek(0)
-        return subprocess.CompletedProcess(list(words), code, out.read(), err.read())
+        return subprocess.CompletedProcess(list(arguments), code, out.read(), err.read())
 
 
 @functools.cache
-def _forking() -> socket.socket:
-    """The way to the process that forks. It ends when this one has: nobody else holds the way."""
+def _forking_process() -> socket.socket:
+    """The socket to the forking process, which ends when this process closes the socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [sys.executable, "-m", __name__]
     with theirs:
@@ -125,76 +141,78 @@ def _forking() -> socket.socket:
     return ours
 
 
-def _fork_as_asked() -> None:
-    """Returns in each new process, and when nobody asks any more."""
-    asking = socket.socket(fileno=os.dup(0))
-    woken, waking = socket.socketpair()
-    waking.setblocking(False)
-    signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
+def _serve_forks() -> None:
+    """Returns in each forked process; ends the forking process when the socket is closed."""
+    requests = socket.socket(fileno=os.dup(0))
+    wakeup_read, wakeup_write = socket.socketpair()
+    wakeup_write.setblocking(False)
+    signal.set_wakeup_fd(wakeup_write.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    telling: dict[int, socket.socket] = {}
+    status_sockets: dict[int, socket.socket] = {}
     while True:
-        ready, _, _ = select.select([asking, woken], [], [])
-        if woken in ready:
-            woken.recv(4096)
-            _tell_of_the_dead(telling)
-        if asking not in ready:
+        ready, _, _ = select.select([requests, wakeup_read], [], [])
+        if wakeup_read in ready:
+            wakeup_read.recv(4096)
+            _send_exit_codes(status_sockets)
+        if requests not in ready:
             continue
-        said, files, _, _ = socket.recv_fds(asking, MOST, 4)
-        if not said:
+        message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST, 4)
+        if not message:
             sys.exit(0)
         if pid := os.fork():
-            telling[pid] = socket.socket(fileno=files.pop())
-            _tell(telling[pid], pid)
+            status_sockets[pid] = socket.socket(fileno=files.pop())
+            send_number(status_sockets[pid], pid)
             for one in files:
                 os.close(one)
             continue
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for other in (asking, woken, waking, *telling.values()):
+        for other in (requests, wakeup_read, wakeup_write, *status_sockets.values()):
             other.close()
-        words, environment, folder = json.loads(said)
-        _become(words, environment, folder, files)
+        arguments, environment, folder = json.loads(message)
+        _run_as(arguments, environment, folder, files)
         return
 
 
-def _tell_of_the_dead(telling: dict[int, socket.socket]) -> None:
-    while telling:
+def _send_exit_codes(status_sockets: dict[int, socket.socket]) -> None:
+    while status_sockets:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        with telling.pop(pid) as one:
-            _tell(one, os.waitstatus_to_exitcode(status))
+        with status_sockets.pop(pid) as one:
+            send_number(one, os.waitstatus_to_exitcode(status))
 
 
-def _tell(one: socket.socket, number: int) -> None:
-    with contextlib.suppress(OSError):  # who asked for it has gone
+def send_number(one: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # the process that sent the request has ended
         one.send(str(number).encode())
 
 
-def _become(words: list[str], environment: dict[str, str], folder: str, files: list[int]) -> None:
-    *standard, told = files
-    os.close(told)
+def _run_as(
+    arguments: list[str], environment: dict[str, str], folder: str, files: list[int]
+) -> None:
+    *standard, status_file = files
+    os.close(status_file)
     for place, one in enumerate(standard):
         os.dup2(one, place)
         os.close(one)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["headgate", *words]
-    # It looks at the environment when it is loaded.
+    sys.argv = ["headgate", *arguments]
+    # This module reads the environment when it is loaded.
     importlib.reload(sys.modules["engine.store.fault_points"])
 
 
 def main() -> None:
-    import hub.program.app  # noqa: F401  what `serve` loads when it is called
+    import hub.program.server_processes  # noqa: F401  what `serve` loads when it is called
     from hub.cli.main import run as headgate
 
     gc.collect()
-    gc.freeze()  # nobody looks through what all share, which would copy it
-    _fork_as_asked()
+    gc.freeze()  # the garbage collector would copy the shared memory
+    _serve_forks()
     headgate()
 
 

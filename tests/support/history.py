@@ -1,12 +1,12 @@
-"""A stack rebuilt from its events alone: a fold without a look at anything else. Pure."""
+"""Rebuilds the state of a stack from its events alone. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tests.support.program import Json
 
-#: Operations that change nothing of what is told of a resource here.
-TOLD_ONLY = ("protect", "unprotect", "signal")
+#: Operations that do not change the state of a resource.
+WITHOUT_STATE_CHANGE = ("protect", "unprotect", "signal")
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class StackState:
 
 @dataclass(frozen=True)
 class ResourceState:
-    """reason: of its last operation that has ended; empty while one runs."""
+    """reason: of the last operation that ended; empty while one runs."""
 
     action: str
     status: str
@@ -37,21 +37,21 @@ class HookState:
 
 @dataclass(frozen=True)
 class History:
-    """What there is after an event. resources: by name; hooks: by id."""
+    """The state after an event. resources: by name; hooks: by ID."""
 
     stack: StackState | None = None
     resources: Mapping[str, ResourceState] = field(default_factory=dict)
     hooks: Mapping[str, HookState] = field(default_factory=dict)
 
 
-def rebuilt(events: Iterable[Json]) -> History:
+def rebuild(events: Iterable[Json]) -> History:
     history = History()
     for event in events:
-        history = after(history, event)
+        history = apply_event(history, event)
     return history
 
 
-def after(history: History, event: Json) -> History:
+def apply_event(history: History, event: Json) -> History:
     data, what = event["data"], event["type"].split(".")[1]
     if what == "stack":
         return replace(history, stack=_stack(data))
@@ -74,25 +74,30 @@ def _hook(hook: Json) -> HookState:
 
 
 def _resources(resources: Mapping[str, ResourceState], event: Json) -> Mapping[str, ResourceState]:
-    data, moment = event["data"], event["type"].rpartition(".")[2]
-    told, operation = data["resource"], data["operation"]
-    name = told["name"]
-    if operation in TOLD_ONLY or told["replaced"]:
+    data, kind = event["data"], event["type"].rpartition(".")[2]
+    resource, operation = data["resource"], data["operation"]
+    name = resource["name"]
+    if operation in WITHOUT_STATE_CHANGE or resource["replaced"]:
         return resources
     if operation == "move":
         return _moved(resources, data)
-    if (operation, moment) == ("delete", "completed"):
+    if (operation, kind) == ("delete", "completed"):
         return {one: state for one, state in resources.items() if one != name}
-    action, reason = told["action"], told["reason"]
-    if operation == "replace" and moment != "completed":
-        action = "UPDATE"  # what is shown is still the old one
-    if told["status"] == "IN_PROGRESS":
+    action, reason = resource["action"], resource["reason"]
+    if operation == "replace" and kind != "completed":
+        action = (
+            "UPDATE"  # the API shows the old physical resource until the replacement is complete
+        )
+    if resource["status"] == "IN_PROGRESS":
         reason = ""
-    return {**resources, name: ResourceState(action, told["status"], reason, told["physical_id"])}
+    return {
+        **resources,
+        name: ResourceState(action, resource["status"], reason, resource["physical_id"]),
+    }
 
 
 def _moved(resources: Mapping[str, ResourceState], data: Json) -> Mapping[str, ResourceState]:
-    """As it was, under its new name; what came from another stack is told of there."""
+    """The same state under the new name. A move from another stack is an event of that stack."""
     here, source, to = data["stack"]["id"], data["moved"]["from"], data["moved"]["to"]
     left = {name: state for name, state in resources.items() if name != source["resource"]}
     state = resources[source["resource"]]

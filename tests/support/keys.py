@@ -1,17 +1,17 @@
-"""The key that tests seal hidden values with: one for fixtures and programs, so that both read."""
+"""The encryption key of tests, for fixtures and processes."""
 
 import os
 import tempfile
 from pathlib import Path
 
-from engine.store.encryption import Sealer
+from engine.store.encryption import Keyring
 
 KEY = b"k" * 32
-A_SEALER = Sealer(KEY, random_bytes=os.urandom)
+KEYRING = Keyring(KEY, random_bytes=os.urandom)
 
 
 def key_file() -> Path:
-    """A file that holds it."""
+    """A file that contains the key."""
     path = Path(tempfile.gettempdir()) / f"headgate-tests-{os.getuid()}.key"
     if not path.exists():
         path.write_bytes(KEY)

@@ -1,6 +1,6 @@
-"""A Keystone of our own: the real one, on SQLite, in a folder that goes.
+"""A private Keystone server, on SQLite in a temporary folder.
 
-Its environment is `.keystone`, which `make tests` sets up from requirements/keystone.lock.
+Its virtual environment is `.keystone`, which `make tests` creates from requirements/keystone.lock.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from cryptography.fernet import Fernet
 from tests.support.program import eventually, free_port
 
 Json = Any
-#: Seconds for one command of Keystone's: on a busy machine the first one takes more than a minute.
+#: The longest time, in seconds, of a Keystone command: the first one can take more than a minute.
 PATIENCE = 240.0
 ENVIRONMENT = Path(__file__).parents[2] / ".keystone"
 SERVER = Path(__file__).with_name("keystone_server.py")
@@ -49,7 +49,7 @@ class Project:
 
 
 class Keystone:
-    """url: without ``/v3``. What is made is made by its admin."""
+    """url: without ``/v3``. The admin creates all objects."""
 
     def __init__(self, folder: Path) -> None:
         if not (ENVIRONMENT / "bin/keystone-manage").exists():
@@ -61,7 +61,7 @@ class Keystone:
         self._token = ""
 
     def prepare(self) -> None:
-        """Takes some seconds: call it in a thread."""
+        """Blocks for some seconds: call it in a thread."""
         keys = self._folder / "keys"
         keys.mkdir(mode=0o700)
         for number in range(2):
@@ -73,10 +73,10 @@ class Keystone:
             *(f"--bootstrap-{kind}-url={self.url}/v3" for kind in ("public", "internal", "admin")),
         )  # fmt: skip
 
-    def _manage(self, *words: str) -> None:
+    def _manage(self, *arguments: str) -> None:
         conf = str(self._folder / "keystone.conf")
         done = subprocess.run(
-            [ENVIRONMENT / "bin/keystone-manage", "--config-file", conf, *words],
+            [ENVIRONMENT / "bin/keystone-manage", "--config-file", conf, *arguments],
             capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
@@ -91,13 +91,13 @@ class Keystone:
         ]
         with (self._folder / "keystone.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        await eventually(self._answers)
+        await eventually(self._is_ready)
         self._token = await self.token("admin", "admin")
 
-    async def _answers(self) -> bool:
+    async def _is_ready(self) -> bool:
         assert self._process is not None and self._process.poll() is None, self.log()
         try:
-            await self._ask("GET", "", None, {})
+            await self._request("GET", "", None, {})
         except aiohttp.ClientError:
             return False
         return True
@@ -111,10 +111,12 @@ class Keystone:
             self._process.wait()
             self._process = None
 
-    async def _ask(
+    async def _request(
         self, method: str, path: str, body: Json, headers: Mapping[str, str]
     ) -> tuple[Json, Mapping[str, str]]:
-        """Document and headers. A session for each: tests have loops of their own."""
+        """Document and headers. Uses a session per request, because each test has its own event
+        loop.
+        """
         async with (
             aiohttp.ClientSession() as session,
             session.request(method, f"{self.url}/v3{path}", json=body, headers=headers) as answer,
@@ -132,61 +134,63 @@ class Keystone:
         domain: str = "Default",
         project_domain: str = "",
     ) -> str:
-        """A token of a user, by password; project: its name. domain: of both, by name;
-        project_domain: of the project, where that is another."""
-        who = {"name": user, "domain": {"name": domain}, "password": PASSWORD}
-        auth: Json = {"identity": {"methods": ["password"], "password": {"user": who}}}
+        """A token of a user, by password. project, domain, project_domain: names. domain: of the
+        user, and of the project unless `project_domain` is given.
+        """
+        user_identity = {"name": user, "domain": {"name": domain}, "password": PASSWORD}
+        auth: Json = {"identity": {"methods": ["password"], "password": {"user": user_identity}}}
         scope = {"project": {"name": project, "domain": {"name": project_domain or domain}}}
         auth["scope"] = scope if scoped else "unscoped"
-        _, given = await self._ask("POST", "/auth/tokens", {"auth": auth}, {})
-        return given["X-Subject-Token"]
+        _, answer = await self._request("POST", "/auth/tokens", {"auth": auth}, {})
+        return answer["X-Subject-Token"]
 
     async def admin(self, method: str, path: str, body: Json = None, **headers: str) -> Json:
-        """A request by the admin; path: behind ``/v3``."""
-        said = {"X-Auth-Token": self._token, **headers}
-        document, _ = await self._ask(method, path, body, said)
+        """A request by the admin. path: after ``/v3``."""
+        sent_headers = {"X-Auth-Token": self._token, **headers}
+        document, _ = await self._request(method, path, body, sent_headers)
         return document
 
     async def revoke(self, token: str) -> None:
         await self.admin("DELETE", "/auth/tokens", **{"X-Subject-Token": token})
 
     async def domain(self, name: str) -> str:
-        """The id of a new domain."""
+        """The ID of a new domain."""
         return str(
             (await self.admin("POST", "/domains", {"domain": {"name": name}}))["domain"]["id"]
         )
 
     async def project(self, name: str, domain: str = "default") -> Project:
-        """domain: its id."""
+        """domain: its ID."""
         body = {"project": {"name": name, "domain_id": domain}}
-        made = await self.admin("POST", "/projects", body)
-        return Project(made["project"]["id"], name)
+        response = await self.admin("POST", "/projects", body)
+        return Project(response["project"]["id"], name)
 
     async def user(
         self, name: str, project: Project, roles: Sequence[str], domain: str = "default"
     ) -> str:
-        """The id of a user with roles in a project, by name; a role that is not there is made.
-        domain: its id."""
+        """The ID of a new user with roles in a project; creates roles that do not exist. domain:
+        its ID.
+        """
         body = {"user": {"name": name, "password": PASSWORD, "domain_id": domain,
                          "default_project_id": project.id}}  # fmt: skip
         user = str((await self.admin("POST", "/users", body))["user"]["id"])
-        there = (await self.admin("GET", "/roles"))["roles"]
-        known = {one["name"]: one["id"] for one in there}
+        roles_response = (await self.admin("GET", "/roles"))["roles"]
+        known = {one["name"]: one["id"] for one in roles_response}
         for role in roles:
             if role not in known:
-                made = await self.admin("POST", "/roles", {"role": {"name": role}})
-                known[role] = made["role"]["id"]
+                response = await self.admin("POST", "/roles", {"role": {"name": role}})
+                known[role] = response["role"]["id"]
             path = f"/projects/{project.id}/users/{user}/roles/{known[role]}"
             await self.admin("PUT", path)
         return user
 
-    async def offer(self, url: str) -> None:
-        """Put a Headgate at this URL into the catalogue, in the place of any other."""
+    async def register(self, url: str) -> None:
+        """Register a Headgate at this URL as the only orchestration service in the catalog."""
         for one in (await self.admin("GET", "/services?type=orchestration"))["services"]:
             await self.admin("DELETE", f"/services/{one['id']}")
         service = {"service": {"type": "orchestration", "name": "heat"}}
-        made = await self.admin("POST", "/services", service)
-        endpoint = {"service_id": made["service"]["id"], "interface": "public",
+        response = await self.admin("POST", "/services", service)
+        endpoint = {"service_id": response["service"]["id"], "interface": "public",
                     "region_id": "RegionOne", "url": f"{url}/v1/%(tenant_id)s"}  # fmt: skip
         await self.admin("POST", "/endpoints", {"endpoint": endpoint})
 

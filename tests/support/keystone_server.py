@@ -1,4 +1,4 @@
-"""Run by Keystone's own Python: serves Keystone on loopback. argv: the folder, the port."""
+"""Serves Keystone on loopback, run by Keystone's own Python. Arguments: the folder and the port."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import sys
 
 def main() -> None:
     folder, port = sys.argv[1:]
-    del sys.argv[1:]  # Keystone would read them as its own
+    del sys.argv[1:]  # otherwise Keystone parses these arguments
     os.environ["OS_KEYSTONE_CONFIG_FILES"] = os.path.join(folder, "keystone.conf")
     from keystone.server.wsgi import initialize_public_application  # type: ignore[import-not-found]
     from werkzeug.serving import make_server

@@ -1,7 +1,7 @@
-"""The unmodified `openstack` command line, one command after the other in one process.
+"""Runs the unmodified `openstack` command line, many commands in one process.
 
-Run as a program, it reads a list of words in JSON from each line of its standard input, and answers
-each with a line: [exit code, what it wrote on standard output, and on standard error].
+Run as a program, it reads JSON lists of arguments from standard input, one per line, and writes a
+line for each: [exit code, standard output, standard error].
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from typing import Any, Self
 
 
 class OpenstackShell:
-    """A context manager: the process lives as long as it is entered.
+    """A context manager; the process lives until it exits.
 
-    options: in front of every command. environment: the whole of it. ran: the commands so far.
+    options: before each command. environment: the complete one. ran: the commands so far.
     """
 
     def __init__(self, options: Sequence[str], environment: Mapping[str, str]) -> None:
         self._options, self._environment = options, environment
-        self.ran: list[str] = []
+        self.commands: list[str] = []
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", __name__]
@@ -42,32 +42,32 @@ class OpenstackShell:
         self._process.stdout.close()  # type: ignore[union-attr]
         self._process.wait(30)
 
-    def run(self, *words: str, code: int = 0) -> str:
-        """What it wrote, on both; its exit code is `code`."""
-        got, out, err = self._asked(words)
-        assert got == code, (words, got, out, err)
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """Standard output and standard error of a command that must exit with `code`."""
+        actual, out, err = self._run(arguments)
+        assert actual == code, (arguments, actual, out, err)
         return str(out + err)
 
-    def document(self, *words: str) -> Any:
-        """What a command gives, as JSON; nothing else is said."""
-        got, out, err = self._asked((*words, "-f", "json"))
-        assert (got, err) == (0, ""), (words, got, out, err)
+    def document(self, *arguments: str) -> Any:
+        """The JSON document that a command prints; it must print nothing on standard error."""
+        actual, out, err = self._run((*arguments, "-f", "json"))
+        assert (actual, err) == (0, ""), (arguments, actual, out, err)
         return json.loads(out)
 
-    def _asked(self, words: Sequence[str]) -> Any:
-        self.ran.append(" ".join(words))
+    def _run(self, arguments: Sequence[str]) -> Any:
+        self.commands.append(" ".join(arguments))
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([*self._options, *words]) + "\n")
+        self._process.stdin.write(json.dumps([*self._options, *arguments]) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
-        assert answer, f"{words} ended the process"
+        assert answer, f"{arguments} ended the process"
         return json.loads(answer)
 
 
-def answer_lines() -> None:
+def run_lines() -> None:
     from openstackclient.shell import OpenStackShell
 
-    answers = sys.stdout
+    output = sys.stdout
     for line in sys.stdin:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -75,9 +75,9 @@ def answer_lines() -> None:
                 code: Any = OpenStackShell().run(json.loads(line))
             except SystemExit as ended:
                 code = ended.code
-        answers.write(json.dumps([code, out.getvalue(), err.getvalue()]) + "\n")
-        answers.flush()
+        output.write(json.dumps([code, out.getvalue(), err.getvalue()]) + "\n")
+        output.flush()
 
 
 if __name__ == "__main__":
-    answer_lines()
+    run_lines()

@@ -1,8 +1,8 @@
-"""The statements inside of routines in PL/pgSQL, so that each can be prepared against the schema.
+"""Finds the statements in PL/pgSQL routines, so that tests can prepare each against the schema.
 
-PostgreSQL looks at such a statement only when it is reached, so a wrong column in a branch that is
-rarely taken stays unseen. What is read here is the part of the language that our routines use;
-anything else raises Unreadable.
+PostgreSQL parses such a statement when it first runs, so a wrong column in a rare branch stays
+undetected. The module knows the part of the language that our routines use; anything else raises
+Unreadable.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _SKIPPED = re.compile(r"\s+|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*|/\*.*?\*/) | (?P<text>'(?:[^']|'')*')
       | (?P<name>[a-z_]\w*) | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
@@ -18,7 +18,7 @@ _PIECE = re.compile(
 _DECLARED = re.compile(r"(\w+)\s+([^;:]+?)\s*(?::=\s*(.*?))?;", re.DOTALL)
 _ASSIGNED = re.compile(r"[\w.]+\s*:=\s*")
 _TARGETS = re.compile(r"\s+[\w.]+(?:\s*,\s*[\w.]+)*")
-#: Without an expression.
+#: A return without an expression.
 _RETURN = re.compile(r"return\s*(?:next\s*\w*\s*)?;", re.IGNORECASE)
 _DEPTH = {"(": 1, "[": 1, ")": -1, "]": -1, "case": 1}
 _SQL = ("select", "with", "insert", "update", "delete", "merge", "values")
@@ -29,9 +29,10 @@ class Unreadable(Exception):
 
 
 class Embedded(NamedTuple):
-    """line: in the routine's body. targets: how many variables take the columns; None: any number.
+    """line: in the routine's body. targets: the number of variables that receive the columns; None:
+    any.
 
-    returned: whether the rows are those of the routine.
+    returned: whether the routine returns the rows.
     """
 
     line: int
@@ -46,20 +47,20 @@ def variables(body: str) -> dict[str, str]:
 
 
 def statements(body: str) -> list[Embedded]:
-    """Every expression and every statement of a routine's body that PostgreSQL is to plan."""
+    """All expressions and statements of a routine's body that PostgreSQL plans."""
     declared = [
         Embedded(1, f"select {match[3]}", 1)
         for match in _DECLARED.finditer(_declarations(body))
         if match[3]
     ]
-    begin = re.search(r"\bbegin\b", _blank(body))
+    begin = re.search(r"\bbegin\b", _without_comments(body))
     if begin is None:
         raise Unreadable("no begin")
     return [*declared, *_statements(body, begin.end())]
 
 
 def with_parameters(text: str, types: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The statement with parameters in place of variables; and the names of these, in order."""
+    """The statement with parameters instead of variables, and the names of these in order."""
     used: list[str] = []
 
     def replaced(match: re.Match[str]) -> str:
@@ -70,18 +71,18 @@ def with_parameters(text: str, types: Mapping[str, str]) -> tuple[str, list[str]
             used.append(name)
         return f"(${used.index(name) + 1}::{types[name]})"
 
-    return _PIECE.sub(replaced, text), used
+    return _TOKEN.sub(replaced, text), used
 
 
 def _declarations(body: str) -> str:
-    blank = _blank(body)
+    blank = _without_comments(body)
     begin = re.search(r"\bbegin\b", blank)
     declare = re.search(r"\bdeclare\b", blank)
     return blank[declare.end() : begin.start()] if begin and declare else ""
 
 
-def _blank(body: str) -> str:
-    """Without comments, with every character where it was."""
+def _without_comments(body: str) -> str:
+    """The body without comments; all other characters keep their position."""
     return re.sub(r"--[^\n]*", lambda match: " " * len(match[0]), body)
 
 
@@ -92,7 +93,7 @@ def _statements(body: str, at: int) -> Iterator[Embedded]:
         if at >= len(body):
             return
         line = body.count("\n", 0, at) + 1
-        word = _PIECE.match(body, at)["name"].lower()  # type: ignore[index]
+        word = _TOKEN.match(body, at)["name"].lower()  # type: ignore[index]
         if word in ("begin", "else", "loop"):
             at += len(word)
         elif word == "end" or _RETURN.match(body, at):
@@ -129,7 +130,7 @@ def _plain(line: int, word: str, text: str) -> Embedded:
 
 
 def _into(text: str) -> int | None:
-    """Where variables are named that take the columns; not the table of an insert."""
+    """The position of the `into` that names variables, not of `insert into`."""
     at, before = 0, ""
     while (found := _find(text, at, "into", "insert", missing=-1)) >= 0:
         word = text[found : found + 4].lower()
@@ -140,18 +141,18 @@ def _into(text: str) -> int | None:
 
 
 def _find(text: str, at: int, *words: str, missing: int | None = None) -> int:
-    """Where one of these stands outside of brackets and of ``case ... end``."""
+    """The position of one of the words, outside of brackets and of ``case ... end``."""
     depth = 0
     while at < len(text):
-        piece = _PIECE.match(text, at)
-        assert piece is not None
-        word = piece[0].lower() if piece["name"] or piece["sign"] else ""
+        token = _TOKEN.match(text, at)
+        assert token is not None
+        word = token[0].lower() if token["name"] or token["sign"] else ""
         if depth == 0 and word in words:
             return at
         depth += _DEPTH.get(word, 0)
         if word == "end" and depth > 0:
             depth -= 1
-        at = piece.end()
+        at = token.end()
     if missing is None:
         raise Unreadable(f"no {' or '.join(words)} after {text[:60]}")
     return missing

@@ -1,4 +1,4 @@
-"""A PgBouncer in front of the tests' PostgreSQL, on loopback, in a folder that goes."""
+"""A PgBouncer in front of the tests' PostgreSQL, on loopback, in a temporary folder."""
 
 import asyncio
 import os
@@ -44,10 +44,10 @@ def _program() -> str:
 
 @asynccontextmanager
 async def pooled(database_url: str, mode: str, *, round_robin: bool = False) -> AsyncIterator[str]:
-    """A URL of the same database through a pooler with its defaults, in the mode given."""
+    """The URL of the same database through a pooler with default settings, in this mode."""
     query = {name: values[0] for name, values in parse_qs(urlsplit(database_url).query).items()}
     name = urlsplit(database_url).path.removeprefix("/")
-    owner = Path(query["host"]).stat()  # who may reach the server, and is not root
+    owner = Path(query["host"]).stat()  # an account that may reach the server and is not root
     with open_directory() as folder:
         port = free_port()
         configuration = folder / "pgbouncer.ini"

@@ -1,4 +1,4 @@
-"""One PostgreSQL for a test run, and a fresh database for each test that asks for one."""
+"""One PostgreSQL server for a test run, and a new database for each test that needs one."""
 
 import asyncio
 import atexit
@@ -22,13 +22,15 @@ from engine.store.schema_upgrade import migrate
 
 TEMPLATE = "headgate_template"
 
-#: Tests lose nothing that matters with the machine's power; the rest is as in real use.
+#: The programs of the oldest supported version, as Debian 12 installs them.
+OLDEST_BINARIES = Path("/usr/lib/postgresql/15/bin")
+#: Options for speed: no durability after a power failure. All else is as in production.
 OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100"}
 
 
 @dataclass(frozen=True, slots=True)
 class TestServer:
-    """A running server. url: a database of it that tests do not use."""
+    """A running server. url: a database on it that tests do not use."""
 
     __test__ = False
 
@@ -40,7 +42,9 @@ class TestServer:
 
     @asynccontextmanager
     async def new_database(self, *, template: str = TEMPLATE) -> AsyncIterator[str]:
-        """A database's URL; migrated, or empty with template1; it is dropped at the end."""
+        """The URL of a new database: migrated, or empty with template1. It is dropped
+        at the end.
+        """
         name = f"test_{next(self.numbers)}"
         async with self.administer() as connection:
             await connection.execute(
@@ -63,10 +67,10 @@ class TestServer:
 
 @contextmanager
 def open_directory() -> Iterator[Path]:
-    """A temporary directory with a short path that the database's account may enter, too.
+    """A temporary directory with a short path, which the account of the database can enter.
 
-    pytest's own ``tmp_path`` is closed to every other account, and a server that root starts runs
-    as another one.
+    pytest's ``tmp_path`` is closed to other accounts, and a server that root starts runs as another
+    account.
     """
     directory = Path(tempfile.mkdtemp(prefix="headgate-test-"))
     os.chmod(directory, 0o711)
@@ -77,36 +81,37 @@ def open_directory() -> Iterator[Path]:
             shutil.rmtree(directory)
 
 
-def lay_cluster(data_dir: Path) -> None:
-    """Put a cluster there, as an embedded server would make one: a copy takes a tenth of the time.
+def copy_cluster(data_dir: Path) -> None:
+    """Copy an initialized cluster to the directory, unless it has one.
 
-    Does nothing where there is one.
+    A copy takes a tenth of the time that initialization takes.
     """
     if not (data_dir / "postgres").exists():
         data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
-        subprocess.run(["cp", "-a", _made_cluster(), data_dir], check=True)
+        subprocess.run(["cp", "-a", _initialized_cluster(), data_dir], check=True)
 
 
 @functools.cache
-def _made_cluster() -> Path:
+def _initialized_cluster() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="headgate-test-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     os.chmod(directory, 0o711)
-    with ThreadPoolExecutor(1) as thread:  # there may be a loop here
-        thread.submit(asyncio.run, _made(directory)).result()
+    with ThreadPoolExecutor(1) as thread:  # this thread may already run an event loop
+        thread.submit(asyncio.run, create_cluster(directory)).result()
     return directory / "postgres"
 
 
-async def _made(directory: Path) -> None:
+async def create_cluster(directory: Path) -> None:
     server = EmbeddedServer(directory)
     await server.start()
     await server.stop()
 
 
 @asynccontextmanager
-async def running_server() -> AsyncIterator[TestServer]:
+async def running_server(binaries: Path | None = None) -> AsyncIterator[TestServer]:
+    """binaries: directory of the PostgreSQL programs; None: those of the installed wheel."""
     with open_directory() as directory:
-        embedded = EmbeddedServer(directory / "data", options=OPTIONS)
+        embedded = EmbeddedServer(directory / "data", binaries=binaries, options=OPTIONS)
         server = TestServer(await embedded.start())
         try:
             async with server.administer() as connection:

@@ -1,4 +1,4 @@
-"""Headgate as tests meet it: in this process (`Program`) or as one of its own (`ServerProcess`)."""
+"""Headgate in tests: in this process (`Program`), or as a process of its own (`ServerProcess`)."""
 
 import asyncio
 import os
@@ -24,14 +24,14 @@ from engine.types.contract import ResourceType
 from engine.types.placement import Placement, Placer
 from hub.program.app import ROLES, running
 from hub.settings.settings import load_settings
-from tests.support.forks import Forked, forked
+from tests.support.forks import ForkedProcess, start_forked
 from tests.support.keys import key_file
-from tests.support.postgres import lay_cluster
+from tests.support.postgres import copy_cluster
 
 Json = Any
-#: Seconds until a condition that must come is given up.
+#: The longest time, in seconds, to wait for a condition.
 PATIENCE = 90.0
-ENDS = ("COMPLETE", "FAILED", "STOPPED")
+FINAL_STATUSES = ("COMPLETE", "FAILED", "STOPPED")
 
 
 def free_port() -> int:
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def resource(value: Json = "x", **more: Json) -> Json:
-    """A TestResource; more: further keys of the resource."""
+    """A TestResource. more: further keys of the resource."""
     return {"type": "OS::Heat::TestResource", "properties": {"value": value}, **more}
 
 
@@ -50,14 +50,14 @@ def template(resources: Json, **more: Json) -> Json:
     return {"heat_template_version": "2018-08-31", "resources": resources, **more}
 
 
-def who(user: str = "", roles: str = "") -> dict[str, str]:
-    """Headers that say who asks, in mode none."""
-    said = {"X-Auth-User": user, "X-Roles": roles}
-    return {name: value for name, value in said.items() if value}
+def identity_headers(user: str = "", roles: str = "") -> dict[str, str]:
+    """Headers that identify the user in mode none."""
+    headers = {"X-Auth-User": user, "X-Roles": roles}
+    return {name: value for name, value in headers.items() if value}
 
 
 class Http:
-    """Requests against one server and project, answers as they are."""
+    """A client of one server and project, which returns status and body of each response."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, project: str = "p") -> None:
         self.session, self.url, self.project = session, url, project
@@ -65,7 +65,7 @@ class Http:
     async def call(
         self, method: str, path: str, body: Json = None, **kwargs: Any
     ) -> tuple[int, Json]:
-        """path: below the project, or beginning with the server's root as `//...`."""
+        """path: relative to the project, or to the server's root if it begins with `//`."""
         url = (
             f"{self.url}{path[1:]}"
             if path.startswith("//")
@@ -79,52 +79,54 @@ class Http:
 
     async def create(self, name: str, resources: Json, **body: Json) -> str:
         sent = {"stack_name": name, "template": template(resources), **body}
-        status, made = await self.call("POST", "/stacks", sent)
-        assert status == 201, made
-        return str(made["stack"]["id"])
+        status, response = await self.call("POST", "/stacks", sent)
+        assert status == 201, response
+        return str(response["stack"]["id"])
 
     async def stack(self, name: str) -> Json:
-        status, said = await self.call("GET", f"/stacks/{name}")
-        assert status == 200, said
-        return said["stack"]
+        status, response = await self.call("GET", f"/stacks/{name}")
+        assert status == 200, response
+        return response["stack"]
 
     async def update(self, name: str, method: str = "PATCH", **body: Json) -> None:
         stack = await self.stack(name)
         path = f"/stacks/{stack['stack_name']}/{stack['id']}"
-        status, said = await self.call(method, path, body)
-        assert status == 202, said
+        status, response = await self.call(method, path, body)
+        assert status == 202, response
 
-    async def at(self, method: str, name: str, rest: str = "", body: Json = None) -> Json:
-        """A request to a part of the stack, which must go well; returns the answer."""
+    async def stack_request(
+        self, method: str, name: str, rest: str = "", body: Json = None
+    ) -> Json:
+        """Send a request to a path of the stack, which must succeed; return the response."""
         stack = await self.stack(name)
         path = f"/stacks/{stack['stack_name']}/{stack['id']}{rest}"
-        status, said = await self.call(method, path, body)
-        assert status < 300, said
-        return said
+        status, response = await self.call(method, path, body)
+        assert status < 300, response
+        return response
 
     async def act(self, name: str, action: str) -> None:
-        await self.at("POST", name, "/actions", {action: None})
+        await self.stack_request("POST", name, "/actions", {action: None})
 
     async def until_ended(self, name: str) -> str:
-        """The status at the end of the stack's action."""
+        """Wait for the end of the stack's action; return the status."""
 
         async def ended() -> str | None:
             status = str((await self.stack(name))["stack_status"])
-            return status if status.rpartition("_")[2] in ENDS else None
+            return status if status.rpartition("_")[2] in FINAL_STATUSES else None
 
         return str(await eventually(ended))
 
-    async def waiting(self, name: str, count: int = 1) -> list[Json]:
-        """So many waiting hooks of a stack."""
+    async def waiting_hooks(self, name: str, count: int = 1) -> list[Json]:
+        """Wait until the stack has `count` waiting hooks; return them."""
 
         async def found() -> list[Json] | None:
-            _, said = await self.call("GET", f"/hooks?state=waiting&stack={name}")
-            return said["hooks"] if len(said["hooks"]) == count else None
+            _, response = await self.call("GET", f"/hooks?state=waiting&stack={name}")
+            return response["hooks"] if len(response["hooks"]) == count else None
 
         return list(await eventually(found))
 
-    async def waiting_count(self, name: str, count: int) -> None:
-        """Until so many nodes of a stack are parked, counted in its graph."""
+    async def until_parked(self, name: str, count: int) -> None:
+        """Wait until `count` nodes of the stack are parked, according to its graph."""
         stack = await self.stack(name)
 
         async def reached() -> bool:
@@ -144,32 +146,32 @@ class Http:
         roles: str = "",
         **more: Json,
     ) -> tuple[int, Json]:
-        """user, roles: whose answer it is."""
+        """user, roles: the identity of the approver."""
         body = {"decision": decision, **more}
         return await self.call(
-            "POST", f"/hooks/{hook['id']}/signal", body, headers=who(user, roles)
+            "POST", f"/hooks/{hook['id']}/signal", body, headers=identity_headers(user, roles)
         )
 
     async def resources(self, name: str) -> dict[str, Json]:
-        _, said = await self.call("GET", f"/stacks/{name}/resources")
-        return {one["resource_name"]: one for one in said["resources"]}
+        _, response = await self.call("GET", f"/stacks/{name}/resources")
+        return {one["resource_name"]: one for one in response["resources"]}
 
     async def events(self, name: str) -> list[Json]:
-        _, said = await self.call("GET", f"/stacks/{name}/events")
-        return list(said["events"])
+        _, response = await self.call("GET", f"/stacks/{name}/events")
+        return list(response["events"])
 
 
-async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
-    """What `look` gives as soon as it gives something; a bounded wait."""
+async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
+    """Wait until `check` returns a true value; return it."""
     async with asyncio.timeout(PATIENCE):
-        pauses = looks()
-        while not (found := await look()):
+        pauses = intervals()
+        while not (found := await check()):
             await asyncio.sleep(next(pauses))
         return found
 
 
-def looks() -> Iterator[float]:
-    """Seconds until the next look, longer each time: looking takes from what is waited for."""
+def intervals() -> Iterator[float]:
+    """Seconds until the next check; they grow, because each check costs CPU time."""
     pause = 0.01
     while True:
         yield pause
@@ -177,7 +179,7 @@ def looks() -> Iterator[float]:
 
 
 class Program(Http):
-    """Everything in this process. engine, database: its own."""
+    """The server in this process, with its engine and database."""
 
     engine: Engine
     database: Database
@@ -193,7 +195,7 @@ async def program(
     placement: Placement | None = None,
 ) -> AsyncIterator[Program]:
     listen = f"127.0.0.1:{free_port()}"
-    said = {
+    values = {
         "server.listen": listen,
         "database.url": url,
         "channels.webhook.allow": ["127.0.0.0/8"],
@@ -201,7 +203,7 @@ async def program(
         "credentials.key_file": str(key_file()),
         **(overrides or {}),
     }
-    settings = load_settings(None, said, environment={})
+    settings = load_settings(None, values, environment={})
     async with (
         running(
             settings,
@@ -213,16 +215,17 @@ async def program(
         ) as run,
         aiohttp.ClientSession() as session,
     ):
-        made = Program(session, run.url)
-        made.engine, made.database = run.engine, run.database
-        yield made
+        opened = Program(session, run.url)
+        opened.engine, opened.database = run.engine, run.database
+        yield opened
 
 
 class ServerProcess:
-    """`headgate serve` as a process of its own, on one data directory and port.
+    """`headgate serve` as a process, with one data directory and port.
 
-    roles: only these; database_url: instead of an embedded database; anew: the process itself loads
-    the program and makes its database, as when people start it.
+    roles: the process roles; all by default. database_url: instead of an embedded database.
+    unforked: start a new Python process and initialize the database, as users do. processes: that
+    share the port.
     """
 
     def __init__(
@@ -233,21 +236,23 @@ class ServerProcess:
         port: int | None = None,
         roles: Sequence[str] = (),
         database_url: str = "",
-        anew: bool = False,
+        unforked: bool = False,
+        processes: int = 1,
     ) -> None:
         self.folder = folder
-        self._anew = anew
+        self._unforked = unforked
+        self._processes = processes
         self._database_url = database_url
         self.roles = roles
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         name = "-".join(("server", *roles, str(self.port)))
         self.log = folder / f"{name}.log"
-        self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._config = folder / f"{name}.toml"
         database = f'url = "{database_url}"' if database_url else f'data_dir = "{folder / "data"}"'
         self._config.write_text(
-            f'[server]\nlisten = "127.0.0.1:{self.port}"\n'
+            f'[server]\nlisten = "127.0.0.1:{self.port}"\nprocesses = {processes}\n'
             f"[database]\n{database}\n"
             f'[channels.webhook]\nallow = ["127.0.0.0/8"]\n{settings}'
         )
@@ -258,34 +263,36 @@ class ServerProcess:
         return self._process.pid
 
     def start(self, *, fault: str = "") -> float:
-        """Start and wait until it is ready; return the seconds that took.
+        """Start and wait until the process is ready; return the seconds that it took.
 
-        fault: see engine/store/fault_points.py; then it may also die before it is ready.
+        fault: see engine/store/fault_points.py; the process may then die before it is ready.
         """
-        if not (self._anew or self._database_url):
-            lay_cluster(self.folder / "data")
-        began = time.monotonic()
-        words = ["serve", "--config", str(self._config)]
+        if not (self._unforked or self._database_url):
+            copy_cluster(self.folder / "data")
+        started = time.monotonic()
+        arguments = ["serve", "--config", str(self._config)]
         for role in self.roles:
-            words += ["--role", role]
+            arguments += ["--role", role]
         environment = os.environ | ({"HEADGATE_FAULT": fault} if fault else {})
         with self.log.open("ab") as log:
             self._ready_from = log.tell()
-            if self._anew:
-                command = [sys.executable, "-m", "hub.cli.main", *words]
+            if self._unforked:
+                command = [sys.executable, "-m", "hub.cli.main", *arguments]
                 self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
             else:
-                self._process = forked(words, environment, [0, log.fileno(), log.fileno()])
+                self._process = start_forked(
+                    arguments, environment, [0, log.fileno(), log.fileno()]
+                )
         while not self._is_ready():
             if fault and self._process.poll() is not None:
                 break
             assert self._process.poll() is None, self.log.read_text()[-3000:]
-            assert time.monotonic() - began < PATIENCE, self.log.read_text()[-3000:]
+            assert time.monotonic() - started < PATIENCE, self.log.read_text()[-3000:]
             time.sleep(0.02)
-        return time.monotonic() - began
+        return time.monotonic() - started
 
     def _is_ready(self) -> bool:
-        if self.roles and "api" not in self.roles:
+        if self._processes > 1 or (self.roles and "api" not in self.roles):
             return b"headgate.ready" in self.log.read_bytes()[self._ready_from :]
         try:
             with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
@@ -294,20 +301,20 @@ class ServerProcess:
             return False
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL, as a crash would."""
+        """Send SIGKILL and wait for the end."""
         if self._process is not None and self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)
             self._process.wait(PATIENCE)
 
     def stop(self) -> int:
-        """SIGTERM; return the exit code."""
+        """Send SIGTERM and return the exit code."""
         if self._process is None:
             return 0
         if self._process.poll() is None:

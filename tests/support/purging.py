@@ -1,4 +1,4 @@
-"""Purging by a test, while the program that it tests purges by itself."""
+"""Purges in tests, while the program under test purges as well."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -7,15 +7,16 @@ from contextlib import asynccontextmanager
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.retention import LOCK_KEY
+from engine.work.archive import archive_graphs
 from engine.work.purge import Ages, purge_old
 
 
 @asynccontextmanager
-async def purge_turn(database: Database) -> AsyncIterator[Connection]:
-    """A connection of which it is the turn to purge.
+async def hold_purge_lock(database: Database) -> AsyncIterator[Connection]:
+    """A connection that holds the purge lock.
 
-    A program looks for old rows when it starts; `purge_old` leaves rows to whichever process has
-    the turn, so a test that does not wait for it may find nothing purged.
+    A process purges when it starts, and `purge_old` does nothing while another process purges.
+    Without the lock, a test may find that nothing was purged.
     """
     async with database.connection() as conn:
         await conn.execute("select pg_advisory_lock($1)", LOCK_KEY)
@@ -26,6 +27,8 @@ async def purge_turn(database: Database) -> AsyncIterator[Connection]:
 
 
 async def purge_now(database: Database, ages: Ages) -> Counter[str]:
-    """How many rows of which kind went; kinds of which none went are left out."""
-    async with purge_turn(database) as conn:
+    """Archive graphs, purge, and return the number of deleted rows by kind, without kinds that had
+    none."""
+    await archive_graphs(database)
+    async with hold_purge_lock(database) as conn:
         return +await purge_old(conn, ages)

@@ -1,6 +1,6 @@
-"""A RabbitMQ of our own: Debian's programs, private ports on loopback, in a folder that goes.
+"""A private RabbitMQ server: Debian's programs, on loopback ports, in a temporary folder.
 
-It is halted and started again like any process, to be away and to come back.
+Tests can stop and start it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import aio_pika
 
-#: The program itself; what is on the PATH changes to another account and forgets the environment.
+#: The program itself: the one on the PATH changes the account and drops the environment.
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 #: Seconds until it must be ready.
 PATIENCE = 180.0
@@ -39,12 +39,12 @@ class Rabbit:
         self.port = free_port()
         self.management_port = free_port()
         self._folder = folder
-        self._names = free_port()
+        self._port_mapper_port = free_port()
         self._distribution = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         (folder / "plugins").write_text("[rabbitmq_management].\n")
         (folder / "rabbit.conf").write_text(
-            # The whole machine is not ours: neither its memory nor its disk stops the broker.
+            # Disables the alarms about memory and disk of the machine.
             "vm_memory_high_watermark.relative = 0.9\ndisk_free_limit.absolute = 10MB\n"
             "collect_statistics_interval = 500\n"
             f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {self.management_port}\n" + conf
@@ -56,7 +56,7 @@ class Rabbit:
 
     @property
     def management_url(self) -> str:
-        """Of its API over HTTP; guest may do everything there."""
+        """The URL of its HTTP API, where guest may do everything."""
         return f"http://127.0.0.1:{self.management_port}"
 
     @property
@@ -75,12 +75,12 @@ class Rabbit:
             "RABBITMQ_PID_FILE": str(folder / "pid"),
             "RABBITMQ_CONFIG_FILE": str(folder / "rabbit"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
-            "ERL_EPMD_PORT": str(self._names),
+            "ERL_EPMD_PORT": str(self._port_mapper_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         }
 
     def start(self) -> None:
-        """Begin to start; `ready` waits for it."""
+        """Start the process; `ready` waits for it."""
         log = (self._folder / "out.log").open("ab")
         with log:
             self._process = subprocess.Popen(
@@ -94,17 +94,17 @@ class Rabbit:
     async def ready(self) -> None:
         async with asyncio.timeout(PATIENCE):
             while not self._listens():
-                assert self._process is not None and self._process.poll() is None, self._said()
+                assert self._process is not None and self._process.poll() is None, self._log_text()
                 await asyncio.sleep(0.05)
-            # It listens a moment before it lets anybody in; plug-ins come before that.
-            while not await self._lets_in():
+            # It listens before it accepts logins, and loads plug-ins before it listens.
+            while not await self._accepts_logins():
                 await asyncio.sleep(0.05)
 
     def _listens(self) -> bool:
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", self.port)) == 0
 
-    async def _lets_in(self) -> bool:
+    async def _accepts_logins(self) -> bool:
         try:
             connection = await aio_pika.connect(self.url, timeout=5)
         except (aio_pika.exceptions.AMQPError, OSError):
@@ -112,50 +112,51 @@ class Rabbit:
         await connection.close()
         return True
 
-    def _said(self) -> str:
+    def _log_text(self) -> str:
         return (self._folder / "out.log").read_text()[-3000:]
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """As a machine that loses its power."""
+        """Kill it as a power failure would."""
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(30)
         self._process = None
 
-    def halt(self, number: int) -> None:
-        """SIGSTOP or SIGCONT to all of it."""
+    def send_signal(self, number: int) -> None:
+        """Send SIGSTOP or SIGCONT to all its processes."""
         assert self._process is not None
         os.killpg(self._process.pid, number)
 
-    def control(self, *words: str) -> str:
-        """rabbitmqctl, of this node."""
+    def control(self, *arguments: str) -> str:
+        """Run rabbitmqctl on this node."""
         program = PROGRAM.with_name("rabbitmqctl")
         done = subprocess.run(
-            [str(program.resolve().with_name("rabbitmqctl")), *words],
+            [str(program.resolve().with_name("rabbitmqctl")), *arguments],
             env=self._environment, capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     async def stop(self) -> None:
-        """End it as its operator would; messages that are persistent stay."""
+        """Stop it in order; persistent messages stay."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGTERM)
             await asyncio.to_thread(self._process.wait, 30)
             self._process = None
 
-    def forget_names(self) -> None:
-        """End the name server that it has started, which is a daemon of its own."""
+    def stop_port_mapper(self) -> None:
+        """Stop the port mapper (epmd) that it started, which is a separate daemon."""
         for entry in Path("/proc").iterdir():
             try:
                 if (
                     entry.name.isdigit()
                     and "epmd" in (entry / "comm").read_text()
-                    and f"ERL_EPMD_PORT={self._names}\0" in (entry / "environ").read_text()
+                    and f"ERL_EPMD_PORT={self._port_mapper_port}\0"
+                    in (entry / "environ").read_text()
                 ):
                     os.kill(int(entry.name), signal.SIGTERM)
             except (OSError, UnicodeDecodeError):
@@ -171,8 +172,8 @@ async def running_rabbit(*, conf: str = "") -> AsyncIterator[Rabbit]:
         await rabbit.ready()
         yield rabbit
     finally:
-        # Nobody reads what it would write down in order, which takes seconds.
-        if rabbit.runs:
+        # Without a reader of its shutdown messages, an orderly stop takes seconds.
+        if rabbit.is_running:
             rabbit.kill()
-        rabbit.forget_names()
+        rabbit.stop_port_mapper()
         shutil.rmtree(folder, ignore_errors=True)

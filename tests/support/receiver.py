@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that webhooks can be sent to, and a bounded wait."""
+"""An HTTP server on loopback that receives webhooks, and a bounded wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,16 +9,16 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tests.support.program import looks
+from tests.support.program import intervals
 
 BOUND = 20.0
 
 
 async def until(condition: Callable[[], Awaitable[Any]] | Callable[[], Any], what: str = "") -> Any:
-    """Look until the condition is true, a bounded time; return what it gave."""
+    """Wait until the condition returns a true value; return it. Fails after `BOUND` seconds."""
     try:
         async with asyncio.timeout(BOUND):
-            for pause in looks():
+            for pause in intervals():
                 found = condition()
                 if asyncio.iscoroutine(found):
                     found = await found
@@ -47,15 +47,15 @@ RawHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True)
 class Receiver:
-    """Keeps what it received. handle: what it answers; 200 unless changed.
+    """Stores what it receives. handle: computes the response; 200 by default.
 
-    handle_raw: the same, for those that write their answers in pieces.
+    handle_raw: the same, for responses that are sent in pieces.
     """
 
     url: str = ""
     received: list[Received] = field(default_factory=list)
-    under_way: int = 0
-    most_under_way: int = 0
+    in_progress: int = 0
+    max_in_progress: int = 0
     handle: Handler | None = None
     handle_raw: RawHandler | None = None
 
@@ -66,17 +66,17 @@ class Receiver:
     async def receive(self, request: web.Request) -> web.StreamResponse:
         one = Received(request.path, dict(request.headers), await request.read())
         self.received.append(one)
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.in_progress += 1
+        self.max_in_progress = max(self.max_in_progress, self.in_progress)
         try:
             if self.handle_raw:
                 return await self.handle_raw(request)
             return await self.handle(one) if self.handle else web.Response(text="thanks")
         finally:
-            self.under_way -= 1
+            self.in_progress -= 1
 
-    def answers(self, *statuses: int, headers: dict[str, str] | None = None) -> None:
-        """Answer with these one after the other, the last for ever."""
+    def respond_with_statuses(self, *statuses: int, headers: dict[str, str] | None = None) -> None:
+        """Respond with these statuses in order, then always with the last one."""
         left = list(statuses)
 
         async def handle(_: Received) -> web.StreamResponse:
@@ -85,14 +85,14 @@ class Receiver:
 
         self.handle = handle
 
-    def says(self, document: Any, status: int = 200) -> None:
+    def respond_with(self, document: Any, status: int = 200) -> None:
         async def handle(_: Received) -> web.StreamResponse:
             return web.json_response(document, status=status)
 
         self.handle = handle
 
-    def holds(self) -> asyncio.Event:
-        """Answer when the event is set."""
+    def respond_when_set(self) -> asyncio.Event:
+        """Respond when the returned event is set."""
         go = asyncio.Event()
 
         async def handle(_: Received) -> web.StreamResponse:
@@ -102,7 +102,7 @@ class Receiver:
         self.handle = handle
         return go
 
-    def hangs(self) -> None:
+    def never_respond(self) -> None:
         async def handle(_: Received) -> web.StreamResponse:
             await asyncio.Event().wait()
             raise AssertionError
@@ -111,7 +111,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving() -> AsyncIterator[Receiver]:
+async def running_receiver() -> AsyncIterator[Receiver]:
     receiver = Receiver()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", receiver.receive)

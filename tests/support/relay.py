@@ -1,4 +1,4 @@
-"""A line to a server that can be cut, as networks are, and mended again."""
+"""A TCP relay to a server, whose connections a test can cut and restore."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager, suppress
 
 from yarl import URL
 
-PIECE = 65_536
+CHUNK_BYTES = 65_536
 
 
 class Relay:
-    """Hands bytes on, both ways. url: where clients go in place of the server."""
+    """Copies bytes in both directions. url: what clients use instead of the server's URL."""
 
     def __init__(self, server: str) -> None:
         at = URL(server)
@@ -27,33 +27,33 @@ class Relay:
         self._open |= {writer, there[1]}
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(_handed_on(reader, there[1]))
-                group.create_task(_handed_on(there[0], writer))
+                group.create_task(_copy(reader, there[1]))
+                group.create_task(_copy(there[0], writer))
         finally:
             for one in (writer, there[1]):
                 one.transport.abort()
                 self._open.discard(one)
 
     def cut(self) -> None:
-        """Every connection breaks, and no new one is made."""
+        """Abort all connections and refuse new ones."""
         self._is_cut = True
         for one in self._open:
             one.transport.abort()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         self._is_cut = False
 
 
-async def _handed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(ConnectionError):
-        while piece := await reader.read(PIECE):
-            writer.write(piece)
+        while chunk := await reader.read(CHUNK_BYTES):
+            writer.write(chunk)
             await writer.drain()
     writer.transport.abort()
 
 
 @asynccontextmanager
-async def relayed(server: str) -> AsyncIterator[Relay]:
+async def running_relay(server: str) -> AsyncIterator[Relay]:
     """server: its URL."""
     relay = Relay(server)
     listening = await asyncio.start_server(relay.handle, "127.0.0.1", 0)

@@ -1,14 +1,14 @@
-"""How many rows PostgreSQL reads for what a test does.
+"""Counts the rows that PostgreSQL reads.
 
 A plan that finds rows by key reads as many as it returns; a scan, or a join that filters after its
-index, reads more. PostgreSQL counts both, also within functions, whatever the plan looks like.
+index, reads more. PostgreSQL counts both, also within functions, for every plan.
 """
 
 from collections import Counter
 
 from engine.store.connection import Connection
 
-#: Rows that sequential and index scans fetched, by table.
+#: Rows that sequential scans and index scans fetched, by table.
 ROWS_READ = """
 select relname, seq_tup_read + coalesce(idx_tup_fetch, 0) as read from pg_stat_user_tables
 """
@@ -19,7 +19,7 @@ select format('alter table %I set (autovacuum_enabled = false)', relname) as sta
 
 
 async def without_statistics(conn: Connection) -> None:
-    """Keep PostgreSQL from analysing any table by itself, as it has not in a new installation."""
+    """Disable automatic analysis of tables, as in a new installation."""
     for row in await conn.fetch(WITHOUT_STATISTICS):
         await conn.execute(row["statement"])
     analysed = "select count(*) from pg_stats where schemaname = 'public'"
@@ -27,5 +27,5 @@ async def without_statistics(conn: Connection) -> None:
 
 
 async def rows_read_so_far(conn: Connection) -> Counter[str]:
-    """Rows read by table since the database was made, by sessions that have ended."""
+    """Rows read by ended sessions since the database was created, by table."""
     return Counter({row["relname"]: row["read"] for row in await conn.fetch(ROWS_READ)})

@@ -1,4 +1,4 @@
-"""Templates that drive a secret through types and functions, one after the other."""
+"""Templates that pass a secret through resource types and functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from engine.words import Json
 
 Wrap = Callable[[Json], Json]
 
-#: A nested template: what it is given comes out in three ways.
+#: A nested template that returns its parameter in three ways.
 NESTED: Json = {
     "heat_template_version": "2021-04-16",
     "parameters": {"given": {"type": "string"}},
@@ -42,7 +42,7 @@ def _attr(*path: Json) -> Callable[[str], Json]:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A resource made from a value. reads: expressions that give a text with the value in it."""
+    """A resource that depends on a value. reads: expressions whose text contains the value."""
 
     type: str
     properties: Callable[[Json], Json]
@@ -123,7 +123,7 @@ LINKS: Mapping[str, Link] = {
     ),
 }  # fmt: skip
 
-#: Functions from a text to a text that has it in it, whole.
+#: Functions from a text to a text that contains it.
 WRAPS: Mapping[str, Wrap] = {
     "as it is": lambda v: v,
     "str_replace": lambda v: {"str_replace": {"template": "a:$P", "params": {"$P": v}}},
@@ -151,7 +151,7 @@ WRAPS: Mapping[str, Wrap] = {
             "data": {"repeat": {"for_each": {"%i": [v]}, "template": {"%i": 1}}}}}]
     },
 }  # fmt: skip
-#: Functions that make something shorter of a secret: it is secret, too, though nothing shows it.
+#: Functions that shorten a secret: the result is secret, although it does not contain the secret.
 LOSSY: Mapping[str, Wrap] = {
     "digest": lambda v: {"digest": ["sha512", v]},
     "length": lambda v: {"yaql": {"expression": "str($.data.len())", "data": v}},
@@ -174,7 +174,7 @@ SOURCES: Mapping[str, Json] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """link, wrap: names of LINKS and WRAPS. read: which of the reads, modulo their number."""
+    """link, wrap: names of LINKS and WRAPS. read: the index of a read, modulo their number."""
 
     link: str
     wrap: str = "as it is"
@@ -183,19 +183,21 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """source: a name of SOURCES. Each step reads the one before it."""
+    """source: a name of SOURCES. Each step reads the one before."""
 
     source: str
     steps: tuple[Step, ...]
 
 
 def chain_resources(name: str, chain: Chain) -> dict[str, Json]:
-    """The resources of a chain. The last one, ``NAME_gate``, is a TestResource made from it all."""
+    """The resources of a chain. The last one, ``NAME_gate``, is a TestResource that reads the
+    result.
+    """
     value, resources = SOURCES[chain.source], dict[str, Json]()
     for place, step in enumerate(chain.steps):
         link, own = LINKS[step.link], f"{name}_{place}"
-        made = link.properties(WRAPS[step.wrap](value))
-        resources[own] = {"type": link.type, "properties": made}
+        properties = link.properties(WRAPS[step.wrap](value))
+        resources[own] = {"type": link.type, "properties": properties}
         value = link.reads[step.read % len(link.reads)](own)
     resources[f"{name}_gate"] = {
         "type": "OS::Heat::TestResource",

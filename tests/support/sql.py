@@ -1,4 +1,4 @@
-"""SQL as tokens: what a statement or a file of routines writes."""
+"""Parses SQL into tokens, and finds the columns that a statement or a routine writes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,8 @@ _TOKEN = re.compile(
 
 class Token(NamedTuple):
     """kind: text, name, number, parameter or sign. word: a name in lower case, or a text without
-    its quotes."""
+    quotes.
+    """
 
     kind: str
     word: str
@@ -25,7 +26,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a text. A routine's body between ``$$`` is read as a part of it."""
+    """The tokens of a text, including those of routine bodies between ``$$``."""
     return list(_tokens(text))
 
 
@@ -89,7 +90,7 @@ def _begins_update(found: Sequence[Token], at: int) -> bool:
 
 
 def _upserted(found: Sequence[Token], at: int) -> Iterator[str]:
-    """The columns of ``on conflict ... do update set``, of the insert that goes on at `at`."""
+    """The columns of ``on conflict ... do update set`` of the insert that continues at `at`."""
     depth = 0
     for here in range(at, len(found) - 2):
         depth += {"(": 1, ")": -1}.get(_word(found, here), 0)

@@ -1,20 +1,20 @@
-"""Which literals of SQL are values of which columns: compared with them, or assigned to them."""
+"""Finds the columns to which literals in SQL are compared or assigned."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.support.sql import Token, closing, tokens
 
-#: What ends an expression, besides a comma and a closing bracket.
+#: Tokens that end an expression, besides a comma and a closing bracket.
 _ENDS = frozenset(
     {"from", "where", "and", "or", "then", "when", "else", "end", "as", "order", "group"}
     | {"returning", "join", "on", "limit", "union", "loop", "into", "having", "left", "cross"}
     | {"for", "not", "filter", "do"}
 )
 _OPENS = {"(": 1, "[": 1, "case": 1, ")": -1, "]": -1, "end": -1}
-#: Functions that give one of their arguments.
+#: Functions that return one of their arguments.
 _PASSING = frozenset({"coalesce", "nullif", "greatest", "least"})
-#: What may follow the name of a table that has no alias.
+#: Tokens that can follow the name of a table without an alias.
 _AFTER_TABLE = frozenset(
     {"set", "where", "on", "using", "as", "for", "select", "join", "cross", "left", "values"}
 )
@@ -25,7 +25,7 @@ DRAFT = ("stack_id", "type", "resource_name", "resource_type", "physical_id", "a
 
 
 class Value(NamedTuple):
-    """A literal that is a value of a column. tables: of which; empty: that cannot be seen."""
+    """A literal and its column. tables: the possible tables of the column; empty if unknown."""
 
     tables: frozenset[str]
     column: str
@@ -35,7 +35,7 @@ class Value(NamedTuple):
 
 
 class _Reader:
-    """columns: table -> those of its columns that are looked at."""
+    """columns: the columns to consider, by table."""
 
     def __init__(self, text: str, columns: Mapping[str, Collection[str]]) -> None:
         self.found = tokens(text)
@@ -86,7 +86,7 @@ class _Reader:
         return self._word(closing(self.found, opening) + 2) == "event_draft"
 
     def _of_key(self, at: int) -> Iterator[Value]:
-        """Of a key of JSON that is read or written."""
+        """A key of JSON that is read or written."""
         key = self.found[at].word
         if key not in self._names:
             return
@@ -112,7 +112,7 @@ class _Reader:
         yield from self._compared(tables, column, at + 1)
 
     def _compared(self, tables: frozenset[str], column: str, at: int) -> Iterator[Value]:
-        """What follows a column: an operator and what is on its other side."""
+        """The operand after a column and its operator."""
         if self._word(at) == "," and at + 2 < len(self.found) and self._word(at + 2) == ")":
             if self.found[at + 1].kind == "text":  # coalesce(column, 'literal')
                 yield from self._named(tables, column, [at + 1])
@@ -132,7 +132,7 @@ class _Reader:
                 yield from self._named(tables, column, self._results(here))
 
     def _elements(self, tables: frozenset[str], column: str, opening: int) -> Iterator[Value]:
-        """Of ``any ('{a,b}')`` and ``any (array['a', 'b'])``."""
+        """The elements of ``any ('{a,b}')`` and ``any (array['a', 'b'])``."""
         for here in range(opening + 1, closing(self.found, opening)):
             one = self.found[here]
             if one.kind == "text":
@@ -159,7 +159,7 @@ class _Reader:
                 yield from self._named(frozenset({table}), column, self._results(here))
 
     def _parts(self, at: int) -> Iterator[int]:
-        """Where the parts of a list begin that are separated by commas."""
+        """The positions of the comma-separated parts of a list."""
         yield at
         depth = 0
         for here in range(at, len(self.found)):
@@ -171,7 +171,9 @@ class _Reader:
                 yield here + 1
 
     def _results(self, at: int) -> list[int]:
-        """The literals that an expression may give; none where it is more than a choice of them."""
+        """The literals that an expression can return; none if it is more than a choice between
+        literals.
+        """
         one = self.found[at]
         if one.kind == "text":
             after = self._word(at + 1)
@@ -186,7 +188,7 @@ class _Reader:
         return []
 
     def _branches(self, at: int) -> list[int]:
-        """What ``case`` gives."""
+        """The results of a ``case``."""
         return [
             found
             for here, word in self._inside(at)
@@ -195,12 +197,12 @@ class _Reader:
         ]
 
     def _when(self, at: int) -> list[int]:
-        """What ``case column`` compares it with."""
+        """The values with which ``case column`` compares the column."""
         return [here + 1 for here, word in self._inside(at)
                 if word == "when" and self.found[here + 1].kind == "text"]  # fmt: skip
 
     def _inside(self, at: int) -> Iterator[tuple[int, str]]:
-        """The words of a ``case`` that are its own."""
+        """The words of a ``case``, without those of nested ones."""
         depth = 0
         for here in range(at, len(self.found)):
             word = self._word(here)
@@ -227,7 +229,9 @@ class _Reader:
             yield Value(tables, column, self.found[at].word, self.found[at].line, at)
 
     def _tables_of(self, column: str) -> frozenset[str]:
-        """Of a column without its table's name; nowhere where it may be of what is derived."""
+        """The possible tables of a column without a table name; none if it may be of a derived
+        table.
+        """
         if self._derived:
             return frozenset()
         every = {table for tables in self._aliases.values() for table in tables}
@@ -243,10 +247,10 @@ class _Reader:
 
 
 def values(text: str, columns: Mapping[str, Collection[str]]) -> list[Value]:
-    """The literals of a text that are values of these columns (table -> its columns)."""
+    """The literals in a text that are values of these columns (table -> columns)."""
     return list(_Reader(text, columns).values())
 
 
 def texts(text: str) -> list[tuple[int, Token]]:
-    """Every literal, with its position."""
+    """All literals, with their positions."""
     return [(at, one) for at, one in enumerate(tokens(text)) if one.kind == "text"]

@@ -13,7 +13,7 @@ LARGE = "z" * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CostlyTemplate:
-    """finding: a part of an expected finding; empty if the template is valid."""
+    """finding: a part of the expected finding; empty if the template is valid."""
 
     text: str
     finding: str = ""
@@ -23,7 +23,7 @@ class CostlyTemplate:
 
 
 def each(count: int, value: Json) -> str:
-    """A template with `count` resources whose property has one value."""
+    """A template with `count` resources that have the same value in their property."""
     body = json.dumps({"type": "Test::Thing", "properties": {"value": value}})
     return JSON + '"resources": {' + ", ".join(f'"r{n}": {body}' for n in range(count)) + "}}"
 
@@ -50,7 +50,7 @@ def nested(snippet: Callable[[Json], Json], value: Json, times: int) -> Json:
 
 
 def patterns(count: int, pattern: Callable[[int], str], value: str) -> str:
-    """A template with `count` parameters with one default and a different pattern each."""
+    """A template with `count` parameters, each with the same default and a different pattern."""
     return section(
         "parameters",
         count,
@@ -63,7 +63,7 @@ def patterns(count: int, pattern: Callable[[int], str], value: str) -> str:
 
 
 def letters(first: int, count: int, form: str = "{}") -> str:
-    """`count` letters from the letter number `first` on, each formatted with `form`."""
+    """`count` letters, the first of which has the number `first`, each formatted with `form`."""
     return "".join(form.format(chr(0x4E00 + first + n)) for n in range(count))
 
 

@@ -1,4 +1,4 @@
-"""Bytes to and from a server, as they are: what no library of clients would send."""
+"""Raw bytes to and from a server, as no HTTP library would send them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ class Wire:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def say(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()
 
-    async def rest(self) -> bytes:
-        """Everything until the server lets go, which it must."""
+    async def read_to_end(self) -> bytes:
+        """Read until the server closes the connection."""
         async with asyncio.timeout(PATIENCE):
             try:
                 return await self.reader.read()
@@ -30,7 +30,7 @@ class Wire:
 
 
 @asynccontextmanager
-async def wired(url: str) -> AsyncIterator[Wire]:
+async def open_wire(url: str) -> AsyncIterator[Wire]:
     """A connection to the server at the URL."""
     at = URL(url)
     reader, writer = await asyncio.open_connection(at.host, at.port)
@@ -41,13 +41,13 @@ async def wired(url: str) -> AsyncIterator[Wire]:
 
 
 async def exchange(url: str, data: bytes) -> list[tuple[int, Json]]:
-    """Send bytes, and nothing after them; (status, document) of each answer, where it is JSON."""
-    async with wired(url) as wire:
-        await wire.say(data)
-        return answers_in(await wire.rest())
+    """Send bytes only; return (status, document) of each response, parsed if it is JSON."""
+    async with open_wire(url) as wire:
+        await wire.send(data)
+        return parse_responses(await wire.read_to_end())
 
 
-def answers_in(data: bytes) -> list[tuple[int, Json]]:
+def parse_responses(data: bytes) -> list[tuple[int, Json]]:
     found = []
     while data:
         head, _, data = data.partition(b"\r\n\r\n")
@@ -61,8 +61,10 @@ def answers_in(data: bytes) -> list[tuple[int, Json]]:
 
 
 def request(line: str, *headers: str | bytes, body: bytes = b"") -> bytes:
-    """A request as HTTP/1.1 with a host; line: method and address. What is said last counts."""
-    said = [one if isinstance(one, bytes) else one.encode() for one in headers]
-    if not any(one.lower().startswith(b"host:") for one in said):
-        said = [b"Host: localhost", *said]
-    return b"\r\n".join([f"{line} HTTP/1.1".encode(), *said, b"", body])
+    """An HTTP/1.1 request. line: method and address. Adds a Host header unless
+    `headers` has one.
+    """
+    lines = [one if isinstance(one, bytes) else one.encode() for one in headers]
+    if not any(one.lower().startswith(b"host:") for one in lines):
+        lines = [b"Host: localhost", *lines]
+    return b"\r\n".join([f"{line} HTTP/1.1".encode(), *lines, b"", body])

@@ -1,23 +1,12 @@
-"""What is in deploy/: units that systemd takes, an image that is made of what is there."""
+"""The files in deploy/: systemd units and the container image."""
 
 import configparser
-import json
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from hub.program.app import ROLES
-from hub.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "deploy" / "systemd"
@@ -58,22 +47,7 @@ def test_a_unit_has_no_option_that_systemd_does_not_know(name: str) -> None:
     assert {one: found - KNOWN[one] for one, found in used.items() if found - KNOWN[one]} == {}
 
 
-def test_systemd_takes_the_units_where_it_is_there(tmp_path: Path) -> None:
-    """It says nothing of units that are well. Without systemd the options above have to do."""
-    analyze = shutil.which("systemd-analyze")
-    for path in UNITS.glob("headgate*"):
-        if path.is_dir():
-            continue
-        program = str(Path(sys.executable).parent / "headgate")
-        text = path.read_text().replace("/opt/headgate/bin/headgate", program)
-        (tmp_path / path.name).write_text(text)
-    names = [str(tmp_path / "headgate@api.service"), str(tmp_path / "headgate.target")]
-    command = [analyze, "verify", *names] if analyze else ["true"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_the_units_start_what_there_is_as_somebody_who_may_do_little() -> None:
+def test_the_units_run_existing_commands_as_an_unprivileged_account() -> None:
     service = unit("headgate@.service")["Service"]
     assert service["User"] == "headgate" and service["NoNewPrivileges"] == "yes"
     assert service["ProtectSystem"] == "strict" and service["CapabilityBoundingSet"] == ""
@@ -87,7 +61,7 @@ def test_a_unit_reaches_no_metadata_service() -> None:
     assert "link-local" in service["IPAddressDeny"].split()
 
 
-def test_a_unit_that_runs_commands_can_become_their_account_and_no_more() -> None:
+def test_a_unit_that_runs_commands_can_only_switch_to_their_account() -> None:
     usual = unit("headgate@.service")["Service"]
     more = unit("headgate@engine.service.d/commands.conf")["Service"]
     assert (usual["CapabilityBoundingSet"], more["User"]) == ("", "root")
@@ -96,7 +70,7 @@ def test_a_unit_that_runs_commands_can_become_their_account_and_no_more() -> Non
 
 
 def test_the_guide_installs_nothing_without_a_hash() -> None:
-    """Without --no-build-isolation, pip fetches what builds the package, whatever it is then."""
+    """Without --no-build-isolation, pip fetches the build requirements without hashes."""
     installs = re.findall(r"pip install (.*)", PRODUCTION)
     assert installs
     for one in installs:
@@ -107,7 +81,7 @@ def test_the_guide_installs_nothing_without_a_hash() -> None:
             assert (ROOT / lock).exists()
 
 
-def test_the_image_is_made_of_what_is_there_and_locked_and_not_run_by_root() -> None:
+def test_the_image_uses_existing_files_and_locked_packages_and_does_not_run_as_root() -> None:
     for line in re.findall(r"^COPY (?!--from)(.*)$", IMAGE, re.MULTILINE):
         *sources, _ = line.split()
         assert [one for one in sources if not (ROOT / one).exists()] == []
@@ -119,7 +93,7 @@ def test_the_image_is_made_of_what_is_there_and_locked_and_not_run_by_root() -> 
     assert user.isdigit() and int(user) > 0
 
 
-def test_the_guide_installs_what_is_secret_for_its_owner_alone() -> None:
+def test_the_guide_installs_secrets_readable_by_their_owner_only() -> None:
     """As `headgate admin doctor` and the hardening guide ask for: mode 0600."""
     installed = re.findall(r"install -m (\d+) (.*) (/etc/headgate/\S+)", PRODUCTION)
     assert {path.rpartition("/")[2] for *_, path in installed} == {
@@ -129,60 +103,14 @@ def test_the_guide_installs_what_is_secret_for_its_owner_alone() -> None:
         assert (mode, "-o headgate" in rest) == ("0600", True), path
 
 
-class Health(BaseHTTPRequestHandler):
-    """status: of each answer. asked: the paths so far."""
-
-    status = 200
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        self.send_response(self.status)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@pytest.fixture
-def health_url() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Health) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/healthz"
-        server.shutdown()
-        thread.join(10)
-
-
-def test_the_image_is_healthy_while_the_server_answers(
-    health_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (check,) = re.findall(r"^HEALTHCHECK .*\\\n    CMD (\[.*\])$", IMAGE, re.MULTILINE)
-    words = json.loads(check)
-    assert words[0] == "python3"
-
-    def healthy(url: str) -> bool:
-        environment = {**os.environ, "HEADGATE_HEALTH_URL": url}
-        command = [sys.executable, *words[1:]]
-        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, timeout=60)
-        return done.returncode == 0
-
-    assert healthy(health_url) and Health.asked == ["/healthz"]
-    monkeypatch.setattr(Health, "status", 503)
-    assert not healthy(health_url)
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        assert not healthy(f"http://127.0.0.1:{closed.getsockname()[1]}/healthz")
-    assert f"127.0.0.1:{Settings().server.port}/healthz" in words[2]
-
-
-def test_what_is_watched_is_measured() -> None:
+def test_alerts_use_existing_metrics() -> None:
     """Prometheus gives histograms a name for their buckets."""
     named = {one.removesuffix("_bucket") for one in re.findall(r"\bheadgate_\w+", PRODUCTION)}
     known = set(re.findall(r"^\| `(headgate_\w+)`", METRICS, re.MULTILINE))
     assert named - known == {"headgate_drill"}
 
 
-def test_locks_hold_requirements_with_their_hashes_and_nothing_else() -> None:
+def test_lock_files_contain_requirements_with_hashes_only() -> None:
     """So that pip takes each of them."""
     line = re.compile(r"[A-Za-z0-9._\[\]-]+==\S+.*|    --hash=sha256:[0-9a-f]{64}( \\)?|    #.*")
     for lock in (ROOT / "requirements").glob("*.lock"):
@@ -190,7 +118,7 @@ def test_locks_hold_requirements_with_their_hashes_and_nothing_else() -> None:
         assert strange == [], lock
 
 
-def test_locks_that_are_installed_together_agree() -> None:
+def test_lock_files_installed_together_have_the_same_versions() -> None:
     """A requirement of two of them has one version, or pip refuses the second one."""
     versions: dict[str, set[str]] = {}
     for name in ("run.lock", "tracing.lock", "build.lock"):

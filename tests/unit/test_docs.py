@@ -12,24 +12,30 @@ from engine.hot.environment.environment import SECTIONS
 from engine.hot.environment.merging import Strategy
 from engine.hot.environment.registry_section import RESOURCE_KEYS
 from engine.hot.language.dialect import AWS, HOT
-from engine.hot.language.versions import ALIASES, VERSIONS
+from engine.hot.language.versions import (
+    ALIASES,
+    EXTENDED_RESOURCE_KEYS,
+    EXTENDED_SECTIONS,
+    EXTENDED_SINCE,
+    VERSIONS,
+)
 from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
 from engine.hot.schema.parameters import ParameterKind
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.cfn_parameters import KEYS, KINDS
 from engine.hot.template.hot_parameters import KNOWN_KEYS, READERS
-from engine.service.requests.external_validation import OWN
-from engine.types.command.schema import SCHEMA
+from engine.types.command import SCHEMA
 from engine.types.contract import ResourceType
+from engine.types.custom_constraints import BUILT_IN
 from engine.types.http.schema import SCHEMA as HTTP
-from engine.types.remote_stack.schema import SCHEMA as STACK
+from engine.types.remote_stack import SCHEMA as STACK
 from engine.types.software import ServerUrls, software_types
 from engine.words import Point, Restriction
 from hub.api.orchestration.actions import ACTIONS
 from hub.settings.settings import Settings
-from tests.unit.types.software.in_memory import InMemory
+from tests.unit.types.software.in_memory import InMemoryStore
 
-SOFTWARE = software_types(InMemory(), ServerUrls(TokenKeys.single(b""), ""))
+SOFTWARE = software_types(InMemoryStore(), ServerUrls(TokenKeys.single(b""), ""))
 #: Fields that are told with the property they are in.
 READY = {"path", "values", "failed"}
 DOCS = Path(__file__).parents[2] / "docs"
@@ -119,6 +125,9 @@ def test_the_architecture_names_files_and_functions_that_exist() -> None:
 def test_every_function_is_listed_with_the_version_that_has_it_first() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Functions")[1]
     rows = dict(re.findall(r"^\| `(\w+)` \| (\d{4}-\d\d-\d\d) \|", text, re.M))
+    own = first_cells("templates-headgate.md", "Functions")
+    assert rows.keys().isdisjoint(own)
+    rows |= dict.fromkeys(own, EXTENDED_SINCE)
     first: dict[str, str] = {}
     for version, known in VERSIONS.items():
         for name in known.functions:
@@ -144,18 +153,20 @@ def first_cells(page: str, heading: str) -> list[str]:
 def test_every_section_and_key_of_a_template_is_listed() -> None:
     assert {*first_cells("templates.md", "Sections")} == {*HOT.sections} - {HOT.version}
     assert {*first_cells("templates.md", "Resources")} == {*HOT.resource_keys}
-    told = first_cells("templates.md", "Parameters")
+    assert {*first_cells("templates-headgate.md", "Sections")} == {*EXTENDED_SECTIONS}
+    assert {*first_cells("templates-headgate.md", "Resource keys")} == {*EXTENDED_RESOURCE_KEYS}
+    documented = first_cells("templates.md", "Parameters")
     kinds = [kind.value for kind in ParameterKind]
-    assert told == [*told[: len(KNOWN_KEYS)], *kinds, *READERS]
-    assert {*told[: len(KNOWN_KEYS)]} == {*KNOWN_KEYS}
+    assert documented == [*documented[: len(KNOWN_KEYS)], *kinds, *READERS]
+    assert {*documented[: len(KNOWN_KEYS)]} == {*KNOWN_KEYS}
     outputs = (REFERENCE / "templates.md").read_text().split("| `outputs` |")[1].split("\n")[0]
     assert {*re.findall(r"`(\w+)`", outputs)} == {*HOT.output_keys}
 
 
 def test_every_section_and_entry_of_an_environment_is_listed() -> None:
     text = (REFERENCE / "environments.md").read_text()
-    told = re.findall(r"^\| `(\w+)`", text.split("\n## ")[0], re.M)
-    assert {*told} == {*SECTIONS}
+    documented = re.findall(r"^\| `(\w+)`", text.split("\n## ")[0], re.M)
+    assert {*documented} == {*SECTIONS}
     files = text.split("\n## Several files\n")[1].split("\n## ")[0]
     assert [one for one in Strategy if one not in files and one != "overwrite"] == []
     registry = text.split("\n## Resource registry\n")[1].split("\n## ")[0]
@@ -165,9 +176,10 @@ def test_every_section_and_entry_of_an_environment_is_listed() -> None:
 def test_every_custom_constraint_is_named_with_who_judges() -> None:
     section = (REFERENCE / "resource-types.md").read_text().split("\n## Custom constraints\n")[1]
     rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", section.split("\n## ")[0], re.M)
-    told = {word: who for cell, who in rows for word in re.findall(r"`([\w.]+)`", cell)}
-    assert {name for name, who in told.items() if "the form" in who} == {*CUSTOM_CHECKS}
-    assert {name for name, who in told.items() if who.startswith("Headgate")} == OWN
+    documented = {word: who for cell, who in rows for word in re.findall(r"`([\w.]+)`", cell)}
+    assert {name for name, who in documented.items() if "the form" in who} == {*CUSTOM_CHECKS}
+    by_headgate = {name for name, who in documented.items() if who.startswith("Headgate")}
+    assert by_headgate == {one.name for one in BUILT_IN}
 
 
 def test_every_function_of_the_older_form_is_listed() -> None:

@@ -9,7 +9,7 @@ import ast
 import enum
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard, get_args
 
@@ -21,19 +21,21 @@ import engine.words
 from channels.schemas.events import SCHEMAS
 from hub.cli.main import app
 from hub.settings.settings import Settings
+from tests.support.sql import tokens
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 PACKAGES = ("engine", "hub", "channels")
+TEST_PACKAGES = ("tests", "tools")
 
 #: Ordinary English, file formats and protocols, which the glossary leaves out.
 PLAIN = """
-account address arguments as at auth binaries bodies body by bytes ca cert command
+account address arguments as at auth binaries bodies body by bytes ca cache cert command
 concurrency connect connections constraint cors day default depth dir directory document
 domain drain elements endpoint every failures fallback file files first folders header
-http idle interval kept kind language level listen max most name needs on ordered
+http idle interval kept kind language level listen max most name needs nesting on ordered
 origins password patience per poll pool programs proxies proxy public publish rate ratio
-remembered request requests service sign signing size style target timeout trusted
+request requests response service sign signing size style target timeout trusted ttl
 unrouted user username variables when yaql
 """
 
@@ -45,9 +47,31 @@ presuming referred repeating said somebody spelling tell telling tells told unhe
 unwell visited visiting walks whatever whoever wish
 """
 
+#: Words that no variable, argument or attribute may have either.
+FORBIDDEN_IN_CODE = "nobody said somebody told whoever"
+
+#: Words that no constant may have: a limit is MAX_... or MIN_...
+LIMIT_WORDS = """
+biggest deepest fewest greatest highest largest least longest lowest most shortest smallest
+"""
+
+#: Names that no table, column, function, variable or alias in SQL may have, also after the prefix
+#: of a parameter or variable: the schema has a term of the field for what they meant.
+FORBIDDEN_IN_SQL = """
+arrived asked awaited awaits began broken cleared clock_mark confirmed drafted held hidden holds
+hooked kept lost moved_node moved_to named_until notice pace paced passed past_graph publishing
+requirers said sealed settled settled_at shown stale stream_floor tell_at unsignalled
+update_clock waits wakes watched woken worked
+"""
+
+#: Words that no identifier and no docstring of tests and tools may have.
+FORBIDDEN_IN_TESTS = """
+anybody aside beneath everybody kin nobody outermost overfull said somebody told unheard unwell
+whatever whoever wish
+"""
+
 #: Identifiers that still have one of them. Remove a line when you rename its identifier; add none.
 OFFENDERS = """
-engine.words Door
 """
 
 
@@ -156,15 +180,33 @@ def test_the_glossary_has_no_forbidden_word_but_as_a_literal() -> None:
     assert words_in(FORBIDDEN) & set(re.findall(r"[a-z]+", prose)) == set()
 
 
-def identifiers() -> Iterator[str]:
-    """``engine.store.audit_log`` for modules; ``engine.store.audit_log record`` for public classes,
-    functions and methods."""
-    for path in sorted(one for package in PACKAGES for one in (ROOT / package).rglob("*.py")):
+def modules(packages: Sequence[str] = PACKAGES) -> Iterator[tuple[str, ast.Module]]:
+    """The name and the syntax tree of each module of these packages."""
+    for path in sorted(one for package in packages for one in (ROOT / package).rglob("*.py")):
         if "node_modules" in path.parts:
             continue
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        yield module, ast.parse(path.read_text())
+
+
+def identifiers() -> Iterator[str]:
+    """``engine.store.audit_log`` for modules; ``engine.store.audit_log record`` for public classes,
+    functions and methods."""
+    for module, tree in modules():
         yield module
-        yield from (f"{module} {name}" for name in public(ast.parse(path.read_text()).body))
+        yield from (f"{module} {name}" for name in public(tree.body))
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """All names of variables, arguments, attributes, functions and classes, private ones too."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
+                yield name
 
 
 def public(body: list[ast.stmt], within: str = "") -> Iterator[str]:
@@ -179,7 +221,7 @@ def public(body: list[ast.stmt], within: str = "") -> Iterator[str]:
 
 
 def parts(identifier: str) -> set[str]:
-    """``store.kin lock_stack_tree`` -> store, kin, lock; ``PublishedEvent`` -> told, event."""
+    """``record_entry`` -> record, entry; ``PublishedEvent`` -> published, event."""
     return {one.lower() for one in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", identifier)}
 
 
@@ -195,3 +237,130 @@ def test_identifiers_use_the_terms_of_the_field() -> None:
     listed = set(OFFENDERS.strip().splitlines())
     assert offending - listed == set(), "choose a term of the glossary"
     assert listed - offending == set(), "renamed or gone: remove it from OFFENDERS"
+
+
+def test_variables_arguments_and_attributes_use_plain_words() -> None:
+    found = {(module, name) for module, tree in modules() for name in names_in(tree)}
+    assert len(found) > 10_000
+    words = words_in(FORBIDDEN_IN_CODE)
+    assert {one for one in found if words & parts(one[1])} == set(), "name it for what it holds"
+
+
+def test_constants_of_limits_begin_with_max_or_min() -> None:
+    found = {(module, name) for module, tree in modules() for name in names_in(tree)}
+    constants = {one for one in found if one[1].isupper()}
+    assert len(constants) > 500
+    limits = {one for one in constants if words_in(LIMIT_WORDS) & parts(one[1])}
+    assert limits == set(), "name it MAX_... or MIN_..."
+
+
+#: A string of Python that is a statement.
+STATEMENT = re.compile(
+    r"(?s)\A(?:\s|--[^\n]*\n)*(?:select|insert|update|delete|with|create|alter)\s"
+)
+
+
+def sql_texts() -> Iterator[tuple[str, str]]:
+    """The schema, the routines, and the statements of the stores; not the upgrades, which have the
+    earlier names."""
+    for directory in ("migrations", "routines"):
+        for path in sorted((ROOT / "engine" / "store" / directory).glob("*.sql")):
+            yield path.name, re.sub(r"(?m)^drop .*;$", "", path.read_text())
+    for module, tree in modules():
+        if re.match(r"(engine|channels)\.store\.", module):
+            yield from ((module, text) for text in strings_in(tree) if STATEMENT.match(text))
+
+
+def strings_in(tree: ast.AST) -> Iterator[str]:
+    """All strings; an f-string without its expressions."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr(values=parts):
+                yield "".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
+            case ast.Constant(value=str(text)):
+                yield text
+
+
+def sql_names(text: str) -> set[str]:
+    """The names in a statement, those of parameters and variables without their prefix."""
+    return {re.sub(r"^[pvh]_", "", one.word) for one in tokens(text) if one.kind == "name"}
+
+
+def wrong_sql_names(text: str) -> set[str]:
+    """Names that are forbidden, or have a word that no identifier may have."""
+    names = sql_names(text)
+    words = words_in(FORBIDDEN) | words_in(FORBIDDEN_IN_CODE)
+    return {one for one in names if words & set(one.split("_"))} | names & words_in(
+        FORBIDDEN_IN_SQL
+    )
+
+
+def test_names_in_sql_use_the_terms_of_the_field() -> None:
+    found = list(sql_texts())
+    assert len({place for place, _ in found if place.endswith(".sql")}) > 20
+    assert len(found) > 300
+    invalid = {(place, name) for place, text in found for name in wrong_sql_names(text)}
+    assert invalid == set(), "name it as the glossary does"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("select t.held from traversal t where t.reason = 'told'", {"held"}),
+        ("with said as (select 1) select * from said -- the nodes that it waits for", {"said"}),
+        ("create function f(p_worked interval) returns void", {"worked"}),
+        ("select r.told_at, r.blocked_nodes from jsonb_to_recordset($1) as r (told_at text)",
+         {"told_at"}),
+        ("update node set pending_dependencies = 0", set()),
+    ],
+    ids=["column", "alias", "parameter", "part", "none"],
+)  # fmt: skip
+def test_a_private_name_in_sql_is_seen(text: str, wrong: set[str]) -> None:
+    assert wrong_sql_names(text) == wrong
+
+
+def docstrings_in(tree: ast.Module) -> Iterator[str]:
+    """The docstrings of a module, without literals in backquotes."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            yield re.sub(r"`[^`]*`", "", text)
+
+
+def offences(modules: Iterable[tuple[str, ast.Module]]) -> set[tuple[str, str]]:
+    """Module and name of each identifier with a word that tests must not have; module and word of
+    each such word in a docstring."""
+    words, found = words_in(FORBIDDEN_IN_TESTS), set()
+    for module, tree in modules:
+        names = {own_name(module), *names_in(tree)}
+        found |= {(module, name) for name in names if words & parts(name)}
+        for text in docstrings_in(tree):
+            found |= {(module, word) for word in words & parts(text)}
+    return found
+
+
+def test_tests_and_tools_use_plain_words() -> None:
+    found = list(modules(TEST_PACKAGES))
+    assert len(found) > 400
+    assert offences(found) == set(), "name it for what it is or does"
+
+
+@pytest.mark.parametrize(
+    ("text", "offence"),
+    [
+        ("def test_what_is_wrong_is_told(): ...", "test_what_is_wrong_is_told"),
+        ("status, said = call()", "said"),
+        ("def f(nobody): ...", "nobody"),
+        ('def f():\n    "What somebody asked for."', "somebody"),
+        ('"Whoever answers first."', "whoever"),
+        ("one.told = 1", "told"),
+    ],
+)
+def test_a_word_that_tests_must_not_have_is_found(text: str, offence: str) -> None:
+    assert offences([("tests.unit.test_x", ast.parse(text))]) == {("tests.unit.test_x", offence)}
+
+
+def test_a_module_name_that_tests_must_not_have_is_found() -> None:
+    assert offences([("tests.unit.test_told", ast.parse(""))]) == {
+        ("tests.unit.test_told", "test_told")
+    }

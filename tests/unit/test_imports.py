@@ -1,11 +1,17 @@
-"""The tests of the pure core, and the root conftest, import nothing that does I/O."""
+"""The unit tests start no process, and those of the pure core import nothing that does I/O."""
 
-import json
+import ast
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+#: Packages of this repository, whose imports are followed.
+OWN = {"channels", "engine", "hub", "tests", "tools"}
 CORE = ("hooks", "hot", "node", "plan")
 #: Libraries and packages that the pure core does not need.
 IMPURE = {
@@ -15,27 +21,77 @@ IMPURE = {
     "tests.support.forks", "tests.support.keystone", "tests.support.postgres",
     "tests.support.program", "tests.support.rabbit",
 }  # fmt: skip
-IMPORT = """
-import importlib, json, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-print(json.dumps(sorted(sys.modules)))
-"""
+
+
+def file_of(module: str) -> Path | None:
+    path = ROOT.joinpath(*module.split("."))
+    files = (path.with_suffix(".py"), path / "__init__.py")
+    return next((one for one in files if one.is_file()), None)
+
+
+def parents_of(module: str) -> Iterator[str]:
+    """The packages around a module, root package first, and the module itself."""
+    words = module.split(".")
+    return (".".join(words[: count + 1]) for count in range(len(words)))
+
+
+def top_level(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported, without those for type checkers."""
+    for one in statements:
+        if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test):
+            continue
+        yield one
+        for field in ("body", "orelse", "finalbody", "handlers"):
+            if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from top_level(getattr(one, field, []))
+
+
+def named_in(module: str, file: Path) -> Iterator[str]:
+    """The modules that a module imports when it is imported itself."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for one in top_level(ast.parse(file.read_text()).body):
+        if isinstance(one, ast.Import):
+            yield from (alias.name for alias in one.names)
+        elif isinstance(one, ast.ImportFrom):
+            words = package.split(".")
+            origin = words[: len(words) - one.level + 1] if one.level else []
+            name = ".".join([*origin, *([one.module] if one.module else [])])
+            yield name
+            yield from (inner for alias in one.names if file_of(inner := f"{name}.{alias.name}"))
 
 
 def imported_by(*modules: str) -> set[str]:
-    """The modules that a new interpreter has loaded after it imported these."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT, *modules], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    loaded: list[str] = json.loads(done.stdout)
-    return set(loaded)
+    """All modules that are loaded when these are imported; libraries are not followed."""
+    found: set[str] = set()
+    queue = list(modules)
+    while queue:
+        for name in parents_of(queue.pop()):
+            if name not in found:
+                found.add(name)
+                file = file_of(name) if name.split(".")[0] in OWN else None
+                queue.extend(named_in(name, file) if file else ())
+    return found
 
 
 def test_the_tests_of_the_core_import_nothing_that_does_io() -> None:
     files = [path for name in CORE for path in sorted((ROOT / "tests/unit" / name).glob("*.py"))]
     modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
     loaded = imported_by("tests.conftest", *modules)
-    assert set(modules) <= loaded
+    assert {"engine.hot.yaql.evaluation", "yaql"} <= loaded
     assert loaded & IMPURE == set()
+
+
+def test_imports_are_followed() -> None:
+    assert {"engine.store", "asyncpg", "engine.words"} <= imported_by("engine.store.database")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda: subprocess.run([sys.executable, "--version"]),
+        lambda: os.posix_spawn(sys.executable, [sys.executable, "--version"], {}),
+    ],
+)
+def test_a_unit_test_that_starts_a_process_fails(start: Callable[[], object]) -> None:
+    with pytest.raises(pytest.fail.Exception, match="starts a process"):
+        start()

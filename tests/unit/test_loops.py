@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 from engine.errors import TimedOut, Unavailable
 from engine.loops import BatchSize, Fault, Supervisor
 
-GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, longest=0.002)
+GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, max_pause=0.002)
 
 
-async def test_a_loop_goes_on_after_every_kind_of_error() -> None:
+async def test_a_loop_continues_after_every_kind_of_error() -> None:
     stop, turns = asyncio.Event(), 0
     errors: list[Exception] = [
         Unavailable("away"),
@@ -96,34 +96,34 @@ class Batch:
         await GUARD.split(range(count), self.work, self.fail, lambda one: {"unit": one})
 
 
-async def test_a_batch_is_split_to_the_units_at_fault() -> None:
+async def test_a_batch_is_split_down_to_the_failing_units() -> None:
     batch = Batch({3: ValueError(), 8: ValueError()})
     await batch.split(10)
     assert (batch.done, batch.ended) == ([0, 1, 2, 4, 5, 6, 7, 9], [3, 8])
 
 
-async def test_a_unit_that_alone_takes_too_long_is_left_and_the_others_are_done() -> None:
+async def test_a_unit_that_times_out_alone_is_skipped_and_the_others_complete() -> None:
     batch = Batch({3: TimedOut("slow")})
     with pytest.raises(TimedOut):
         await batch.split(10)
     assert (batch.done, batch.ended) == ([0, 1, 2, 4, 5, 6, 7, 8, 9], [])
 
 
-async def test_a_unit_that_cannot_be_ended_is_left_and_the_others_are_done() -> None:
+async def test_a_unit_that_cannot_be_failed_is_skipped_and_the_others_complete() -> None:
     batch = Batch({3: ValueError(), 5: ValueError()}, endless=[3])
     with pytest.raises(KeyError):
         await batch.split(10)
     assert (batch.done, batch.ended) == ([0, 1, 2, 4, 6, 7, 8, 9], [5])
 
 
-async def test_a_batch_is_not_split_while_the_database_is_away() -> None:
+async def test_a_batch_is_not_split_while_the_database_is_unavailable() -> None:
     batch = Batch({3: Unavailable("away")})
     with pytest.raises(Unavailable):
         await batch.split(10)
     assert (batch.done, batch.ended) == ([], [])
 
 
-async def test_a_statement_that_is_refused_whatever_it_is_given_fails_no_unit() -> None:
+async def test_a_statement_that_fails_with_every_unit_fails_none() -> None:
     undefined, limit = KeyError("no such function"), KeyError("limit")
     undefined.sqlstate, limit.sqlstate = "42883", "54000"  # type: ignore[attr-defined]
     batch = Batch({3: undefined})
@@ -135,7 +135,7 @@ async def test_a_statement_that_is_refused_whatever_it_is_given_fails_no_unit() 
     assert (batch.done, batch.ended) == ([0, 1, 2], [3])
 
 
-def test_what_is_taken_in_order_is_halved_to_the_unit_at_fault() -> None:
+def test_an_ordered_batch_is_halved_down_to_the_failing_unit() -> None:
     size = BatchSize(4)
     assert [size.shrink(ValueError()) for _ in range(3)] == [False, False, True]
     size.grow()

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def default(section: str, name: str) -> object:
     return found
 
 
+@cache
 def functions_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -93,7 +95,7 @@ def wrong_settings(page: str) -> list[str]:
     named = {(section, name) for section, name, _ in NAMED.findall(page)}
     for section, name in VARIABLE.findall(page):
         named.add((section.lower(), name.lower()))
-    wrong = {f"[{section}] {name}" for section, name in named - known}
+    invalid = {f"[{section}] {name}" for section, name in named - known}
     for section, name in named & known:
         try:
             default(section, name)
@@ -101,8 +103,8 @@ def wrong_settings(page: str) -> list[str]:
             parent, _, last = section.rpartition(".")
             one = default(parent, last) if parent else getattr(Settings(), last, None)
             if not isinstance(one, (tuple, list, dict)):
-                wrong.add(f"[{section}] {name}")
-    return sorted(wrong)
+                invalid.add(f"[{section}] {name}")
+    return sorted(invalid)
 
 
 def test_every_named_setting_exists() -> None:

@@ -2,19 +2,36 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from engine.errors import Finding
+from engine.hot.definition.lifecycle import Lifecycle
+from engine.hot.evaluation.assertions import Assertion
 from engine.hot.expressions.expression import Expression
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.function import FunctionError
 from engine.hot.nested.template_type import TemplateType
 from engine.hot.schema.parameters import ParameterSchema, display_value
 from engine.hot.template.hook_declarations import HookDeclaration
+from engine.hot.template.moved_and_imported import MovedResource
 from engine.words import Json, Point
+
+if TYPE_CHECKING:
+    from engine.hot.definition.reuse import ReusableResources
 
 
 def undecidable(condition: Json, place: str) -> bool:
     """The `decide` of a definition without conditions. Raises FunctionError."""
     raise FunctionError("This definition has no conditions")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAssertions:
+    """The undecided preconditions and postconditions of a resource. secret: one reads a secret."""
+
+    preconditions: tuple[Assertion, ...]
+    postconditions: tuple[Assertion, ...]
+    secret: bool = False
 
 
 @dataclass(slots=True)
@@ -30,7 +47,8 @@ class ResourceDefinition:
     digest: sha256, hex; equal if type, properties, metadata and deletion policy are.
     secret_metadata: the metadata contain a secret. secret_policy: the update_policy contains a
     secret. update_policy: an expression; how a group changes its members. pauses_every_update: a
-    hook inside it pauses every update, as Heat's `pre-update` hooks do.
+    hook inside it pauses every update, as Heat's `pre-update` hooks do. lifecycle,
+    assertions: None if the template gives none.
     """
 
     name: str
@@ -49,6 +67,8 @@ class ResourceDefinition:
     update_policy: Expression = None
     pauses_every_update: bool = False
     secret_policy: bool = False
+    lifecycle: Lifecycle | None = None
+    assertions: "ResourceAssertions | None" = None
 
     def secret_properties(self, names: Collection[str]) -> frozenset[str]:
         """Return the names of properties with secret values. names: all property names, returned if
@@ -104,7 +124,9 @@ class StackDefinition:
     """version: the template version, a date. parameters: converted values by name, without pseudo
     parameters. decide(condition, place): evaluates a condition with these parameters; raises
     FunctionError. nested: nested stacks by resource. contained: definitions of nested stacks and of
-    group members, as far as they are known.
+    group members, as far as they are known. warnings: also of nested stacks. moved: of enabled
+    resources. imported: physical IDs by resource, to adopt where a resource is new. reusable: for
+    the next definition of the stack.
     """
 
     version: str
@@ -119,6 +141,10 @@ class StackDefinition:
     decide: Callable[[Json, str], bool] = undecidable
     nested: Mapping[str, NestedStackDefinition] = field(default_factory=dict)
     contained: tuple["ContainedStack", ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    moved: tuple[MovedResource, ...] = ()
+    imported: Mapping[str, str] = field(default_factory=dict)
+    reusable: "ReusableResources | None" = field(default=None, repr=False, compare=False)
 
     def shown_parameters(self) -> dict[str, str]:
         """Return the parameters as the Orchestration API shows them: text, hidden ones masked."""
@@ -134,9 +160,10 @@ class ContainedStack:
     """A definition inside a resource: of its nested stack or of its members.
 
     given: names of the parameters that the resource provides. place(place inside): the place as
-    seen from the root stack.
+    seen from the root stack. secret: all values may be secret.
     """
 
     definition: StackDefinition
     given: Collection[str]
     place: Callable[[str], str]
+    secret: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from urllib.parse import quote
 
 from engine.errors import Findings, Invalid
 from engine.hot.definition.model import (
@@ -17,19 +18,24 @@ from engine.hot.definition.model import (
     StackDefinition,
 )
 from engine.hot.definition.resources import CheckProperties, DefinitionBuilder
+from engine.hot.definition.reuse import NONE_REUSABLE, ReusableResources
 from engine.hot.definition.validators import check_constraint_names
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.evaluation.evaluator import Scope
+from engine.hot.evaluation.extended_evaluator import evaluate_locals
 from engine.hot.evaluation.resolver import evaluate_output
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE, ResourceFacade
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostBudget, CostLimits
 from engine.hot.gc_pause import pause_gc
+from engine.hot.language.dialect import HOT
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import (
     NestedTemplates,
     add_member_findings,
     add_nested_findings,
+    add_output_findings,
+    find_in_nested,
     nested_place,
     place_in_nested,
     place_of_member,
@@ -40,13 +46,71 @@ from engine.hot.nested.template_type import (
     settings_inside,
     template_type,
 )
-from engine.hot.schema.parameters import ParameterSchema, convert_parameters
+from engine.hot.schema.parameters import (
+    InvalidValue,
+    ParameterKind,
+    ParameterSchema,
+    check_value,
+    convert_parameters,
+)
 from engine.hot.schema.properties import check_resolved, fill_defaults
-from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.schema.type_schema import Constraint, TypeSchema
 from engine.hot.template.hook_declarations import HookDeclaration
-from engine.hot.template.pseudo_parameters import pseudo_values
 from engine.hot.template.template import Template, parse_template
 from engine.words import Json
+
+#: Default of `AWS::Region` in Heat. Templates accept only these regions; parameter_defaults of an
+#: environment can select another.
+REGION = "ap-southeast-1"
+REGIONS = (
+    "us-east-1", "us-west-1", "us-west-2", "sa-east-1", "eu-west-1", REGION, "ap-northeast-1",
+)  # fmt: skip
+RULES: Mapping[str, tuple[Constraint, ...]] = {
+    "AWS::Region": (Constraint("allowed_values", allowed=REGIONS),)
+}
+
+
+def pseudo_values(
+    template: Template,
+    known: Mapping[str, str],
+    defaults: Mapping[str, Json],
+    findings: Findings,
+) -> dict[str, str]:
+    """Return the pseudo parameters by the names of the template's dialect, except those that the
+    template declares itself.
+
+    known: values by HOT names; parameters that depend on a missing one are omitted. defaults: the
+    environment's parameter_defaults, which take precedence.
+    """
+    is_hot = VERSIONS[template.version].dialect is HOT
+    values = dict(known) if is_hot else _as_cfn(known)
+    for name in [*values]:
+        if name in template.parameters:
+            del values[name]
+        elif (given := defaults.get(name)) is not None:
+            values[name] = _check_region(name, given, findings)
+    return values
+
+
+def _as_cfn(known: Mapping[str, str]) -> dict[str, str]:
+    values = {"AWS::Region": REGION}
+    project, stack_id = known.get("OS::project_id"), known.get("OS::stack_id")
+    if (name := known.get("OS::stack_name")) is not None:
+        values["AWS::StackName"] = name
+        if project is not None and stack_id is not None:
+            arn = f"arn:openstack:heat::{quote(project, '')}:stacks/{name}/{stack_id}"
+            values["AWS::StackId"] = arn
+    return values
+
+
+def _check_region(name: str, given: Json, findings: Findings) -> str:
+    schema = ParameterSchema(name, ParameterKind.STRING, constraints=RULES.get(name, ()))
+    try:
+        return str(check_value(schema, given))
+    except InvalidValue as bad:
+        findings.add("", f"Parameter '{name}' is invalid: {bad}")
+        return ""
+
 
 #: Pseudo parameters that a nested stack has values of its own for, once it exists.
 PER_STACK = frozenset({"OS::stack_id", "OS::stack_name", "AWS::StackId", "AWS::StackName"})
@@ -79,6 +143,7 @@ def define_stack(
     secret: frozenset[str] = frozenset(),
     facade: ResourceFacade | None = None,
     limits: CostLimits = DEFAULT_LIMITS,
+    previous: ReusableResources | None = None,
 ) -> StackDefinition:
     """Return the definition including nested stacks. Raises Invalid with all findings in document
     order, or LimitReached.
@@ -88,19 +153,20 @@ def define_stack(
     type across its properties. validators: names of custom constraints with an external validator.
     nesting: source of nested templates; None: the files. unknown: parameters that get a value
     later. secret: parameters that are hidden although nothing here declares them so. facade: the
-    resource that a nested stack implements. limits: of the cost of evaluation.
+    resource that a nested stack implements. limits: of the cost of evaluation. previous: of an
+    earlier definition with the same types and checks; None: collect none for a later one.
     """
     found = nesting or NestedTemplates(files)
     tree = _StackTree(found, types, check_properties, files, validators, CostBudget(limits))
     given = _StackInput(parameters, pseudo, unknown, secret, facade)
     with pause_gc():
-        return tree.define(template, environment, given)
+        return tree.define(template, environment, given, previous)
 
 
 @dataclass(frozen=True, slots=True)
 class _StackInput:
-    """What a stack receives from outside. unknown: parameters, including pseudo ones, that get a
-    value when the stack is created. secret: parameters whose values the parent stack hides.
+    """The input of a stack. unknown: parameters, including pseudo ones, that get a value when the
+    stack is created. secret: parameters whose values the parent stack hides.
     """
 
     parameters: Mapping[str, Json]
@@ -112,7 +178,7 @@ class _StackInput:
 
 @dataclass(frozen=True, slots=True)
 class _StackTree:
-    """What is common to a stack and its nested stacks; `nesting` differs by level."""
+    """The data that a stack and its nested stacks share; `nesting` differs by level."""
 
     nesting: NestedTemplates
     types: Mapping[str, TypeSchema]
@@ -122,11 +188,17 @@ class _StackTree:
     budget: CostBudget
 
     def define(
-        self, template: Template, environment: Environment, given: _StackInput
+        self,
+        template: Template,
+        environment: Environment,
+        given: _StackInput,
+        previous: ReusableResources | None = None,
     ) -> StackDefinition:
         # The form of a nested template is reported where the template is read.
         form = () if self.nesting.path else template.findings
         findings = Findings([*form, *environment.findings])
+        if not self.nesting.path:
+            findings.warn_all((*template.warnings, *environment.warnings))
         self.nesting.count_template(template)
         check_constraint_names(template.parameters, self.validators, findings)
         schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
@@ -146,6 +218,7 @@ class _StackTree:
         known = {**shown, **values}
         unknown = given.unknown.union(schemas, template.unreadable.parameters).difference(known)
         version = VERSIONS[template.version]
+        hidden = frozenset(name for name, one in schemas.items() if one.hidden)
         conditions = Conditions(
             template.conditions,
             version,
@@ -154,9 +227,9 @@ class _StackTree:
             unknown,
             template.mappings,
             self.budget,
+            hidden=hidden,
         )
         conditions.decide_all()
-        hidden = frozenset(name for name, one in schemas.items() if one.hidden)
         builder = DefinitionBuilder(
             template,
             environment,
@@ -165,15 +238,16 @@ class _StackTree:
             findings,
             conditions,
             self.nesting,
+            previous=previous or NONE_REUSABLE,
+            collects=previous is not None,
         )
-        builder.select()
         scope = Scope(
             version=version,
             parameters=known,
             hidden=hidden,
             files=self.files,
-            types=builder.schemas() | dict.fromkeys(template.unreadable.resources),
-            disabled=builder.disabled,
+            types={},
+            disabled=frozenset(),
             findings=findings,
             decide=conditions.decide,
             parameter_names=unknown.union(template.parameters),
@@ -181,16 +255,26 @@ class _StackTree:
             facade=given.facade,
             budget=self.budget,
         )
+        builder.select(scope)
+        scope.types = builder.schemas()
+        scope.disabled = builder.disabled
+        scope.keyed = builder.expansion.names
+        evaluate_locals(template.locals, scope)
         resources = builder.define_resources(scope)
+        imported = self._imported(builder, scope)
         outputs = builder.define_outputs(scope)
         contained: list[ContainedStack] = []
-        nested = self._nested(builder, resources, given.pseudo, contained)
+        secret_defaults = given.secret.union(hidden).intersection(environment.parameter_defaults)
+        nested = self._nested(builder, resources, given.pseudo, contained, secret_defaults)
         for name, one in nested.items():
             resources[name].digest = _combine_digests(resources[name].digest, one.digest)
             resources[name].pauses_every_update = one.pauses_every_update()
         for name, schema in builder.groups.items():
-            digest = self._members(builder, schema, resources[name], given.pseudo, contained)
+            digest = self._members(
+                builder, schema, resources[name], given.pseudo, contained, secret_defaults
+            )
             resources[name].digest = _combine_digests(resources[name].digest, digest)
+        conditions.warn_unused()
         findings.raise_if_any()
         return StackDefinition(
             version=template.version,
@@ -203,10 +287,29 @@ class _StackTree:
             hook_declarations=template.hook_declarations + environment.hook_declarations,
             schemas=schemas,
             # Hooks may have conditions in templates of any version.
-            decide=replace(conditions, version=VERSIONS[max(VERSIONS)]).decide,
+            decide=replace(conditions, version=VERSIONS[max(VERSIONS)], reported=True).decide,
             nested=nested,
             contained=tuple(contained),
+            warnings=findings.warnings,
+            moved=tuple(one for one in template.moved if one.to in resources),
+            imported=imported,
+            reusable=ReusableResources(template.version, builder.reusable),
         )
+
+    def _imported(self, builder: DefinitionBuilder, scope: Scope) -> dict[str, str]:
+        """Return the physical IDs of the section `import`. Only root stacks may have this section
+        and `moved`.
+        """
+        template, findings = builder.template, builder.findings
+        if not (template.moved or template.imported):
+            return {}
+        if self.nesting.path:
+            for section in ("moved", "import"):
+                if template.document.get(section):
+                    reason = f'A nested template cannot have the section "{section}".'
+                    findings.add(section, reason, "Move it to the template of the root stack.")
+            return {}
+        return builder.define_imports(scope)
 
     def _nested(
         self,
@@ -214,18 +317,22 @@ class _StackTree:
         resources: Mapping[str, ResourceDefinition],
         pseudo: Mapping[str, str],
         contained: list[ContainedStack],
+        secret_defaults: frozenset[str],
     ) -> dict[str, NestedStackDefinition]:
         """Return the definitions of valid nested stacks; faults are added to the parent's
         findings.
         """
         nested: dict[str, NestedStackDefinition] = {}
         last: dict[int, tuple[_StackInput, int, StackDefinition]] = {}
+        needed = frozenset().union(*(one.reads for one in resources.values()))
         for name, kind in builder.nested_types.items():
             resource = resources[name]
             inside = replace(self, nesting=self.nesting.enter(kind.file))
-            given = _nested_input(
-                resource, pseudo, *nested_parameters(kind.schema, resource.properties)
-            )
+            parameters, unknown = nested_parameters(kind.schema, resource.properties)
+            if self.nesting.values_later:
+                required = (key for key, one in kind.schema.properties.items() if one.required)
+                unknown |= frozenset(required).difference(parameters)
+            given = _nested_input(resource, pseudo, parameters, unknown, secret_defaults)
             before = self.nesting.resource_count
             try:
                 found = _reuse(last.get(id(kind)), given, inside.nesting) or inside.define(
@@ -234,13 +341,18 @@ class _StackTree:
                 last[id(kind)] = given, self.nesting.resource_count - before, found
             except Invalid as error:
                 place = nested_place(resource.place, kind.file)
-                add_nested_findings(place, error.findings, builder.findings)
+                add_nested_findings(place, kind.file, error.findings, builder.findings)
                 continue
             place = nested_place(resource.place, kind.file)
+            warned = find_in_nested(place, kind.file, found.warnings)
+            if name in needed:
+                add_output_findings(warned, builder.findings)
+            else:
+                builder.findings.warn_all(warned)
             contained.append(
                 ContainedStack(found, given.parameters, partial(place_in_nested, place))
             )
-            written = builder.template.resources[name].type
+            written = builder.expansion.bodies[name].type
             nested[name] = NestedStackDefinition(
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
@@ -253,6 +365,7 @@ class _StackTree:
         group: ResourceDefinition,
         pseudo: Mapping[str, str],
         contained: list[ContainedStack],
+        secret_defaults: frozenset[str],
     ) -> str:
         """Check the members of a group as far as they are known; return their digest."""
         grouping = schema.grouping
@@ -265,6 +378,8 @@ class _StackTree:
             builder.find_types(group, sample[0]["resources"].values(), grouping.place(""))
             return ""
         document, parameters = sample
+        # Members have values, not functions: what is secret among them is unknown.
+        secret = group.masked_properties is not None
         settings = settings_inside(builder.environment.document, group.name)
         nesting = self.nesting.enter(group.type)
         before = nesting.resource_count
@@ -273,13 +388,16 @@ class _StackTree:
             nesting.check_depth(f"{group.place}.{builder.dialect.type}")
             template = parse_template(dict(document))
             kind = template_type("", template, builder.environment, None, settings)
-            given = _nested_input(group, pseudo, parameters, frozenset())
+            given = _nested_input(group, pseudo, parameters, frozenset(), secret_defaults)
             found = replace(self, nesting=nesting).define(template, kind.environment, given)
         except Invalid as error:
-            add_member_findings(place, grouping.place, error.findings, builder.findings)
+            wrong = [one.without_values() for one in error.findings] if secret else error.findings
+            add_member_findings(place, grouping.place, wrong, builder.findings)
             return ""
         contained.append(
-            ContainedStack(found, parameters, partial(place_of_member, place, grouping.place))
+            ContainedStack(
+                found, parameters, partial(place_of_member, place, grouping.place), secret
+            )
         )
         size = grouping.size(group.properties)
         alike = max((size or 0) - len(template.resources), 0)
@@ -321,14 +439,18 @@ def _nested_input(
     pseudo: Mapping[str, str],
     parameters: Mapping[str, Json],
     unknown: frozenset[str],
+    secret_defaults: frozenset[str],
 ) -> _StackInput:
-    """Return the input of a resource's nested stack. unknown: names of parameters."""
+    """Return the input of a resource's nested stack. unknown: names of parameters.
+
+    secret_defaults: names with a secret value in the environment's `parameter_defaults`.
+    """
     metadata = UNKNOWN_FACADE.metadata if resource.secret_metadata else resource.metadata
     return _StackInput(
         parameters,
         {name: value for name, value in pseudo.items() if name not in PER_STACK},
         unknown | PER_STACK,
-        resource.secret_properties(unknown),
+        resource.secret_properties(unknown) | secret_defaults.difference(parameters, unknown),
         ResourceFacade(metadata, resource.deletion_policy, resource.update_policy or {}),
     )
 

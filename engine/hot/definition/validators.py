@@ -56,18 +56,21 @@ def _collect(
             seen.add(id(one.definition))
             for question in _collect(one.definition, types, validators, seen):
                 if question.parameter not in one.given:
-                    yield replace(question, place=one.place(question.place))
+                    hidden = question.hidden or one.secret
+                    yield replace(question, place=one.place(question.place), hidden=hidden)
 
 
 def _stack_requests(
     definition: StackDefinition, types: Mapping[str, TypeSchema], validators: Collection[str]
 ) -> list[ValidationRequest]:
+    validated: dict[str, bool] = {}
     return [
         *_parameter_requests(definition, validators),
         *(
             question
             for name, resource in definition.resources.items()
             if isinstance(resource.properties, dict)
+            and _may_have_validators(definition, types, resource, validators, validated)
             for question in _field_requests(
                 _fields(definition, types, resource),
                 resource.properties,
@@ -82,6 +85,30 @@ def _stack_requests(
             if resource.external_id is not None and resource.type in validators
         ),
     ]
+
+
+def _may_have_validators(
+    definition: StackDefinition,
+    types: Mapping[str, TypeSchema],
+    resource: ResourceDefinition,
+    validators: Collection[str],
+    known: dict[str, bool],
+) -> bool:
+    """Return whether any property of a resource's type has a validator. known: results by type."""
+    if resource.name in definition.nested:
+        return True
+    found = known.get(resource.type)
+    if found is None:
+        fields = _fields(definition, types, resource).values()
+        found = known[resource.type] = any(_has_validator(one, validators) for one in fields)
+    return found
+
+
+def _has_validator(one: Property, validators: Collection[str]) -> bool:
+    inside = (*(one.fields or {}).values(), *(() if one.items is None else (one.items,)))
+    return any(rule.name in validators for rule in one.constraints) or any(
+        _has_validator(each, validators) for each in inside
+    )
 
 
 def _fields(

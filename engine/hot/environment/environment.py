@@ -26,7 +26,7 @@ class Environment:
     """hook_declarations: in the order written, those of resource_registry first.
     encrypted_param_names: parameters that are hidden even if the template does not declare them
     hidden. document: as received. findings: faults of an environment that could not be read; its
-    content is unknown.
+    content is unknown. warnings: also about its text.
     """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -36,6 +36,7 @@ class Environment:
     hook_declarations: tuple[HookDeclaration, ...] = ()
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
 
 
 def parse_environment(
@@ -74,6 +75,7 @@ def parse_environment(
         encrypted_param_names=tuple(encrypted),
         hook_declarations=tuple(declarations),
         document=document,
+        warnings=findings.warnings,
     )
 
 
@@ -83,4 +85,4 @@ def _check_strategies(section: Mapping[str, Json], findings: Findings) -> None:
         if strategy not in known:
             reason = f'Unknown merge strategy "{strategy}".'
             remedy = nearest(str(strategy), known) or f"Known: {', '.join(known)}."
-            findings.add(f"parameter_merge_strategies.{name}", reason, remedy)
+            findings.warn(f"parameter_merge_strategies.{name}", reason, remedy, "NoEffect")

@@ -4,7 +4,7 @@ one.
 The documents come from valid environments; only conflicts between two of them are checked here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 
 from engine.errors import Findings
@@ -22,7 +22,8 @@ Document = Mapping[str, Json]
 REGISTRY, STRATEGIES = "resource_registry", "parameter_merge_strategies"
 VALUES = ("parameters", "parameter_defaults")
 #: Sections that are lists: a later document's items are appended.
-LIST_SECTIONS = ("hooks", "event_sinks", "encrypted_param_names")
+HIDDEN_PARAMETERS_SECTION = "encrypted_param_names"
+LIST_SECTIONS = ("hooks", "event_sinks", HIDDEN_PARAMETERS_SECTION)
 
 
 class Strategy(StrEnum):
@@ -48,8 +49,10 @@ def merge_files(
     """
     merged: dict[str, Json] = {}
     chosen: dict[str, Strategy] = {}
+    hidden = {name for _, document in files for name in document.get(HIDDEN_PARAMETERS_SECTION, ())}
+    hidden.update(name for name, schema in schemas.items() if schema.hidden)
     for file, document in files:
-        values = _ValueMerger(file, document.get(STRATEGIES, {}), schemas, chosen, findings)
+        values = _ValueMerger(file, document.get(STRATEGIES, {}), schemas, chosen, findings, hidden)
         before = merged
         merged = _merge_lists(before, document)
         for section in VALUES:
@@ -115,7 +118,7 @@ def _deep_resources(before: Document, after: Document) -> dict[str, Json]:
 
 class _ValueMerger:
     """Merges the parameter values of one file over those of earlier files. chosen: strategy of each
-    parameter, from the first file that has a value for it.
+    parameter, from the first file that has a value for it. hidden: names of hidden parameters.
     """
 
     def __init__(
@@ -125,7 +128,9 @@ class _ValueMerger:
         schemas: Mapping[str, ParameterSchema],
         chosen: dict[str, Strategy],
         findings: Findings,
+        hidden: Collection[str],
     ) -> None:
+        self._hidden = hidden
         self._file = file
         self._strategies = strategies
         self._schemas = schemas
@@ -150,7 +155,9 @@ class _ValueMerger:
     def _strategy(self, name: str) -> Strategy:
         own = self._strategies.get(name)
         usual = self._strategies.get("default", Strategy.OVERWRITE)
-        wanted = Strategy(own or self._chosen.get(name) or usual)
+        given = own or self._chosen.get(name) or usual
+        # As in Heat, an unknown strategy has no effect; the environment has a warning.
+        wanted = Strategy(given) if given in [*Strategy] else Strategy.OVERWRITE
         first = self._chosen.setdefault(name, wanted)
         if wanted is not first:
             self._findings.add(
@@ -178,7 +185,7 @@ class _ValueMerger:
         try:
             return join(before, after, strategy is Strategy.DEEP_MERGE)
         except InvalidValue as bad:
-            reason = bad.safe if schema.hidden else str(bad)
+            reason = bad.safe if schema.name in self._hidden else str(bad)
             self._findings.add(place, f"Cannot be merged: {reason}")
             return after
 

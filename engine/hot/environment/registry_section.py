@@ -108,8 +108,8 @@ class _RegistryReader:
         environments.
         """
         if name.endswith("*"):
-            reason = "A wildcard is not allowed in the entry of one resource."
-            self.findings.add(place, reason, "Name each type.")
+            reason = "A wildcard has no effect in the entry of one resource."
+            self.findings.warn(place, reason, "Name each type.", "NoEffect")
         elif self.is_valid(name, target, place) and len(path) == 1:
             entry = RegistryEntry((RESOURCES, *path, name), target, self.of_operator)
             self.by_resource.setdefault(path[0], {})[name] = entry

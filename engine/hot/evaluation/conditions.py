@@ -11,7 +11,12 @@ from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.functions.data import CONTAINS
-from engine.hot.functions.function import FunctionError, UndecidedError
+from engine.hot.functions.function import (
+    Function,
+    FunctionError,
+    UndecidedError,
+    without_secrets,
+)
 from engine.hot.language.versions import Unavailable, Version
 from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
@@ -21,12 +26,20 @@ class ConditionFailed(UndecidedError):
     """A named condition is invalid; a finding has the reason."""
 
 
+class EvaluationError(FunctionError):
+    """A condition has a valid form, but no value."""
+
+
 @dataclass(slots=True)
 class Conditions:
     """Evaluates conditions: a name, a boolean, or a map that calls a condition function.
 
     parameters: converted values. unknown: parameters without a value yet; conditions that read them
     raise UndecidedError. mappings: of a CFN template. failed: named conditions that are invalid.
+    hidden: names of hidden parameters. secret: the condition under evaluation has read one.
+    unreadable: faults of named conditions without a value; as in Heat, these are errors only where
+    the condition is used. checking: all conditions are evaluated, used or not.
+    reported: the findings are complete; faults are raised.
     """
 
     named: Mapping[str, Json]
@@ -39,12 +52,27 @@ class Conditions:
     failed: set[str] = field(default_factory=set)
     decided: dict[str, bool] = field(default_factory=dict)
     deciding: list[str] = field(default_factory=list)
+    hidden: frozenset[str] = frozenset()
+    secret: bool = False
+    unreadable: dict[str, FunctionError] = field(default_factory=dict)
+    checking: bool = False
+    reported: bool = False
 
     def decide_all(self) -> None:
         """Evaluate all named conditions, and report faults."""
+        self.checking = True
         for name in self.named:
             with suppress(UndecidedError):
                 self._decide_named(name)
+        self.checking = False
+
+    def warn_unused(self) -> None:
+        """Warn of conditions that have no value and have not been used."""
+        for name, wrong in self.unreadable.items():
+            place = f"{self.version.dialect.conditions}.{name}"
+            reason = f"The unused condition cannot be evaluated: {wrong}"
+            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+            self.findings.warn(place, reason, remedy or "Remove it.", "UnusedCondition")
 
     def holds(self, condition: Json, place: str) -> bool | None:
         """Return whether a condition is true; None if it is not decided yet. Faults are added to
@@ -61,7 +89,20 @@ class Conditions:
             return True
 
     def decide(self, condition: Json, place: str) -> bool:
-        """Return whether a condition is true. Raises FunctionError, UndecidedError."""
+        """Return whether a condition is true. Raises FunctionError, without secret values, and
+        UndecidedError.
+        """
+        outer, self.secret = self.secret, False
+        try:
+            return self._decide(condition)
+        except UndecidedError:
+            raise
+        except FunctionError as wrong:
+            raise (without_secrets(wrong) if self.secret else wrong) from None
+        finally:
+            self.secret = self.secret or outer
+
+    def _decide(self, condition: Json) -> bool:
         if isinstance(condition, bool):
             return condition
         if isinstance(condition, str):
@@ -75,13 +116,13 @@ class Conditions:
         if (known := self.decided.get(name)) is not None:
             return known
         if name not in self.named:
-            raise FunctionError(
+            raise EvaluationError(
                 f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
             )
         if name in self.deciding:
-            raise FunctionError(f'Circular definition for condition "{name}"')
+            raise EvaluationError(f'Circular definition for condition "{name}"')
         if name in self.failed:
-            raise ConditionFailed
+            raise self._failure(name, self.unreadable.get(name))
         self.deciding.append(name)
         try:
             if isinstance(self.named[name], str):
@@ -92,18 +133,29 @@ class Conditions:
         except UndecidedError:
             raise
         except RecursionError:
-            raise self._record_failure(
+            raise self._failure(
                 name, FunctionError("The chain of conditions is too long")
             ) from None
         except FunctionError as wrong:
-            raise self._record_failure(name, wrong) from None
+            raise self._failure(name, wrong) from None
         finally:
             self.deciding.pop()
         self.decided[name] = result
         return result
 
-    def _record_failure(self, name: str, wrong: FunctionError) -> ConditionFailed:
+    def _failure(self, name: str, wrong: FunctionError | None) -> FunctionError:
+        """Return the error to raise for an invalid condition, and report it once. wrong: None: it
+        is reported already.
+        """
+        if self.reported and wrong is not None:
+            return wrong
         self.failed.add(name)
+        if wrong is None:
+            return ConditionFailed()
+        if self.checking and isinstance(wrong, EvaluationError):
+            self.unreadable[name] = wrong
+            return ConditionFailed()
+        self.unreadable.pop(name, None)
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         place = f"{self.version.dialect.conditions}.{name}"
         self.findings.add(place, f"Condition validation error: {wrong}", remedy)
@@ -120,11 +172,18 @@ class Conditions:
             if name in self.version.conditions and name in CALLS:
                 return CALLS[name](self, args)
             known = self.version.functions.get(name)
+            if self.version.extended and isinstance(known, Function):
+                return self._apply(known, args)
             if name in self.version.conditions and isinstance(known, Unavailable):
                 raise FunctionError(f"The function {name} is {known.value}.")
             if known is not None:
                 raise FunctionError(f'The function "{name}" is invalid in this context')
         return {key: self._value(item) for key, item in snippet.items()}
+
+    def _apply(self, function: Function, args: Json) -> Json:
+        known = self._value(args)
+        function.shape(known)
+        return self.budget.call(function, known)
 
     def _get_param(self, args: Json) -> Json:
         parts = self._value(args)
@@ -133,7 +192,8 @@ class Conditions:
             raise UndecidedError(name)
         if not isinstance(name, str) or name not in self.parameters:
             near = one_of(str(name), list(self.parameters), "Parameters")
-            raise FunctionError(f"The Parameter ({name}) was not provided.", near)
+            raise EvaluationError(f"The Parameter ({name}) was not provided.", near)
+        self.secret = self.secret or name in self.hidden
         value = self.budget.count_value(self.parameters[name])
         return look_up_path(value, path, "") if path else value
 

@@ -7,35 +7,66 @@ defined; functions that read a resource become a `Call`. Faults are added to the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import ClassVar, Final
 
 from engine.errors import Findings, Invalid, one_of
-from engine.hot.evaluation import cfn_references as c
 from engine.hot.evaluation.resource_facade import (
     ResourceFacade,
     cfn_resource_facade,
     resource_facade,
 )
-from engine.hot.expressions.expression import Call, Expression
+from engine.hot.expressions.expression import REFUSED, Call, Expression
 from engine.hot.expressions.masking import MASK, propagate_mask
 from engine.hot.expressions.path_lookup import look_up_path
+from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
-from engine.hot.functions.function import Function, FunctionError, UndecidedError
+from engine.hot.functions.function import (
+    OUTPUT_ERROR,
+    Function,
+    FunctionError,
+    InvalidCall,
+    UndecidedError,
+    without_secrets,
+)
+from engine.hot.language.misspelling import explain_unknown_function
 from engine.hot.language.versions import Entry, StackFunction, Unavailable, Version
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
 from engine.words import Json
 
 
-class _Dropped:
+class Dropped:
     """Type of DROPPED: omit the list item, map entry or property (an `if` without else)."""
 
 
-DROPPED: Final = _Dropped()
+DROPPED: Final = Dropped()
 
-#: Name of a call that replaces a refused or unknown value, so that functions around it are not
-#: checked against it.
-REFUSED = "refused"
+
+@dataclass(frozen=True, slots=True)
+class LocalValue:
+    """The value of a local. reads: resources that it reads. masked: with secrets masked. size: of
+    the expression, in characters.
+    """
+
+    expression: Expression
+    reads: frozenset[str] = frozenset()
+    secret: bool = False
+    masked: Expression = None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The key and the value of a resource with `for_each`.
+
+    base: its name without the key. snippet: of a value that reads resources, in place of it.
+    """
+
+    base: str
+    key: str
+    value: Json
+    snippet: Json = None
 
 
 @dataclass(slots=True)
@@ -46,7 +77,8 @@ class Scope:
     types: schema of every enabled resource; None if unknown. disabled: resources whose condition is
     false. decide: evaluates a condition. parameter_names: all parameters, including those without a
     value. mappings: of a CFN template. facade: the resource that a nested stack implements; None in
-    a root stack. budget: cost budget of the definition.
+    a root stack. budget: cost budget of the definition. locals: the values of the locals by name.
+    keyed: names by key of all enabled resources with `for_each`, by base name.
     """
 
     version: Version
@@ -62,6 +94,18 @@ class Scope:
     facade: ResourceFacade | None = None
     sizes: dict[str, int] = field(default_factory=dict)
     budget: CostBudget = field(default_factory=CostBudget)
+    locals: dict[str, LocalValue] = field(default_factory=dict)
+    keyed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def check_form(check: Callable[[Json], None], args: Json) -> None:
+    """Raise InvalidCall if the check refuses the arguments of a call."""
+    try:
+        check(args)
+    except BudgetExceeded:
+        raise
+    except FunctionError as wrong:
+        raise InvalidCall(*wrong.args) from None
 
 
 class Evaluator:
@@ -69,20 +113,30 @@ class Evaluator:
 
     owner: the resource or output of the snippet, for messages. reads: names of the resources that
     were read. secret: a hidden parameter or secret attribute was read. deferred: number of calls
-    that were not evaluated. masked: hidden parameters and secret attributes evaluate to the mask,
-    and no findings are added.
+    that were not evaluated. calls: number of all calls. masked: hidden parameters and secret
+    attributes evaluate to the mask, and no findings are added. of_output: calls without a value are
+    warnings, and expressions that fail when they are read. each: of the resource that is evaluated;
+    None: it has no `for_each`.
     """
 
-    __slots__ = ("deferred", "masked", "owner", "reads", "scope", "secret", "table")
+    __slots__ = (
+        "calls", "deferred", "each", "masked", "of_output", "owner", "reads", "scope", "secret",
+        "table",
+    )  # fmt: skip
 
-    def __init__(self, scope: Scope, masked: bool = False) -> None:
+    stack_functions: ClassVar[Mapping[StackFunction, Callable[..., Expression]]] = {}
+
+    def __init__(self, scope: Scope, *, masked: bool = False, of_output: bool = False) -> None:
         self.scope = scope
         self.masked = masked
+        self.of_output = of_output
         self.table = scope.version.functions
         self.reads: set[str] = set()
         self.secret = False
         self.deferred = 0
+        self.calls = 0
         self.owner = ""
+        self.each: Each | None = None
 
     def evaluate(self, snippet: Json, place: str) -> Expression:
         """Return the expression of a snippet; null if it is dropped."""
@@ -96,6 +150,7 @@ class Evaluator:
                 ((name, args),) = snippet.items()
                 if (entry := self.table.get(name)) is not None:
                     return self._call(name, entry, args, f"{place}.{name}")
+                self._check_spelling(name, args, place)
             whole: dict[str, Expression] = {}
             for key, item in snippet.items():
                 if type(item) is dict or type(item) is list:
@@ -104,6 +159,7 @@ class Evaluator:
                         continue
                 elif type(item) is Call:  # from the parent's template
                     self.deferred += 1
+                    self.calls += 1
                 whole[key] = item
             return whole
         if kind is list:
@@ -111,15 +167,23 @@ class Evaluator:
             return [item for item in items if item is not DROPPED]
         if kind is Call:
             self.deferred += 1
+            self.calls += 1
         return snippet
 
+    def _check_spelling(self, name: str, args: Json, place: str) -> None:
+        """Warn of a map that was probably meant as a call."""
+        if (meant := explain_unknown_function(name, args, self.scope.version)) is not None:
+            self.scope.findings.warn(f"{place}.{name}", *meant, "UnknownFunction")
+
     def _call(self, name: str, entry: Entry, args: Json, place: str) -> Expression:
+        outer, self.secret = self.secret, False
+        self.calls += 1
         try:
             if isinstance(entry, Unavailable):
-                raise FunctionError(f"The function {name} is {entry.value}.")
+                raise InvalidCall(f"The function {name} is {entry.value}.")
             if isinstance(entry, Function):
                 return self._function(name, entry, args, place)
-            return STACK_FUNCTIONS[entry](self, args, place)
+            return self.stack_functions[entry](self, args, place)
         except UndecidedError:
             return self.defer(REFUSED, None)
         except BudgetExceeded as much:
@@ -127,15 +191,23 @@ class Evaluator:
             raise Invalid(self.scope.findings.all) from None
         except FunctionError as wrong:
             return self._refuse(place, wrong)
+        finally:
+            self.secret = self.secret or outer
 
     def _refuse(self, place: str, wrong: FunctionError) -> Expression:
+        """Add a finding; `secret` is true if the arguments of the call contain a secret."""
         if self.masked:
             return MASK
+        if self.secret:
+            wrong = without_secrets(wrong)
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+        if self.of_output and not isinstance(wrong, InvalidCall):
+            self.scope.findings.warn(place, wrong.args[0], remedy, OUTPUT_ERROR)
+            return self.defer(REFUSED, str(wrong.args[0]))
         own_code = str(wrong.args[2]) if len(wrong.args) > 2 else ""
         # As in Heat: only references in HOT resources have an error code of their own.
         code = own_code if own_code and place.startswith("resources.") else "StackValidationFailed"
-        self.scope.findings.add(place, str(wrong.args[0]), remedy, code)
+        self.scope.findings.add(place, wrong.args[0], remedy, code)
         return self.defer(REFUSED, None)
 
     def defer(self, name: str, args: Json) -> Call:
@@ -146,7 +218,7 @@ class Evaluator:
     def _function(self, name: str, function: Function, args: Json, place: str) -> Expression:
         before = self.deferred
         known = self.evaluate(args, place)
-        function.shape(known)
+        check_form(function.shape, known)
         if self.deferred == before:
             found = self.scope.budget.call(function, known)
             return propagate_mask(known, found) if self.masked else found
@@ -200,6 +272,8 @@ class Evaluator:
 
     def get_resource(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
+        if isinstance(name, dict | list):
+            raise InvalidCall('The argument of "get_resource" must be the name of a resource.')
         self._check_resource(name, place)
         return self.defer("get_resource", name)
 
@@ -208,7 +282,7 @@ class Evaluator:
             shown = name if isinstance(name, str) else "the result of a function"
             off = isinstance(name, str) and name in self.scope.disabled
             known = one_of(str(name), [*self.scope.types], "Resources")
-            remedy = "Its condition is off." if off else known
+            remedy = "Its condition is false." if off else known
             raise FunctionError(
                 f'The specified reference "{shown}" (in {self.owner}) is incorrect.',
                 remedy,
@@ -218,9 +292,9 @@ class Evaluator:
 
     def _get_attr(self, args: Json, place: str) -> Expression:
         known = self.evaluate(args, place)
-        least = 1 if self.scope.version.bare_get_attr else 2
-        if not isinstance(known, list) or len(known) < least:
-            raise FunctionError(
+        min_arguments = 1 if self.scope.version.bare_get_attr else 2
+        if not isinstance(known, list) or len(known) < min_arguments:
+            raise InvalidCall(
                 'Arguments to "get_attr" must be of the form [resource, attribute, ...]'
             )
         return self.attribute(known, place)
@@ -229,9 +303,12 @@ class Evaluator:
         """Return the expression of [resource, attribute, path item, ...]; without an attribute, of
         all attributes.
         """
-        self._check_resource(known[0], place)
-        if len(known) > 1:
-            self._check_attribute(known[0], *known[1:3])
+        try:
+            self._check_resource(known[0], place)
+            if len(known) > 1:
+                self._check_attribute(known[0], *known[1:3])
+        except FunctionError as wrong:
+            raise InvalidCall(*wrong.args) from None
         if self._is_secret(known):
             self.secret = True
             if self.masked:
@@ -264,32 +341,90 @@ class Evaluator:
         return schema.is_secret(known[1]) if len(known) > 1 else schema.has_secrets()
 
     def _if(self, args: Json, place: str) -> Expression:
-        least = 2 if self.scope.version.optional_else else 3
-        if not isinstance(args, list) or not least <= len(args) <= 3:
+        min_arguments = 2 if self.scope.version.optional_else else 3
+        if not isinstance(args, list) or not min_arguments <= len(args) <= 3:
             shown = "[condition_name, value_if_true, value_if_false]"
             called = place.rpartition(".")[2]  # "if" or "Fn::If"
-            raise FunctionError(f'Arguments to "{called}" must be of the form: {shown}')
-        branch = 1 if self.scope.decide(args[0], f"{place}[0]") else 2
+            raise InvalidCall(f'Arguments to "{called}" must be of the form: {shown}')
+        branch = 1 if self._decide(args[0], f"{place}[0]") else 2
         return self._walk(args[branch], f"{place}[{branch}]") if branch < len(args) else DROPPED
+
+    def _decide(self, condition: Json, place: str) -> bool:
+        try:
+            return self.scope.decide(condition, place)
+        except UndecidedError:
+            raise
+        except FunctionError as wrong:
+            raise InvalidCall(*wrong.args) from None
 
     def _yaql(self, args: Json, place: str) -> Expression:
         if not isinstance(args, dict) or "expression" not in args or len(args) > 2:
-            raise FunctionError(f'"yaql" syntax should be {YAQL_SYNTAX}')
+            raise InvalidCall(f'"yaql" syntax should be {YAQL_SYNTAX}')
         if unknown := args.keys() - {"expression", "data"}:
-            raise FunctionError(
-                f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}'
-            )
+            raise InvalidCall(f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}')
         before = self.deferred
         known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
         text = known["expression"]
         if not isinstance(text, Call):
-            check_yaql(text, self.scope.budget)
+            check_form(partial(check_yaql, budget=self.scope.budget), text)
         limits = self.scope.budget.limits
         if self.deferred != before:
             return self.defer("yaql", known | limits_to_store(limits))
         found = evaluate_yaql(text, known.get("data", {}), limits, self.scope.budget)
         self.scope.budget.count_value(found)
         return propagate_mask(known, found) if self.masked else found
+
+
+def _ref(evaluator: Evaluator, args: Json, place: str) -> Expression:
+    """Ref: the value of a parameter, or the reference of a resource."""
+    scope = evaluator.scope
+    if not isinstance(args, str):
+        raise FunctionError(
+            'The argument of "Ref" must be the name of a parameter or of a resource.'
+        )
+    if args in scope.types or args in scope.disabled:
+        return evaluator.get_resource(args, place)
+    if args in scope.parameters or args in scope.parameter_names:
+        return evaluator.get_param(args, place)
+    raise FunctionError(
+        f'The specified reference "{args}" (in {evaluator.owner}) is incorrect.',
+        one_of(args, [*scope.types, *scope.parameters], "Resources and parameters"),
+    )
+
+
+def _get_att(evaluator: Evaluator, args: Json, place: str) -> Expression:
+    """Fn::GetAtt: an attribute, given as [resource, attribute] or "resource.attribute"."""
+    known = evaluator.evaluate(args, place)
+    if isinstance(known, str):
+        resource, dot, attribute = known.partition(".")
+        known = [resource, attribute] if dot else []
+    if not isinstance(known, list) or len(known) != 2:
+        form = "[resource_name, attribute]"
+        raise InvalidCall(f'Arguments to "Fn::GetAtt" must be of the form {form}')
+    return evaluator.attribute(known, place)
+
+
+def _find_in_map(evaluator: Evaluator, args: Json, place: str) -> Expression:
+    """Fn::FindInMap: a value of the `Mappings` section; deferred if a key depends on a resource."""
+    before, secret = evaluator.deferred, evaluator.secret
+    evaluator.secret = False
+    known = evaluator.evaluate(args, place)
+    hidden, evaluator.secret = evaluator.secret, evaluator.secret or secret
+    if not isinstance(known, list) or len(known) != 3:
+        form = "[mapping, key, value]"
+        raise InvalidCall(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+    mappings = evaluator.scope.mappings
+    if evaluator.deferred == before:
+        value = find_in_map(mappings, known, hidden=hidden)
+        if evaluator.masked and hidden:
+            return MASK
+        evaluator.spend(f"Fn::FindInMap {known!r}", value)
+        return value
+    name = known[0]
+    if isinstance(name, str):
+        mappings = {name: mappings[name]} if name in mappings else {}
+    evaluator.spend(f"Fn::FindInMap {[*mappings]!r}", mappings)
+    return evaluator.defer("find_in_map", [mappings, *known])
 
 
 YAQL_SYNTAX = "yaql: {expression: $.data.var1.sum(), data: {var1: [3, 2, 1]}}"
@@ -301,12 +436,13 @@ STACK_FUNCTIONS: Mapping[StackFunction, Callable[[Evaluator, Json, str], Express
     StackFunction.GET_ATTR: Evaluator._get_attr,
     StackFunction.IF: Evaluator._if,
     StackFunction.FACADE: resource_facade,
-    StackFunction.REF: c.ref,
-    StackFunction.GET_ATT: c.get_att,
-    StackFunction.FIND_IN_MAP: c.find,
+    StackFunction.REF: _ref,
+    StackFunction.GET_ATT: _get_att,
+    StackFunction.FIND_IN_MAP: _find_in_map,
     StackFunction.CFN_FACADE: cfn_resource_facade,
     StackFunction.YAQL: Evaluator._yaql,
 }
+Evaluator.stack_functions = STACK_FUNCTIONS
 
 
 def _path(args: Json, name: str, example: str) -> list[Json]:

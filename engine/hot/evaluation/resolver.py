@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.errors import public
 from engine.hot.expressions.expression import Call, Expression
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
-from engine.hot.expressions.member_attributes import read_members, reads_members, visible_attributes
+from engine.hot.expressions.member_attributes import (
+    MemberNotFound,
+    read_members,
+    reads_members,
+    visible_attributes,
+)
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, resolution_budget
 from engine.hot.functions.function import Function, FunctionError
+from engine.hot.functions.logic import LOGIC
+from engine.hot.functions.text import join_parts
 from engine.hot.language.versions import VERSIONS
 from engine.hot.yaql.evaluation import evaluate_yaql, stored_limits
 from engine.words import Json
@@ -83,6 +91,8 @@ class _Resolver:
 
     def _apply_call(self, call: Call, args: Json) -> Json:
         match call.name:
+            case "refused":
+                raise FunctionError(args or "The value is not known.")
             case "get_resource":
                 return self.budget.count_value(self.view.reference(args))
             case "get_attr":
@@ -91,11 +101,15 @@ class _Resolver:
                 return self.budget.count_value(look_up_path(args[0], args[1:], ""))
             case "find_in_map":
                 return self.budget.count_value(find_in_map(args[0], args[1:], hidden=True))
+            case "interpolate":
+                return self.budget.count_value(join_parts(args))
+            case "checked":
+                return _checked(args)
             case "yaql":
                 limits = stored_limits(args)
                 found = evaluate_yaql(args["expression"], args.get("data", {}), limits, self.budget)
                 return self.budget.count_value(found)
-        function = VERSIONS[call.version].functions[call.name]
+        function = LOGIC.get(call.name) or VERSIONS[call.version].functions[call.name]
         if not isinstance(function, Function):
             raise FunctionError(f"The function {call.name} cannot be called here.")
         function.shape(args)
@@ -114,14 +128,25 @@ def _apply_mask(call: Call, args: Json, found: Json) -> Json:
     return found if call.name == "get_resource" else propagate_mask(args, found)
 
 
+def _checked(args: Json) -> Json:
+    """Return the value of an output whose preconditions hold. args: {"checks": [{assert, message}],
+    "value": ...}."""
+    for one in args["checks"]:
+        if one["assert"] is not True:
+            raise FunctionError(public(f"precondition failed: {one['message']}"))
+    return args["value"]
+
+
 def evaluate_output(
     expression: Expression, view: StackView, budget: CostBudget | None = None
 ) -> tuple[Json, str | None]:
-    """Return (value, None), or (None, reason): a failing output never fails a stack."""
+    """Return (value, None), or (None, reason): a failing output never fails a stack. The reason may
+    quote secret values.
+    """
     try:
         return resolve(expression, view, budget=budget), None
     except FunctionError as wrong:
-        return None, str(wrong)
+        return None, wrong.args[0] if wrong.args else ""
 
 
 def _attribute(args: list[Json], view: StackView) -> Json:
@@ -131,5 +156,8 @@ def _attribute(args: list[Json], view: StackView) -> Json:
     attribute, *path = rest
     attributes = view.attributes(resource)
     if reads_members(attributes, attribute):
-        return read_members(attributes, attribute, path)
+        try:
+            return read_members(attributes, attribute, path)
+        except MemberNotFound as missing:
+            raise FunctionError(f"get_attr of {resource}: {missing}") from None
     return look_up_path(view.attribute(resource, attribute), path, None, text_index=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.hot.expressions.expression import Call, Expression, is_static
 from engine.hot.expressions.masking import MASK
-from engine.hot.functions.function import FunctionError
+from engine.hot.functions.function import InvalidCall
 from engine.words import Json
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def _read(
 ) -> Expression:
     part = evaluator.evaluate(args, place)
     if not isinstance(part, str) or part not in parts:
-        raise FunctionError(f'Incorrect arguments to "{name}" should be one of: {", ".join(parts)}')
+        raise InvalidCall(f'Incorrect arguments to "{name}" should be one of: {", ".join(parts)}')
     facade = evaluator.scope.facade
     if facade is None:
-        raise FunctionError(
+        raise InvalidCall(
             f'"{name}" is available only in nested stacks, and this stack is not nested',
             "Give the value as a parameter, or use the template as a resource type.",
         )

@@ -13,6 +13,9 @@ from engine.words import Json
 
 #: The key of a stored call. Data with this key gets one more dollar for each encoding.
 CALL = "$call"
+#: Name of a call that replaces a refused or unknown value, so that functions around it are not
+#: checked against it. In outputs its argument is the reason, and reading it fails.
+REFUSED = "refused"
 LOOKS_LIKE_CALL = re.compile(r"\$+call")
 
 

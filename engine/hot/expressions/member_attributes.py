@@ -22,6 +22,10 @@ EVERY_ATTRIBUTE: Final = "*"
 ALL_SECRET: Final = (REFERENCE, EVERY_ATTRIBUTE)
 
 
+class MemberNotFound(LookupError):
+    """A group has no such member; the message is for users."""
+
+
 class Aggregation(StrEnum):
     """How an attribute of the group is computed from its members.
 
@@ -77,7 +81,7 @@ def reads_members(attributes: Mapping[str, Json], name: str) -> bool:
 
 def read_members(attributes: Mapping[str, Json], name: str, path: Sequence[Json]) -> Json:
     """Return the value of an attribute for which `reads_members` is true; None if the path is
-    missing.
+    missing. Raises MemberNotFound, also for an index out of range.
     """
     inside = attributes[MEMBERS_ENTRY]
     if name.startswith(MEMBER_PREFIX):
@@ -152,7 +156,10 @@ def _read_member(inside: Mapping[str, Json], named: str, path: Sequence[Json]) -
         if key == (str(place) if inside["by_place"] else name):
             steps = [attribute, *path] if attribute else path
             return _look_up_in_member(own, steps) if steps else reference
-    return None
+    count = len(inside["members"])
+    if inside["by_place"]:
+        raise MemberNotFound(f"there is no member with the index {key}; the group has {count}")
+    raise MemberNotFound(f'there is no member "{key}" among the {count} of the resource')
 
 
 def _look_up_in_member(own: Mapping[str, Json], steps: Sequence[Json]) -> Json:

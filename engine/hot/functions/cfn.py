@@ -6,6 +6,7 @@ from itertools import groupby
 
 from engine.errors import nearest
 from engine.hot.expressions.expression import Call
+from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
 from engine.hot.functions.text import join_texts, replace_words, replacement_cost, to_json_text
 from engine.hot.syntax.json_text import parse_json
@@ -112,6 +113,7 @@ REPLACE_LIST = list_shape("Fn::Replace", '[ {"$var1": "foo"}, "$var1 is text"]',
 JOIN = Function(
     lambda args: join_texts("Fn::Join", args, with_json=False),
     list_shape("Fn::Join", '[ " ", [ "str1", "str2"]]', 2, 2),
+    with_placeholders=placeholders.join_arguments,
 )
 SPLIT = Function(_split, list_shape("Fn::Split", '[ ",", "str1,str2"]', 2, 2))
 REPLACE = Function(

@@ -101,12 +101,12 @@ def resolution_budget() -> CostBudget:
     return CostBudget(steps=MAX_STEPS_AT_ONCE)
 
 
-def size_of(value: Json, most: int) -> int:
+def size_of(value: Json, limit: int) -> int:
     """Return the size of a value: all characters, and SIZE_PER_VALUE for every value. Counting
-    stops above `most`.
+    stops above `limit`.
     """
     size, waiting = 0, [value]
-    while waiting and size <= most:
+    while waiting and size <= limit:
         one = waiting.pop()
         kind = type(one)
         size += SIZE_PER_VALUE

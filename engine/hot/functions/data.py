@@ -3,8 +3,16 @@
 from collections.abc import Hashable, Mapping
 from urllib.parse import quote, urlencode
 
+from engine.errors import Quoting, public
 from engine.hot.functions import placeholders
-from engine.hot.functions.function import Function, FunctionError, list_shape, map_shape
+from engine.hot.functions.function import (
+    Function,
+    FunctionError,
+    InvalidCall,
+    list_shape,
+    map_shape,
+    quoted,
+)
 from engine.hot.functions.text import to_json_text
 from engine.words import Json
 
@@ -15,7 +23,8 @@ def _as_map(value: Json, name: str) -> dict[str, Json]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise FunctionError(f'"{name}" takes maps, not {repr(value)[:200]}')
+        reason = f'"{name}" takes maps'
+        raise FunctionError(Quoting(f"{reason}, not {quoted(value)}", reason))
     return value
 
 
@@ -38,7 +47,8 @@ def _map_replace(args: list[Json]) -> Json:
         if isinstance(new, int | float):
             new = to_json_text(new)
         if not isinstance(new, str):
-            raise FunctionError(f'"map_replace" can only rename a key to text, not to {new!r}')
+            reason = '"map_replace" can only rename a key to text'
+            raise FunctionError(Quoting(f"{reason}, not to {quoted(new)}", reason))
         if new in given and new != old:
             raise FunctionError(f"key replacement {new} collides with a key in the input map")
         if new in replaced:
@@ -90,7 +100,9 @@ def _contains(args: list[Json]) -> Json:
     value, sequence = args
     if isinstance(sequence, str):
         if not isinstance(value, str):
-            raise FunctionError(f'"contains" looks in a text for text only, not for {value!r}')
+            raise FunctionError(
+                f'"contains" looks in a text for text only, not for {quoted(value)}'
+            )
     elif not isinstance(sequence, list):
         raise FunctionError('Second argument to "contains" should be a sequence.')
     return value in sequence
@@ -100,7 +112,8 @@ def _concat(args: list[Json]) -> list[Json]:
     whole: list[Json] = []
     for one in args:
         if one is not None and not isinstance(one, list):
-            raise FunctionError(f"Items to concat must be lists, not {repr(one)[:200]}")
+            reason = "Items to concat must be lists"
+            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason))
         whole += one or []
     return whole
 
@@ -175,7 +188,7 @@ def _part(args: Mapping[str, Json], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise FunctionError(f'The "{name}" of "make_url" must be text.')
+        raise InvalidCall(public(f'The "{name}" of "make_url" must be text.'))
     return value
 
 
@@ -188,9 +201,15 @@ def _port(args: Mapping[str, Json]) -> str:
         if not isinstance(port, int) or isinstance(port, bool):
             raise ValueError
     except ValueError:
-        raise FunctionError(f"Invalid URL port {given!r}, must be a number") from None
+        reason = "must be a number"
+        raise InvalidCall(
+            Quoting(f"Invalid URL port {quoted(given)}, {reason}", f"Invalid URL port, {reason}")
+        ) from None
     if not 1 <= port <= 65535:
-        raise FunctionError(f"Invalid URL port {port}, must be in range 1-65535")
+        reason = "must be in range 1-65535"
+        raise InvalidCall(
+            Quoting(f"Invalid URL port {port}, {reason}", f"Invalid URL port, {reason}")
+        )
     return f":{given}"
 
 
@@ -211,13 +230,13 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     authority, path = _authority(args), quote(_part(args, "path"))
     scheme = _part(args, "scheme")
     if ":" in scheme:
-        raise FunctionError("URL \"scheme\" should not contain ':'")
+        raise InvalidCall("URL \"scheme\" should not contain ':'")
     with_host = authority or (scheme in WITH_HOST and not path.startswith("//"))
     if with_host and path and not path.startswith("/"):
         path = "/" + path
     query = {} if args.get("query") is None else args["query"]
     if not isinstance(query, dict):
-        raise FunctionError('The "query" of "make_url" must be a map.')
+        raise InvalidCall('The "query" of "make_url" must be a map.')
     fragment = quote(_part(args, "fragment"))
     return "".join(
         (

@@ -4,9 +4,11 @@ To add a function: write it in text.py, data.py or cfn.py, and add it to the tab
 language/versions.py.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.errors import WITHHELD_REMEDY, public, without_value
 from engine.hot.expressions.expression import Call
 from engine.words import Json
 
@@ -17,11 +19,44 @@ MAX_VALUES = 200_000
 
 class FunctionError(Exception):
     """A function cannot accept its arguments. args: reason, remedy (optional), error code
-    (optional).
+    (optional). If the arguments contain a secret, a reason that is not `Quoting` is not shown.
     """
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+def quoted(value: Json) -> str:
+    """Return the beginning of a value as JSON, for messages."""
+    return json.dumps(value, ensure_ascii=False, default=str)[:200]
+
+
+#: Code of warnings about outputs that have an error instead of a value.
+OUTPUT_ERROR = "OutputError"
+
+
+class InvalidCall(FunctionError):
+    """A call has an invalid form, or reads an attribute that does not exist. As in Heat, this is an
+    error also in an output; other calls without a value are errors only when the output is read.
+    """
+
+
+#: Replaces a reason that may quote a secret argument.
+WITHHELD_ARGUMENTS = (
+    "The arguments are not valid; the reason is not shown because they contain a secret."
+)
+
+
+def without_secrets(wrong: FunctionError) -> FunctionError:
+    """Return the error as it is shown if the arguments contain a secret."""
+    reason = wrong.args[0] if wrong.args else ""
+    remedy = wrong.args[1] if len(wrong.args) > 1 else ""
+    kind = InvalidCall if isinstance(wrong, InvalidCall) else FunctionError
+    return kind(
+        without_value(reason, WITHHELD_ARGUMENTS),
+        without_value(remedy, WITHHELD_REMEDY),
+        *wrong.args[2:],
+    )
 
 
 class UndecidedError(FunctionError):
@@ -47,15 +82,18 @@ class Function:
 
 
 def list_shape(
-    name: str, example: str, least: int, most: int | None = None
+    name: str, example: str, min_arguments: int, max_arguments: int | None = None
 ) -> Callable[[Json], None]:
-    """Return a shape check for a list of `least` to `most` items."""
+    """Return a shape check for a list of `min_arguments` to `max_arguments` items."""
 
     def shape(args: Json) -> None:
         if isinstance(args, Call):
             return
-        if not isinstance(args, list) or not least <= len(args) <= (most or len(args)):
-            raise FunctionError(f'Incorrect arguments to "{name}" should be: "{name}" : {example}')
+        if not isinstance(args, list) or not min_arguments <= len(args) <= (
+            max_arguments or len(args)
+        ):
+            reason = f'Incorrect arguments to "{name}" should be: "{name}" : {example}'
+            raise FunctionError(public(reason))
 
     return shape
 
@@ -68,7 +106,8 @@ def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Calla
             return
         if not isinstance(args, dict) or not needed <= args.keys() <= known:
             keys = ", ".join(sorted(known))
-            raise FunctionError(f'Incorrect arguments to "{name}" should be: a map with {keys}')
+            reason = f'Incorrect arguments to "{name}" should be: a map with {keys}'
+            raise FunctionError(public(reason))
 
     return shape
 
@@ -76,4 +115,4 @@ def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Calla
 def check_text_length(size: int) -> None:
     """Raise FunctionError if a string of this length would exceed the limit."""
     if size > MAX_TEXT_LENGTH:
-        raise FunctionError(f"The text would have more than {MAX_TEXT_LENGTH} characters.")
+        raise FunctionError(public(f"The text would have more than {MAX_TEXT_LENGTH} characters."))

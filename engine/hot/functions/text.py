@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from math import prod
 
+from engine.errors import Quoting, public
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import (
     MAX_TEXT_LENGTH,
     MAX_VALUES,
     Function,
     FunctionError,
+    InvalidCall,
     check_text_length,
     list_shape,
     map_shape,
+    quoted,
 )
 from engine.words import Json
 
@@ -39,23 +42,36 @@ def _join_item(item: Json, with_json: bool) -> str:
     if with_json and isinstance(item, dict | list):
         return to_json_text(item)
     kinds = "string, map or list" if with_json else "strings"
-    raise FunctionError(f"Items to join must be {kinds} not {repr(item)[:200]}")
+    reason = f"Items to join must be {kinds}"
+    raise FunctionError(Quoting(f"{reason} not {quoted(item)}", reason))
 
 
 def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
     """Join lists with a delimiter. name: the function's name in the template, for messages."""
     delimiter, *lists = args
     if not isinstance(delimiter, str):
-        raise FunctionError(f'The delimiter of "{name}" must be text.')
+        raise FunctionError(public(f'The delimiter of "{name}" must be text.'))
     items: list[Json] = []
     for one in lists:
         nothing = not one if with_json else one is None
         if not nothing and not isinstance(one, list):
-            raise FunctionError(f'"{name}" joins lists, not {repr(one)[:200]}')
+            reason = f'"{name}" joins lists'
+            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason))
         items += one or []
     texts = [_join_item(item, with_json) for item in items]
     check_text_length(sum(map(len, texts)) + len(delimiter) * len(texts))
     return delimiter.join(texts)
+
+
+def join_parts(parts: list[Json]) -> str:
+    """Return one string: null is the empty string, and other values are JSON text."""
+    texts = [one if type(one) is str else _as_text(one) for one in parts]
+    check_text_length(sum(map(len, texts)))
+    return "".join(texts)
+
+
+def _as_text(value: Json) -> str:
+    return "" if value is None else to_json_text(value)
 
 
 LIST_JOIN_TEXT = Function(
@@ -88,7 +104,7 @@ def _split(args: list[Json]) -> Json:
         ) from None
     except (TypeError, ValueError):
         raise FunctionError(
-            f'Incorrect index to "str_split": {rest[0]!r} is not a number'
+            f'Incorrect index to "str_split": {quoted(rest[0])} is not a number'
         ) from None
 
 
@@ -163,7 +179,7 @@ def _replacement(name: str, value: Json, with_json: bool) -> str:
         return ""
     if isinstance(value, dict | list):
         if not with_json:
-            raise FunctionError(f'"{name}" substitutes text or numbers, not maps or lists.')
+            raise FunctionError(public(f'"{name}" substitutes text or numbers, not maps or lists.'))
         return to_json_text(value)
     return str(value)
 
@@ -175,9 +191,9 @@ def replace_words(
     template, for messages.
     """
     if not isinstance(template, str):
-        raise FunctionError(f'The template of "{name}" must be text.')
+        raise FunctionError(public(f'The template of "{name}" must be text.'))
     if not isinstance(params, dict):
-        raise FunctionError(f'The params of "{name}" must be a map.')
+        raise InvalidCall(public(f'The params of "{name}" must be a map.'))
     if any(not isinstance(key, str) or not key for key in params):
         raise FunctionError(f'"{name}" cannot replace an empty text.')
     texts = {key: _replacement(name, value, with_json) for key, value in params.items()}
@@ -240,7 +256,11 @@ def _digest(args: list[Json]) -> Json:
             'The string of "digest" must contain Latin-1 characters only.'
         ) from None
     except (TypeError, ValueError):
-        raise FunctionError(f'The algorithm "{algorithm}" cannot be used here.') from None
+        raise FunctionError(
+            Quoting(
+                f'The algorithm "{algorithm}" cannot be used here.', "The algorithm is unknown."
+            )
+        ) from None
 
 
 DIGEST = Function(
@@ -277,7 +297,8 @@ def _substitute_row(
         allowance.take(len(template) // CHARACTERS_PER_UNIT)
         for variable, value in pairs:
             if not isinstance(value, str):
-                raise FunctionError(f'"repeat" substitutes text, not {repr(value)[:200]}')
+                reason = '"repeat" substitutes text'
+                raise FunctionError(Quoting(f"{reason}, not {quoted(value)}", reason))
             allowance.take(template.count(variable) * len(value))
             template = template.replace(variable, value)
         return template
@@ -294,10 +315,10 @@ def _substitute_row(
 def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
     for_each = args["for_each"]
     if not isinstance(for_each, dict) or not for_each:
-        raise FunctionError('The "for_each" argument to "repeat" function must be a non-empty map')
+        raise InvalidCall('The "for_each" argument to "repeat" function must be a non-empty map')
     permutations = args.get("permutations", True)
     if not isinstance(permutations, bool):
-        raise FunctionError('"permutations" should be boolean type for repeat function.')
+        raise InvalidCall('"permutations" should be boolean type for repeat function.')
     rows: list[list[Json]] = []
     for variable, items in for_each.items():
         if isinstance(items, dict) and with_maps and permutations:

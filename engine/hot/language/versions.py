@@ -11,6 +11,7 @@ from enum import Enum
 
 from engine.hot.functions import cfn as c
 from engine.hot.functions import data as d
+from engine.hot.functions import extended as e
 from engine.hot.functions import text as f
 from engine.hot.functions.function import Function
 from engine.hot.language.dialect import AWS, HEAT, HOT, Dialect
@@ -23,9 +24,7 @@ class Unavailable(Enum):
 
 
 class StackFunction(Enum):
-    """Functions that read the stack; evaluation/evaluator.py evaluates them, and
-    evaluation/cfn_references.py those of CFN.
-    """
+    """Functions that read the stack; evaluation/evaluator.py evaluates them."""
 
     GET_PARAM = "get_param"
     GET_RESOURCE = "get_resource"
@@ -38,6 +37,8 @@ class StackFunction(Enum):
     FIND_IN_MAP = "Fn::FindInMap"
     CFN_FACADE = "Fn::ResourceFacade"
     YAQL = "yaql"
+    GET_LOCAL = "get_local"
+    INTERPOLATE = "${}"
 
 
 Entry = Function | StackFunction | Unavailable
@@ -49,8 +50,9 @@ class Version:
     """One value of `heat_template_version`, or one version of CFN.
 
     conditions: names of functions usable in conditions. optional_else: `if` may have two arguments.
-    bare_get_attr: `get_attr` may have one argument. common_resource_keys: resource keys that need
-    no further checks.
+    bare_get_attr: `get_attr` may have one argument. sections, known_resource_keys, output_keys: all
+    that are valid, in the order of messages. resource_keys: as a set. common_resource_keys:
+    resource keys that need no further checks. extended: a version that Heat does not have.
     """
 
     date: str
@@ -65,6 +67,10 @@ class Version:
     dialect: Dialect
     resource_keys: frozenset[str]
     common_resource_keys: frozenset[str]
+    sections: tuple[str, ...]
+    known_resource_keys: tuple[str, ...]
+    output_keys: tuple[str, ...]
+    extended: bool = False
 
     def callable_functions(self) -> tuple[str, ...]:
         """Return the names of the functions that can be called, sorted."""
@@ -119,6 +125,23 @@ V2017_09 = V2017_02 | {
     "str_replace_vstrict": f.STR_REPLACE_VSTRICT,
     "repeat": f.REPEAT_PERMUTING,
 }
+V2026_12 = V2017_09 | {
+    "get_local": StackFunction.GET_LOCAL,
+    "length": e.LENGTH,
+    "to_json": e.TO_JSON,
+    "from_json": e.FROM_JSON,
+    "first": e.FIRST,
+    "distinct": e.DISTINCT,
+    "coalesce": e.COALESCE,
+    "lower": e.LOWER,
+    "upper": e.UPPER,
+    "lookup": e.LOOKUP,
+    "add": e.ADD,
+    "subtract": e.SUBTRACT,
+    "multiply": e.MULTIPLY,
+    "divide": e.DIVIDE,
+    "modulo": e.MODULO,
+}
 
 HEAT_2012 = CFN | {
     "Fn::FindInMap": StackFunction.FIND_IN_MAP,
@@ -142,7 +165,13 @@ TABLES: Mapping[str, Table] = {
     "2018-03-02": V2017_09,
     "2018-08-31": V2017_09,
     "2021-04-16": V2017_09,
+    "2026-12-01": V2026_12,
 }
+#: The first version of Headgate's own.
+EXTENDED_SINCE = "2026-12-01"
+EXTENDED_SECTIONS: tuple[str, ...] = ("locals", "moved", "import")
+EXTENDED_RESOURCE_KEYS = ("for_each", "lifecycle", "preconditions", "postconditions")
+EXTENDED_OUTPUT_KEYS = ("preconditions",)
 
 ALIASES: Mapping[str, str] = {
     "newton": "2016-10-14",
@@ -151,6 +180,7 @@ ALIASES: Mapping[str, str] = {
     "queens": "2018-03-02",
     "rocky": "2018-08-31",
     "wallaby": "2021-04-16",
+    "headgate": "2026-12-01",
 }
 
 
@@ -158,6 +188,8 @@ def _version(date: str, functions: Table) -> Version:
     conditions: frozenset[str] = LOGIC if date >= "2016-10-14" else frozenset()
     if date >= "2017-09-01":
         conditions |= {"contains", "yaql"}
+    extended = date >= EXTENDED_SINCE
+    resource_keys = HOT.resource_keys + (EXTENDED_RESOURCE_KEYS if extended else ())
     return Version(
         date=date,
         functions=functions,
@@ -169,8 +201,12 @@ def _version(date: str, functions: Table) -> Version:
         lower_case_policies=date >= "2016-10-14",
         modulo=date >= "2017-02-24",
         dialect=HOT,
-        resource_keys=frozenset(HOT.resource_keys),
+        resource_keys=frozenset(resource_keys),
         common_resource_keys=_common_keys(HOT),
+        sections=HOT.sections + (EXTENDED_SECTIONS if extended else ()),
+        known_resource_keys=resource_keys,
+        output_keys=HOT.output_keys + (EXTENDED_OUTPUT_KEYS if extended else ()),
+        extended=extended,
     )
 
 
@@ -189,6 +225,9 @@ def _cfn_version(date: str, dialect: Dialect, functions: Table) -> Version:
         dialect=dialect,
         resource_keys=frozenset(dialect.resource_keys),
         common_resource_keys=_common_keys(dialect),
+        sections=dialect.sections,
+        known_resource_keys=dialect.resource_keys,
+        output_keys=dialect.output_keys,
     )
 
 

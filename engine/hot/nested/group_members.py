@@ -1,4 +1,5 @@
-"""Schemas of groups extended by what is known of their members before evaluation."""
+"""Adds the attributes of members to the schemas of groups, as far as they are known before
+evaluation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

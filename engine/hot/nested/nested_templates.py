@@ -4,7 +4,7 @@ One `NestedTemplates` is created for the definition of a root stack and passed t
 counters cover the whole tree.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from engine.hot.environment.registry import (
     ResolvedType,
     is_template_file,
 )
+from engine.hot.functions.function import OUTPUT_ERROR
 from engine.hot.nested.group_members import with_member_attributes
 from engine.hot.nested.template_type import (
     TemplateType,
@@ -29,9 +30,8 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import DEFAULT_LIMITS, DocumentLimits, read_document
 from engine.hot.template.template import Template, read_template
 
-#: Maximum levels of nested stacks below a root stack (as Heat's max_nested_stack_depth).
-MAX_LEVELS: Final = 5
-TOO_DEEP: Final = f"Recursion depth exceeds {MAX_LEVELS}."
+#: Default maximum of the levels of nested stacks below a root stack. TripleO's overcloud has 6.
+NESTING_DEPTH: Final = 7
 #: Maximum size of all encoded properties and metadata of a stack tree, in bytes.
 MAX_BYTES: Final = 33_554_432
 #: Maximum characters of nested templates, each counted once for each use.
@@ -71,16 +71,24 @@ class TypeUse:
 @dataclass(frozen=True, slots=True)
 class NestedTemplates:
     """files: by name, as sent. operator_files: files that the operator's environment names; user
-    files never override them. most_resources: quota of the whole tree. path: files from the root
-    stack to the current template.
+    files never override them. most_resources: quota of the whole tree. depth: maximum levels of
+    nested stacks below the root stack. path: files from the root stack to the current template.
+    values_later: nested templates may have parameters without a value, for a description of them.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
     operator_files: Mapping[str, str] = field(default_factory=dict)
     limits: DocumentLimits = DEFAULT_LIMITS
     most_resources: int = 10_000
+    depth: int = NESTING_DEPTH
     path: tuple[str, ...] = ()
+    values_later: bool = False
     _tree: _TreeState = field(default_factory=_TreeState)
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes that were counted."""
+        return self._tree.bytes
 
     def add_bytes(self, size: int) -> bool:
         """Count bytes of properties and metadata; return whether the tree is within the limit."""
@@ -113,55 +121,56 @@ class NestedTemplates:
             raise LimitReached(
                 f"{reason}, including those of nested templates" if self.path else reason,
                 place="resources",
-                remedy=f"The most is {self.most_resources}; the operator sets it in [quotas]"
+                remedy=f"The limit is {self.most_resources}; the operator sets it in [quotas]"
                 " resources_per_stack.",
                 code="RequestLimitExceeded",
             )
 
     def check_depth(self, place: str) -> None:
         """Check the depth of the content of a group. Raises Invalid."""
-        if len(self.path) > MAX_LEVELS:
-            remedy = "Nest fewer groups and templates in each other."
-            raise Invalid([Finding(place, TOO_DEEP, remedy, "RequestLimitExceeded")])
+        if len(self.path) > self.depth:
+            raise Invalid([self._too_deep(place, "nested groups and templates")])
 
     def open_template(
-        self, found: ResolvedType, use: TypeUse, around: Environment,
+        self, found: ResolvedType, use: TypeUse, environment: Environment,
         types: Mapping[str, TypeSchema], findings: Findings,
     ) -> TemplateType | None:  # fmt: skip
         """Return the template type of a resource; None with findings, whose places are in the file.
 
-        around: the environment of the resource's stack. Raises LimitReached.
+        environment: the environment of the resource's stack. Raises LimitReached.
         """
         place = nested_place(use.place, found.type)
-        if len(self.path) == MAX_LEVELS:
-            findings.add(place, TOO_DEEP, self._describe_cycle(found.type), "RequestLimitExceeded")
+        if len(self.path) == self.depth:
+            findings.all.append(self._too_deep(place, "nested templates", found.type))
             return None
         template = self._template(found)
         if template is None:
             self._report_missing(found.type, use, findings)
         elif isinstance(template, Invalid):
-            self._report_findings(found, place, template.findings, findings)
+            self._report_findings(found, place, template.findings, (), findings)
         else:
-            self._report_findings(found, place, template.findings, findings)
-            return self._template_type(found, use.resource, template, around, types)
+            self._report_findings(found, place, template.findings, template.warnings, findings)
+            return self._template_type(found, use.resource, template, environment, types)
         return None
 
     def _template_type(
-        self, found: ResolvedType, resource: str, template: Template, around: Environment,
+        self, found: ResolvedType, resource: str, template: Template, environment: Environment,
         types: Mapping[str, TypeSchema],
     ) -> TemplateType:  # fmt: skip
         """Return the template type, shared by all resources without settings of their own."""
-        settings = settings_inside(around.document, resource)
+        settings = settings_inside(environment.document, resource)
         self._count_text(BYTES_PER_ENTRY * settings.entry_count)
         if settings:
-            self._count_text(BYTES_PER_ENTRY * sum(map(len, around.document.values())))
-        key = found.type, found.by, id(around)
-        _, known = (around, None) if settings else self._tree.types.get(key, (around, None))
+            self._count_text(BYTES_PER_ENTRY * sum(map(len, environment.document.values())))
+        key = found.type, found.by, id(environment)
+        _, known = (
+            (environment, None) if settings else self._tree.types.get(key, (environment, None))
+        )
         if known is None:
-            known = template_type(found.type, template, around, found.by, settings)
+            known = template_type(found.type, template, environment, found.by, settings)
             known = with_secrets(known, self.enter(found.type)._secret_resources(known, types))
             if not settings:
-                self._tree.types[key] = around, known
+                self._tree.types[key] = environment, known
         return known
 
     def _secret_resources(
@@ -189,22 +198,22 @@ class NestedTemplates:
         self,
         found: ResolvedType,
         resource: str,
-        around: Environment,
+        environment: Environment,
         types: Mapping[str, TypeSchema],
     ) -> TypeSchema | None:
-        if len(self.path) >= MAX_LEVELS:
+        if len(self.path) >= self.depth:
             return None
         template = self._template(found)
         if not isinstance(template, Template):
             return None
-        return self._template_type(found, resource, template, around, types).schema
+        return self._template_type(found, resource, template, environment, types).schema
 
     def check_facade(
-        self, kind: TemplateType, found: ResolvedType, use: TypeUse, around: Environment,
+        self, kind: TemplateType, found: ResolvedType, use: TypeUse, environment: Environment,
         types: Mapping[str, TypeSchema], findings: Findings,
     ) -> None:  # fmt: skip
         """Check a template that replaces an existing type: it must be compatible with that type."""
-        facade = self._replaced_schema(found, use, around, types)
+        facade = self._replaced_schema(found, use, environment, types)
         if facade is None or kind.template.findings:
             return
         for reason, remedy in facade_mismatches(replace(facade, name=use.type), kind.schema):
@@ -214,12 +223,12 @@ class NestedTemplates:
         self,
         found: ResolvedType,
         use: TypeUse,
-        around: Environment,
+        environment: Environment,
         types: Mapping[str, TypeSchema],
     ) -> TypeSchema | None:
         if found.by is None:
             return None
-        beneath = around.registry.find(use.type, use.resource, types, without=found.by)
+        beneath = environment.registry.find(use.type, use.resource, types, without=found.by)
         if beneath is None or beneath.type == found.type:
             return None
         if beneath.type in types:
@@ -227,13 +236,18 @@ class NestedTemplates:
         template = self._template(beneath)
         if not isinstance(template, Template):
             return None
-        return self._template_type(beneath, use.resource, template, around, types).schema
+        return self._template_type(beneath, use.resource, template, environment, types).schema
 
-    def _describe_cycle(self, file: str) -> str:
-        if file not in self.path:
-            return "Nest fewer templates in each other."
-        chain = (*self.path[self.path.index(file) :], file)
-        return f"{file} contains itself: {' -> '.join(dict.fromkeys(chain))} -> {file}."
+    def _too_deep(self, place: str, what: str, file: str = "") -> Finding:
+        """The error for a stack below the lowest level. file: its template."""
+        remedy = (
+            f"Reduce the levels of {what}; the operator sets the limit in [language] nesting_depth."
+        )
+        if file in self.path:
+            chain = (*self.path[self.path.index(file) :], file)
+            remedy = f"{file} contains itself: {' -> '.join(dict.fromkeys(chain))} -> {file}."
+        reason = f"Recursion depth exceeds {self.depth}."
+        return Finding(place, reason, remedy, "RequestLimitExceeded")
 
     def _template(self, found: ResolvedType) -> Template | Invalid | None:
         """Return the parsed template, cached; None if it is not among the files. Raises
@@ -254,7 +268,7 @@ class NestedTemplates:
             raise LimitReached(
                 f"nested templates make the stack larger than {MAX_TEXT} characters",
                 place="resources",
-                remedy="Nest fewer, or smaller ones.",
+                remedy="Use fewer or smaller nested templates.",
                 code="RequestLimitExceeded",
             )
 
@@ -273,16 +287,20 @@ class NestedTemplates:
         )
 
     def _report_findings(
-        self, found: ResolvedType, place: str, wrong: Sequence[Finding], findings: Findings
-    ) -> None:
-        """Add the findings of a file once, however many resources use it."""
+        self, found: ResolvedType, place: str, wrong: Sequence[Finding],
+        warnings: Sequence[Finding], findings: Findings,
+    ) -> None:  # fmt: skip
+        """Add the findings and warnings of a file once, however many resources use it."""
         if _key(found) not in self._tree.reported:
             self._tree.reported.add(_key(found))
-            add_nested_findings(place, wrong, findings)
+            findings.warn_all(find_in_nested(place, found.type, warnings))
+            add_nested_findings(place, found.type, wrong, findings)
 
     def _parse(self, text: str, file: str) -> Template | Invalid:
+        warnings = Findings()
         try:
-            return read_template(read_document(text, f"template {file}", self.limits))
+            document = read_document(text, f"template {file}", self.limits, warnings)
+            return read_template(document, warnings)
         except Invalid as error:
             return error
 
@@ -302,24 +320,50 @@ def place_in_nested(place: str, there: str) -> str:
     return f"{place}.{there}" if there else place
 
 
-def place_of_member(place: str, among: Callable[[str], str], there: str) -> str:
-    """Return the place of a member. place: of the group's properties. among: maps a place in the
-    members' template to one in the properties.
+def place_of_member(place: str, to_property_place: Callable[[str], str], there: str) -> str:
+    """Return the place of a member. place: of the group's properties. to_property_place: maps a
+    place in the members' template to one in the properties.
     """
-    inside = among(there) if there.startswith("resources.") else ""
+    inside = to_property_place(there) if there.startswith("resources.") else ""
     return f"{place}.{inside}" if inside else there or place
 
 
-def add_nested_findings(place: str, wrong: Sequence[Finding], findings: Findings) -> None:
+def find_in_nested(place: str, file: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings of a nested template with their full places. file: of the template."""
+    for one in found:
+        full = place_in_nested(place, one.place)
+        if one.file:
+            yield replace(one, place=full)
+        else:
+            yield replace(one, place=full, file=file, inner_place=one.place)
+
+
+def add_nested_findings(
+    place: str, file: str, wrong: Sequence[Finding], findings: Findings
+) -> None:
     """Add the findings of a nested template with their full places."""
-    for one in wrong:
-        findings.add(place_in_nested(place, one.place), one.reason, one.remedy, one.code)
+    for one in find_in_nested(place, file, wrong):
+        findings.add_finding(one)
+
+
+def add_output_findings(found: Iterable[Finding], findings: Findings) -> None:
+    """Add the warnings of a nested template that another resource reads: an output without a value
+    is an error.
+    """
+    for one in found:
+        if one.code == OUTPUT_ERROR:
+            findings.add_finding(replace(one, code="StackValidationFailed"))
+        else:
+            findings.warn_all([one])
 
 
 def add_member_findings(
-    place: str, among: Callable[[str], str], wrong: Sequence[Finding], findings: Findings
+    place: str,
+    to_property_place: Callable[[str], str],
+    wrong: Sequence[Finding],
+    findings: Findings,
 ) -> None:
     """Add the findings of a group's members with their full places."""
     for one in wrong:
-        there = place_of_member(place, among, one.place)
-        findings.add(there, one.reason, one.remedy, one.code)
+        there = place_of_member(place, to_property_place, one.place)
+        findings.add_finding(replace(one, place=there))

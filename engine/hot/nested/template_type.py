@@ -18,6 +18,7 @@ from engine.hot.schema.parameters import ParameterKind, ParameterSchema, item_to
 from engine.hot.schema.properties import EMPTY_VALUES
 from engine.hot.schema.type_schema import SHOW, Attribute, Kind, Property, TypeSchema
 from engine.hot.syntax.globs import matches_glob
+from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.template import Template
 from engine.words import Json
 
@@ -54,8 +55,8 @@ class TemplateType:
 
 @dataclass(frozen=True, slots=True)
 class NestedSettings:
-    """What an environment specifies for resources inside a resource, in environment form; usually
-    empty.
+    """The settings in an environment for the resources of a nested stack, in environment form;
+    usually empty.
 
     entry_count: number of entries that were examined.
     """
@@ -74,20 +75,20 @@ NO_SETTINGS: Final = NestedSettings({}, [])
 def template_type(
     file: str,
     template: Template,
-    around: Environment,
+    parent: Environment,
     by: RegistryEntry | None,
     settings: NestedSettings,
 ) -> TemplateType:
     """Return the template type of a file for a resource.
 
-    around: the environment of the resource's stack. by: the registry entry that led to the file.
+    parent: the environment of the resource's stack. by: the registry entry that led to the file.
     settings: settings of resources inside.
     """
-    document = nested_environment_document(around.document, by, settings)
-    environment = parse_environment(document, around.registry.operator)
+    document = nested_environment_document(parent.document, by, settings)
+    environment = parse_environment(document, parent.registry.operator)
     hidden = frozenset(environment.encrypted_param_names)
     properties = {
-        name: _property(one, around.parameter_defaults.get(name), name in hidden)
+        name: _property(one, parent.parameter_defaults.get(name), name in hidden)
         for name, one in template.parameters.items()
     } | dict.fromkeys(template.unreadable.parameters, Property(Kind.ANY))
     attributes = {STACK_ID: Attribute(description="The ID of the nested stack.")} | {
@@ -113,9 +114,14 @@ def with_secrets(kind: TemplateType, secret: Mapping[str, TypeSchema]) -> Templa
     """
     if not secret:
         return kind
-    outputs = kind.template.outputs
+    outputs, local_values = kind.template.outputs, [*kind.template.locals.values()]
+
+    def _read(name: str) -> Json:
+        value = outputs[name].value
+        return [value, local_values] if local_values else value
+
     attributes = {
-        name: replace(one, secret=name in outputs and _reads_secret(outputs[name].value, secret))
+        name: replace(one, secret=name in outputs and _reads_secret(_read(name), secret))
         for name, one in kind.schema.attributes.items()
     }
     return replace(
@@ -134,11 +140,14 @@ def _reads_secret(snippet: Json, secret: Mapping[str, TypeSchema]) -> bool:
             parts = args.split(ATTRIBUTE_FUNCTIONS[called]) if isinstance(args, str) else args
             match parts:
                 case [str(name), str(attribute), *_]:
-                    return name in secret and secret[name].is_secret(attribute)
+                    if "${" not in name + attribute:
+                        name = name if name in secret else base_name(name) or name
+                        return name in secret and secret[name].is_secret(attribute)
+                    return True  # of any resource
         return any(_reads_secret(one, secret) for one in snippet.values())
     if isinstance(snippet, list):
         return any(_reads_secret(one, secret) for one in snippet)
-    return isinstance(snippet, str) and snippet in secret
+    return isinstance(snippet, str) and (snippet in secret or base_name(snippet) in secret)
 
 
 def _property(parameter: ParameterSchema, default: Json, hidden: bool) -> Property:
@@ -157,15 +166,15 @@ def _property(parameter: ParameterSchema, default: Json, hidden: bool) -> Proper
 
 
 def nested_environment_document(
-    around: Mapping[str, Json], by: RegistryEntry | None, settings: NestedSettings
+    parent: Mapping[str, Json], by: RegistryEntry | None, settings: NestedSettings
 ) -> dict[str, Json]:
     """Return the environment document of a nested stack.
 
     The entry that led to its template is omitted, so that the template can use the type that it
     implements; settings of resources inside apply to its resources.
     """
-    child = {name: around[name] for name in INHERITED_SECTIONS if name in around}
-    section: Mapping[str, Json] = around.get("resource_registry", {})
+    child = {name: parent[name] for name in INHERITED_SECTIONS if name in parent}
+    section: Mapping[str, Json] = parent.get("resource_registry", {})
     registry = {name: target for name, target in section.items() if name != RESOURCES}
     if by is not None and by.of_operator:
         registry[by.name] = None
@@ -180,10 +189,10 @@ def nested_environment_document(
     return child
 
 
-def settings_inside(around: Mapping[str, Json], resource: str) -> NestedSettings:
-    """Return what an environment specifies for the resources inside a resource."""
-    section = around.get("resource_registry", {}).get(RESOURCES) or {}
-    hooks = around.get("hooks", [])
+def settings_inside(parent: Mapping[str, Json], resource: str) -> NestedSettings:
+    """Return the settings in an environment for the resources of a resource's nested stack."""
+    section = parent.get("resource_registry", {}).get(RESOURCES) or {}
+    hooks = parent.get("hooks", [])
     found = list(_hooks_inside(hooks, resource))
     return NestedSettings(_resources_inside(section, resource), found, len(section) + len(hooks))
 

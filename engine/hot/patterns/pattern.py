@@ -174,9 +174,9 @@ def _count_paths(tree: Any, length: int) -> float:
 def _count_node_paths(op: str, given: Any, length: int) -> float:
     match op:
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            least, most, tree = given
+            min_rounds, max_rounds, tree = given
             return _count_repeat_paths(
-                least, min(int(most), length + 1), _count_paths(tree, length)
+                min_rounds, min(int(max_rounds), length + 1), _count_paths(tree, length)
             )
         case "SUBPATTERN":
             return _count_paths(given[-1], length)
@@ -194,7 +194,7 @@ def _count_node_paths(op: str, given: Any, length: int) -> float:
             return 1
 
 
-def _count_repeat_paths(least: int, most: int, inside: float) -> float:
-    if inside == 1 or most <= 1:
-        return inside * max(1, most - least + 1)
-    return inf if most > 8 or inside > MAX_PYTHON_PATHS else inside**most
+def _count_repeat_paths(min_rounds: int, max_rounds: int, inside: float) -> float:
+    if inside == 1 or max_rounds <= 1:
+        return inside * max(1, max_rounds - min_rounds + 1)
+    return inf if max_rounds > 8 or inside > MAX_PYTHON_PATHS else inside**max_rounds

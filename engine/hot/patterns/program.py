@@ -98,8 +98,8 @@ def _count_parts(tree: Any) -> int:
 def _count_inner_parts(op: str, given: Any) -> int:
     match op:
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            least, most, tree = given
-            rounds: int = least + 1 if most == _parser.MAXREPEAT else most
+            min_rounds, max_rounds, tree = given
+            rounds: int = min_rounds + 1 if max_rounds == _parser.MAXREPEAT else max_rounds
             return rounds * _count_parts(tree)
         case "SUBPATTERN":
             return _count_parts(given[-1])
@@ -185,12 +185,12 @@ class _Compiler:
         sure: bool = False,
     ) -> None:
         """Compile a repetition. lazy: as few rounds as possible. sure: each round is atomic."""
-        least, most, tree = given
-        for _ in range(least):
+        min_rounds, max_rounds, tree = given
+        for _ in range(min_rounds):
             self._round(instructions, tree, flags, sure)
-        endless = most == _parser.MAXREPEAT
+        endless = max_rounds == _parser.MAXREPEAT
         leaving: list[tuple[Instruction, Instruction]] = []
-        for _ in range(1 if endless else most - least):
+        for _ in range(1 if endless else max_rounds - min_rounds):
             either, back = (
                 Instruction(Opcode.SPLIT, to=len(instructions) + 1),
                 Instruction(Opcode.JUMP, to=len(instructions)),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 import orjson
 
+from engine.errors import Quoting, public
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.data import to_hashable
 from engine.hot.functions.function import FunctionError
@@ -25,7 +26,9 @@ def find_violation(
     budget: cost budget shared with other checks; None: a new one.
     """
     violation = CHECKS[constraint.kind](constraint, value, budget or resolution_budget())
-    return (constraint.description or violation) if violation else None
+    if not violation:
+        return None
+    return public(constraint.description) if constraint.description else violation
 
 
 def as_json(value: Json) -> str:
@@ -34,6 +37,10 @@ def as_json(value: Json) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         return str(value)
+
+
+def _about(value: Json, reason: str) -> Quoting:
+    return Quoting(f"{value} {reason}", f"the value {reason}")
 
 
 def _bounds(rule: Constraint) -> str:
@@ -50,20 +57,23 @@ def _length(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     if not isinstance(value, str | list | dict):
         return None
     outside = _is_outside(rule, len(value))
-    return f"length ({len(value)}) is out of range {_bounds(rule)}" if outside else None
+    if not outside:
+        return None
+    reason = f"is out of range {_bounds(rule)}"
+    return Quoting(f"length ({len(value)}) {reason}", f"length {reason}")
 
 
 def _range(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     if not isinstance(value, int | float):
         return None
-    return f"{value} is out of range {_bounds(rule)}" if _is_outside(rule, value) else None
+    return _about(value, f"is out of range {_bounds(rule)}") if _is_outside(rule, value) else None
 
 
 def _modulo(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     step, offset = rule.step or 1, rule.offset or 0
     if not isinstance(value, int | float) or value % step == offset % step:
         return None
-    return f"{value} is not a multiple of {step} with an offset of {offset}"
+    return _about(value, f"is not a multiple of {step} with an offset of {offset}")
 
 
 def _allowed_values(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
@@ -73,7 +83,7 @@ def _allowed_values(rule: Constraint, value: Json, budget: CostBudget) -> str | 
     if not bad:
         return None
     shown = ", ".join(as_json(one) for one in rule.allowed)
-    return f"{as_json(bad[0])} is not an allowed value [{shown}]"
+    return _about(as_json(bad[0]), f"is not an allowed value [{shown}]")
 
 
 def _exact_key(value: Json) -> Hashable:
@@ -90,7 +100,7 @@ def _allowed_pattern(rule: Constraint, value: Json, budget: CostBudget) -> str |
                 return None
     except (InvalidPattern, FunctionError) as error:
         return str(error)
-    return f'"{value}" does not match pattern "{rule.pattern}"'
+    return _about(f'"{value}"', f'does not match pattern "{rule.pattern}"')
 
 
 def _custom(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
@@ -100,7 +110,8 @@ def _custom(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     bad = [item for item in (value if isinstance(value, list) else [value]) if not check(item)]
     if not bad:
         return None
-    return f"Error validating value '{bad[0]}': it is not a valid {rule.name}"
+    reason = f"it is not a valid {rule.name}"
+    return Quoting(f"Error validating value '{bad[0]}': {reason}", reason)
 
 
 CHECKS: Mapping[str, Callable[[Constraint, Json, CostBudget], str | None]] = {

@@ -123,7 +123,7 @@ def display_value(kind: ParameterKind, value: Json) -> str:
 
 def _string(value: Json) -> Json:
     if isinstance(value, dict | list):
-        raise InvalidValue("Value must be a string")
+        raise InvalidValue("Value must be a string", "Value must be a string")
     return str(value)
 
 
@@ -131,7 +131,7 @@ def _number(value: Json) -> Json:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if not isinstance(value, str):
-        raise InvalidValue(f"{as_json(value)} is not a number")
+        raise InvalidValue(f"{as_json(value)} is not a number", "Value is not a number")
     return parse_number(value)
 
 
@@ -142,12 +142,13 @@ def parse_number(text: str) -> int | float:
     try:
         number = _int_or_float(text)
     except ValueError:
-        raise InvalidValue(f"could not convert string to float: {text[:200]!r}") from None
+        reason = f'"{text[:200]}" is not a number'
+        raise InvalidValue(reason, "Value is not a number") from None
     if isinstance(number, float) and isfinite(number):
         return number
     if isinstance(number, int) and is_storable_integer(number):
         return number
-    raise InvalidValue(f"{text[:200]} is too large")
+    raise InvalidValue(f"{text[:200]} is too large", "Value is too large")
 
 
 def _int_or_float(text: str) -> int | float:
@@ -161,7 +162,8 @@ def _list(value: Json) -> Json:
     if isinstance(value, list):
         return [item_to_text(item) for item in value]
     if not isinstance(value, str):
-        raise InvalidValue("Value must be a comma-delimited list string")
+        reason = "Value must be a comma-delimited list string"
+        raise InvalidValue(reason, reason)
     return value.split(",") if value else []
 
 
@@ -178,7 +180,8 @@ def _json(value: Json) -> Json:
     try:
         return parse_json(value)
     except ValueError as error:
-        raise InvalidValue(f"Value must be valid JSON: {error}") from None
+        reason = "Value must be valid JSON"
+        raise InvalidValue(f"{reason}: {error}", reason) from None
 
 
 TRUE = frozenset({"t", "true", "on", "y", "yes", "1"})
@@ -192,7 +195,10 @@ def _boolean(value: Json) -> Json:
     if text in FALSE:
         return False
     known = ", ".join(f"'{word}'" for word in sorted(TRUE | FALSE))
-    raise InvalidValue(f"Unrecognized value {as_json(value)}, acceptable values are: {known}")
+    reason = f"acceptable values are: {known}"
+    raise InvalidValue(
+        f"Unrecognized value {as_json(value)}, {reason}", f"Unrecognized value, {reason}"
+    )
 
 
 CONVERSIONS: Mapping[ParameterKind, Callable[[Json], Json]] = {

@@ -7,7 +7,7 @@ operation, when all values are known.
 
 from collections.abc import Callable, Mapping
 
-from engine.errors import Findings, one_of
+from engine.errors import Findings, Quoting, one_of, public
 from engine.hot.expressions.expression import Call, Expression
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
@@ -132,16 +132,6 @@ def public_secrets(
     ]
 
 
-def has_hidden(fields: Mapping[str, Property]) -> bool:
-    """Return whether any property, at any depth, is hidden."""
-    return any(
-        one.hidden
-        or (one.fields is not None and has_hidden(one.fields))
-        or (one.items is not None and has_hidden({"": one.items}))
-        for one in fields.values()
-    )
-
-
 def _check_fields(
     fields: Mapping[str, Property],
     given: Mapping[str, Expression],
@@ -153,16 +143,16 @@ def _check_fields(
     for name, value in given.items():
         one = fields.get(name)
         if one is None:
-            findings.add(
-                place, f"Unknown Property {name}", one_of(name, list(fields), "Properties")
-            )
+            known = one_of("", list(fields), "Properties")
+            remedy = Quoting(one_of(name, list(fields), "Properties"), known)
+            findings.add(place, Quoting(f"Unknown Property {name}", "Unknown Property"), remedy)
         elif type(value) is str and one.kind is Kind.STRING and not one.constraints:
             checked[name] = value
         else:
             checked[name] = _check(one, value, f"{place}.{name}", findings, budget)
     for name, one in fields.items():
         if one.required and name not in given:
-            findings.add(place, f"Property {name} not assigned", f'Add "{name}".')
+            findings.add(place, public(f"Property {name} not assigned"), public(f'Add "{name}".'))
     return checked
 
 
@@ -178,7 +168,7 @@ def _check(
     try:
         known = _coerce(one, value)
     except InvalidValue as bad:
-        findings.add(place, bad.safe if one.hidden else str(bad))
+        findings.add(place, bad.safe if one.hidden else Quoting(str(bad), bad.safe))
         return value
     if type(known) is dict and one.fields is not None:
         known = _check_fields(one.fields, known, place, findings, budget)

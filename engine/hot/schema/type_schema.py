@@ -6,6 +6,7 @@ Each resource type (engine/types) defines one; validation, planning and the API 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from engine.words import Json
 
@@ -69,6 +70,10 @@ class Property:
     former_names: tuple[str, ...] = ()
 
 
+#: A property that an update changes in place.
+updatable = partial(Property, update_allowed=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """Schema of one attribute.
@@ -105,7 +110,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchema:
-    """What validation, planning and the API need to know of a resource type.
+    """The description of a resource type for validation, planning and the API.
 
     any_property, any_attribute: accepts any (as OS::Heat::None). snapshots: supports snapshots.
     signals: accepts signals. secret_reference: the result of get_resource is secret.
@@ -116,7 +121,7 @@ class TypeSchema:
     resources that `resource.<name>` attributes can read. grouping: set for types with members.
     member_attributes: attributes of the members; None if unknown. has_secret_members: references or
     attributes of members are secret. secret_resources: resources of a nested template with secret
-    attributes.
+    attributes. hides: some property is hidden, at any depth.
     """
 
     name: str
@@ -138,14 +143,20 @@ class TypeSchema:
     has_secret_members: bool = False
     secret_resources: frozenset[str] = frozenset()
     renames: bool = field(init=False, default=False)
+    hides: bool = field(init=False, default=False)
+    _has_secrets: bool = field(init=False, default=False, repr=False)
 
     def __post_init__(self) -> None:
+        # Computed here, because the worker asks for each node.
         object.__setattr__(self, "renames", _renames(self.properties))
+        object.__setattr__(self, "hides", has_hidden(self.properties))
+        among = self.has_secret_members or bool(self.secret_resources) or self.secret_reference
+        secret = among or any(one.secret for one in self.attributes.values())
+        object.__setattr__(self, "_has_secrets", secret)
 
     def has_secrets(self) -> bool:
         """Return whether the reference or any attribute is secret."""
-        among = self.has_secret_members or bool(self.secret_resources) or self.secret_reference
-        return among or any(one.secret for one in self.attributes.values())
+        return self._has_secrets
 
     def is_secret(self, attribute: str) -> bool:
         """Return whether an attribute is secret."""
@@ -181,6 +192,16 @@ class TypeSchema:
             *inside,
             *(sorted(self.member_attributes or ()) if of_each else ()),
         ]
+
+
+def has_hidden(fields: Mapping[str, Property]) -> bool:
+    """Return whether any property, at any depth, is hidden."""
+    return any(
+        one.hidden
+        or (one.fields is not None and has_hidden(one.fields))
+        or (one.items is not None and has_hidden({"": one.items}))
+        for one in fields.values()
+    )
 
 
 def _renames(fields: Mapping[str, Property]) -> bool:

@@ -12,10 +12,12 @@ from math import isfinite
 import orjson
 import yaml
 
-from engine.errors import Finding, Invalid
+from engine.errors import Finding, Findings, Invalid
 from engine.hot.gc_pause import pause_gc
 from engine.hot.syntax.json_text import is_storable_integer
-from engine.hot.syntax.yaml_reader import DuplicateKey, NestedTooDeep, find_duplicate_key, load_yaml
+from engine.hot.syntax.positions import IrregularKey, find_irregular_keys
+from engine.hot.syntax.yaml_errors import explain_syntax_error
+from engine.hot.syntax.yaml_reader import NestedTooDeep, load_yaml
 from engine.words import Json
 
 #: Values that a document may have for each resource in the stack's quota, and the minimum for every
@@ -47,22 +49,38 @@ class DocumentLimits:
 DEFAULT_LIMITS = DocumentLimits()
 
 
-def read_document(text: str, what: str, limits: DocumentLimits = DEFAULT_LIMITS) -> dict[str, Json]:
+def read_document(
+    text: str,
+    what: str,
+    limits: DocumentLimits = DEFAULT_LIMITS,
+    warnings: Findings | None = None,
+) -> dict[str, Json]:
     """Parse a template or environment. what: its name in messages, such as "template".
 
-    Raises Invalid with exactly one finding.
+    warnings: get one for each key that is given twice, of which the last one counts, and for each
+    that is not text; None: such documents are refused. Raises Invalid with exactly one finding.
     """
     check_size(text, what, limits)
     with pause_gc():
-        return check_document(_parse(text, what, limits), what, limits, aliases="*" in text)
+        value, irregular, is_json = _parse(text, what, limits)
+        document = check_document(value, what, limits, aliases="*" in text)
+    if irregular:
+        found = [_describe_key(one, what) for one in find_irregular_keys(text, is_json=is_json)]
+        found = found or [Finding("", f"A key is given twice in the {what}.")]
+        if warnings is None:
+            raise Invalid(found[:1])
+        warnings.warn_all(found)
+    return document
 
 
-def check_size(text: str, what: str, limits: DocumentLimits) -> None:
+def check_size(text: str | bytes, what: str, limits: DocumentLimits) -> None:
     """Raise Invalid if the text has more bytes in UTF-8 than a document may have."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if isinstance(text, str) and not text.isascii():
+        text = text.encode("utf-8", "surrogatepass")
+    size = len(text)
     if size > limits.max_bytes:
         raise _invalid(
-            f"The {what} has {size} bytes, {limits.max_bytes} are allowed.",
+            f"The {what} has {size} bytes; the limit is {limits.max_bytes}.",
             "RequestLimitExceeded",
             "The operator sets it in [quotas] template_bytes.",
         )
@@ -90,14 +108,12 @@ def check_document(
     return value
 
 
-def _parse(text: str, what: str, limits: DocumentLimits) -> Json:
+def _parse(text: str, what: str, limits: DocumentLimits) -> tuple[Json, bool, bool]:
+    """Return the content, whether a key is given twice or is not text, and whether it is JSON."""
     if text.lstrip()[:1] in ("{", "["):
+        pairs = _Pairs()
         try:
-            return json.loads(
-                text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
-            )
-        except DuplicateKey as duplicate:
-            raise _duplicate_key(text, what, duplicate) from None
+            value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant)
         except _Constant as constant:
             raise _invalid(
                 f"The {what} has the value {constant}, which JSON cannot represent."
@@ -106,27 +122,21 @@ def _parse(text: str, what: str, limits: DocumentLimits) -> Json:
             raise _too_deep(what, limits) from None
         except ValueError:
             pass  # it may be YAML flow style
-    return _parse_yaml(text, what, limits)
+        else:
+            return value, pairs.irregular, True
+    return *_parse_yaml(text, what, limits), False
 
 
-def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> Json:
+def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> tuple[Json, bool]:
     try:
         return load_yaml(text, limits.max_depth, limits.max_aliases)
-    except DuplicateKey as duplicate:
-        raise _duplicate_key(text, what, duplicate) from None
     except NestedTooDeep:
         raise _too_deep(what, limits) from None
     except yaml.MarkedYAMLError as error:
-        raise _invalid(f"Error parsing {what}: {_describe_error(error)}") from None
+        raise Invalid([explain_syntax_error(error, text, what)]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise _invalid(f"Error parsing {what}: {reason}") from None
-
-
-def _describe_error(error: yaml.MarkedYAMLError) -> str:
-    reason = " ".join(part for part in (error.context, error.problem) if part)
-    mark = error.problem_mark or error.context_mark
-    return f"{reason} in line {mark.line + 1}, column {mark.column + 1}" if mark else reason
 
 
 class _Constant(Exception):
@@ -137,32 +147,28 @@ def _refuse_constant(name: str) -> Json:
     raise _Constant(name)
 
 
-def _unique_pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise DuplicateKey(key)
-            seen.add(key)
-    return found
+class _Pairs:
+    """Builds the maps of a JSON text. irregular: a key is given twice."""
+
+    __slots__ = ("irregular",)
+
+    def __init__(self) -> None:
+        self.irregular = False
+
+    def __call__(self, pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = dict(pairs)
+        self.irregular = self.irregular or len(found) != len(pairs)
+        return found
 
 
-def _duplicate_key(text: str, what: str, duplicate: DuplicateKey) -> Invalid:
-    place = duplicate.key
-    where = ""
-    if (found := find_duplicate_key(text, duplicate.key)) is not None:
-        place, line, first = found
-        where = f" in line {line}, first in line {first}"
-    return Invalid(
-        [
-            Finding(
-                place,
-                f"The key {json.dumps(duplicate.key)} is given twice in the {what}{where}.",
-                "Keep one of the two.",
-            )
-        ]
-    )
+def _describe_key(one: IrregularKey, what: str) -> Finding:
+    code, remedy = "KeyNotText", f"Write it as {json.dumps(one.key)}."
+    reason = f"The key {one.written} is not text"
+    if one.first_line:
+        code, remedy = "DuplicateKey", "Keep one of the two. The last one is used."
+        lines = f"in line {one.line}, first in line {one.first_line}"
+        reason = f"The key {json.dumps(one.key)} is given twice in the {what} {lines}."
+    return Finding(one.place, reason, remedy, code, line=one.line, column=one.column)
 
 
 def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:
@@ -186,8 +192,8 @@ def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:
                 raise _invalid(
                     f"The {what} has more than {limits.max_nodes} values, counting each alias.",
                     "RequestLimitExceeded",
-                    f"They are {NODES_PER_RESOURCE} for each resource that a stack may have: the"
-                    " operator sets that in [quotas] resources_per_stack.",
+                    f"The limit is {NODES_PER_RESOURCE} for each resource that a stack may have."
+                    " The operator sets the number of resources in [quotas] resources_per_stack.",
                 )
         level = below
 
@@ -203,8 +209,8 @@ def _check_text_total(top: Json, what: str, limits: DocumentLimits) -> None:
                 raise _invalid(
                     f"The {what} has more than {limits.max_text} characters, counting each alias.",
                     "RequestLimitExceeded",
-                    "They are 16 for each byte that a template may have: the operator sets that in"
-                    " [quotas] template_bytes.",
+                    "The limit is 16 for each byte that a template may have; the operator sets"
+                    " the size in [quotas] template_bytes.",
                 )
         elif type(one) is dict:
             waiting += one
@@ -217,7 +223,9 @@ def _find_unstorable(value: Json, what: str, place: str) -> Finding:
     """Find the value that orjson refuses: a key that is not a string, an unknown type or a huge
     number.
     """
-    return _search(value, place) or Finding("", f"The {what} holds a value JSON cannot represent.")
+    return _search(value, place) or Finding(
+        "", f"The {what} has a value that JSON cannot represent."
+    )
 
 
 def _search(value: Json, place: str) -> Finding | None:
@@ -229,7 +237,7 @@ def _search(value: Json, place: str) -> Finding | None:
             if (found := _search(item, f"{place}.{key}" if place else key)) is not None:
                 return found
             if not _encodable(key):
-                return Finding(place, "A key holds half a character (a lone surrogate).")
+                return Finding(place, "A key contains half a character (a lone surrogate).")
         return None
     if type(value) is list:
         each = (_search(item, f"{place}[{index}]") for index, item in enumerate(value))
@@ -245,7 +253,11 @@ def _scalar_problem(value: Json, place: str) -> Finding | None:
         return None if fits else Finding(place, "The number is too large.", "Write it as text.")
     if isinstance(value, str):
         good = _encodable(value)
-        return None if good else Finding(place, "Half a character (a lone surrogate) in a text.")
+        return (
+            None
+            if good
+            else Finding(place, "The text contains half a character (a lone surrogate).")
+        )
     return Finding(place, f"A value of the kind {type(value).__name__} cannot be used here.")
 
 

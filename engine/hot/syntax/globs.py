@@ -1,19 +1,27 @@
 """Shell-style glob patterns for names: `*`, `?` and `[...]`, case-sensitive."""
 
 import re
+from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
+from engine.errors import Findings
+from engine.hot.syntax.keyed_names import base_name
+
 #: Maximum length of a pattern, in characters.
 MAX_GLOB_LENGTH = 1_000
+#: Maximum number of patterns in one list, repetitions included.
+MAX_GLOBS = 200
 
 #: Character ranges beyond Latin-1 take milliseconds to compile, so they are refused.
 WIDE_RANGE = re.compile(r"\[.*-[^\x00-\xff]", re.DOTALL)
 
+_KEYED = re.compile(r'[^*?\[\]]+\["[^*?\[\]"]+"\]')
+
 
 def is_glob(text: str) -> bool:
-    """Return whether the text contains a wildcard."""
-    return any(character in text for character in "*?[")
+    """Return whether the text contains a wildcard. The name `web["a"]` has none."""
+    return any(character in text for character in "*?[") and not _KEYED.fullmatch(text)
 
 
 def glob_problem(text: str) -> str:
@@ -26,11 +34,86 @@ def glob_problem(text: str) -> str:
 
 
 def matches_glob(name: str, glob: str) -> bool:
-    """Return whether a name matches a pattern. Takes time linear in both lengths."""
-    return _pattern(glob).match(name) is not None if is_glob(glob) else name == glob
+    """Return whether a name matches a pattern, or the name without its key does. Takes time linear
+    in both lengths.
+    """
+    if not is_glob(glob):
+        return name == glob or ((base := base_name(name)) is not None and base == glob)
+    pattern = _pattern(glob)
+    if pattern.match(name) is not None:
+        return True
+    return (base := base_name(name)) is not None and pattern.match(base) is not None
+
+
+def globs_overlap(first: str, second: str) -> bool:
+    """Return whether a name can match both patterns. A range counts as any character, so the result
+    can be True for patterns that no name matches together.
+    """
+    ones, others = _TOKEN.findall(first), _TOKEN.findall(second)
+    pending, seen = [(0, 0)], {(0, 0)}
+    while pending:
+        here, there = pending.pop()
+        if here == len(ones) and there == len(others):
+            return True
+        for following in _steps(ones[here : here + 1], others[there : there + 1]):
+            place = (here + following[0], there + following[1])
+            if place not in seen:
+                seen.add(place)
+                pending.append(place)
+    return False
+
+
+#: One wildcard, range or character of a pattern.
+_TOKEN = re.compile(r"\[[!^]?\]?[^\]]*\]|.", re.DOTALL)
+
+
+def _steps(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+    """Return by how many tokens each pattern can advance. one, other: the next token, or none."""
+    steps = []
+    if one == ["*"]:
+        steps += [(1, 0), *([(0, 1)] if other else [])]
+    if other == ["*"]:
+        steps += [(0, 1), *([(1, 0)] if one else [])]
+    if one and other and (one == other or is_glob(one[0]) or is_glob(other[0])):
+        steps.append((1, 1))
+    return steps
 
 
 # fnmatch caches fewer patterns than one request may have, and would evict them repeatedly.
 @lru_cache(maxsize=4096)
 def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile(translate(glob))
+
+
+class NamePatterns:
+    """Names and patterns. A name is found by one look-up; patterns are matched one by one."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        texts = list(texts)
+        self._names = frozenset(text for text in texts if not is_glob(text))
+        self._globs = tuple(dict.fromkeys(text for text in texts if is_glob(text)))
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._globs)
+
+    def matches(self, name: str) -> bool:
+        base = base_name(name)
+        if base is not None and base in self._names:
+            return True
+        return name in self._names or any(matches_glob(name, glob) for glob in self._globs)
+
+
+def check_globs(
+    texts: Iterable[tuple[str, str]], what: str, place: str, findings: Findings
+) -> None:
+    """Add findings for patterns that are too long or too many: each is matched against each name.
+
+    texts: (place, text) of each pattern or name. what: what the patterns are of, in the plural.
+    """
+    globs = [(where, text) for where, text in texts if is_glob(text)]
+    for where, text in globs[:MAX_GLOBS]:
+        if reason := glob_problem(text):
+            findings.add(where, f"the pattern {reason}", "Write a shorter one.")
+    if len(globs) > MAX_GLOBS:
+        reason = f"There are {len(globs)} patterns of {what}; the maximum is {MAX_GLOBS}."
+        findings.add(place, reason, f"Use fewer patterns, or the names of the {what}.")

@@ -16,6 +16,9 @@ MAX_INTEGER: Final = 2**64 - 1
 LONG_DIGITS: Final = 19
 LONG_NUMBER: Final = re.compile(rf"[0-9]{{{LONG_DIGITS}}}")
 
+#: Maximum levels of maps and lists in JSON text: values are processed recursively.
+MAX_JSON_DEPTH: Final = 128
+
 
 def is_storable_integer(number: int) -> bool:
     return MIN_INTEGER <= number <= MAX_INTEGER
@@ -30,12 +33,23 @@ def parse_integer(text: str) -> int | None:
 def parse_json(text: str) -> Json:
     """Parse JSON text. Raises ValueError with a readable reason."""
     read: Json = orjson.loads(text)
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _depth(read) > MAX_JSON_DEPTH:
+        raise ValueError(f"it is nested too deeply: more than {MAX_JSON_DEPTH} levels")
     if LONG_NUMBER.search(text):
         try:
             json.loads(text, parse_int=_integer, parse_float=str)
         except RecursionError:
-            raise ValueError("it is nested too deep") from None
+            raise ValueError("it is nested too deeply") from None
     return read
+
+
+def _depth(value: Json) -> int:
+    """Return the number of levels of maps and lists, without recursion."""
+    depth, level = 0, [value]
+    while level := [one for one in level if type(one) is dict or type(one) is list]:
+        depth += 1
+        level = [item for one in level for item in (one.values() if type(one) is dict else one)]
+    return depth
 
 
 def _integer(text: str) -> None:

@@ -1,12 +1,13 @@
-"""YAML as Heat reads it: core types only, dates stay strings, duplicate keys are refused.
+"""YAML as Heat reads it: core types only, dates stay strings, keys are text, and of equal keys the
+last one counts.
 
 Documents are built from the events of libyaml's parser. PyYAML's own node-based construction takes
-twice the time, recurses without a guard (a few kilobytes of `[` crash the process), keeps the last
-of two equal keys, and lets merge keys multiply without bound.
+twice the time, recurses without a guard (a few kilobytes of `[` crash the process), and lets merge
+keys multiply without bound.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import yaml
@@ -19,14 +20,6 @@ MERGE, STR, MAP, SEQ = f"{TAG}merge", f"{TAG}str", f"{TAG}map", f"{TAG}seq"
 
 #: Maximum length of a number, in characters. No number that JSON can represent is longer.
 MAX_NUMBER_LENGTH = 1_000
-
-
-class DuplicateKey(Exception):
-    """A key occurs twice in one map."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
 
 
 class NestedTooDeep(Exception):
@@ -43,22 +36,24 @@ MERGE_KEY = MergeKey()
 NO_KEY, UNREAD = object(), object()
 
 
-def load_yaml(text: str, max_depth: int, max_merged: int) -> Any:
-    """Return the content of the only document in the text; None if there is none.
+def load_yaml(text: str, max_depth: int, max_merged: int) -> tuple[Any, bool]:
+    """Return the content of the only document in the text, None if there is none; and whether a key
+    is given twice or is not text.
 
     max_depth: maximum nesting of collections. max_merged: maximum number of entries that merge keys
     may add. Collections shared by aliases are shared in the result. Raises NestedTooDeep,
-    DuplicateKey, yaml.YAMLError or ValueError.
+    yaml.YAMLError or ValueError.
     """
     loader = yaml.CSafeLoader(text)
     try:
-        return _Document(loader, max_depth, max_merged).read()
+        document = DocumentReader(loader, max_depth, max_merged)
+        return document.read(), document.irregular
     finally:
         loader.dispose()
 
 
-class _Document:
-    """State of one document while its events are read."""
+class DocumentReader:
+    """State of one document while its events are read. irregular: see `load_yaml`."""
 
     def __init__(self, loader: yaml.CSafeLoader, max_depth: int, max_merged: int) -> None:
         self.loader = loader
@@ -70,7 +65,7 @@ class _Document:
         self.plain: dict[str, Any] = {}  # values of plain scalars by text
         self.open: list[tuple[Any, Any]] = []  # open collections with their current key
         self.merging: list[dict[Any, Any]] = []  # open maps that have a merge key
-        self.duplicate: str | None = None
+        self.irregular = False
 
     def read(self) -> Any:
         """Add each value to its parent: as a list item, as a key, or as the value of a key."""
@@ -88,35 +83,37 @@ class _Document:
             if kind not in READ:
                 self.check_single_document(event, top)
                 continue
-            made = READ[kind](self, event)
+            value = READ[kind](self, event)
             if type(here) is list:
-                here.append(made)
+                here.append(value)
             elif key is NO_KEY:
-                plain = type(made) is str and made not in here
-                key = made if plain else self.key(event, made, here)
+                plain = type(value) is str and value not in here
+                key = value if plain else self.key(event, value, here)
                 continue
             else:
-                here[key] = made
+                here[key] = value
                 key = NO_KEY
             if kind in STARTS:
                 self.open.append((here, key))
-                here, key = made, NO_KEY
-        if self.duplicate is not None:
-            raise DuplicateKey(self.duplicate)
+                here, key = value, NO_KEY
         return top[0] if top else None
 
     def scalar(self, event: Any) -> Any:
-        made = event.value
+        value = self.scalar_value(event)
+        if event.anchor is not None:
+            self.set_anchor(event, value)
+        return value
+
+    def scalar_value(self, event: Any) -> Any:
+        value = event.value
         if event.tag is not None:
             tag = event.tag if event.tag != "!" else self.resolve_tag(event)
-            made = self.construct(tag, event)
+            value = self.construct(tag, event)
         elif event.implicit[0]:
-            made = self.plain.get(made, UNREAD)
-            if made is UNREAD:
-                made = self.plain[event.value] = self.construct(self.resolve_tag(event), event)
-        if event.anchor is not None:
-            self.set_anchor(event, made)
-        return made
+            value = self.plain.get(value, UNREAD)
+            if value is UNREAD:
+                value = self.plain[event.value] = self.construct(self.resolve_tag(event), event)
+        return value
 
     def resolve_tag(self, event: Any) -> str:
         """Return the tag of a scalar without an explicit tag."""
@@ -139,13 +136,13 @@ class _Document:
         """Create the collection that starts with this event; later events fill it."""
         if len(self.open) >= self.max_depth:
             raise NestedTooDeep
-        made: Any = {} if type(event) is yaml.MappingStartEvent else []
-        own = MAP if type(made) is dict else SEQ
+        value: Any = {} if type(event) is yaml.MappingStartEvent else []
+        own = MAP if type(value) is dict else SEQ
         if event.tag not in (None, "!", own):
             self.refuse(event, f"could not determine a constructor for the tag {event.tag!r} here")
         if event.anchor is not None:
-            self.set_anchor(event, made)
-        return made
+            self.set_anchor(event, value)
+        return value
 
     def alias(self, event: Any) -> Any:
         if event.anchor not in self.anchors:
@@ -153,43 +150,51 @@ class _Document:
             raise ComposerError(None, None, message, event.start_mark)
         return self.anchors[event.anchor]
 
-    def set_anchor(self, event: Any, made: Any) -> None:
+    def set_anchor(self, event: Any, value: Any) -> None:
         if event.anchor in self.anchors:
             message = f"found duplicate anchor {event.anchor!r}"
             raise ComposerError(message, self.anchored[event.anchor], "again", event.start_mark)
-        self.anchors[event.anchor] = made
+        self.anchors[event.anchor] = value
         self.anchored[event.anchor] = event.start_mark
 
-    def key(self, event: Any, made: Any, here: dict[Any, Any]) -> Any:
+    def key(self, event: Any, value: Any, here: dict[Any, Any]) -> Any:
         """Return the map key of a scalar, and record duplicate keys and merge keys.
 
         YAML 1.1 reads `on` as a boolean; as a key it keeps its text.
         """
-        if isinstance(made, dict | list):
+        if isinstance(value, dict | list):
             self.refuse(event, "found unhashable key", "while constructing a mapping")
-        key = event.value if type(made) is bool and type(event) is yaml.ScalarEvent else made
-        if key in here and self.duplicate is None:
-            self.duplicate = "<<" if key is MERGE_KEY else str(key)
-        if key is MERGE_KEY and key not in here:
-            self.merging.append(here)
+        if value is MERGE_KEY:
+            if value not in here:
+                self.merging.append(here)
+                return value
+            self.irregular = True
+            return MergeKey()  # the map has both
+        key, is_text = key_text(event, value)
+        self.irregular = self.irregular or not is_text or key in here
         return key
 
     def merge(self, here: dict[Any, Any], event: Any) -> None:
-        """Insert the entries of a merge key before the map's own entries, which take precedence."""
-        named = here.pop(MERGE_KEY)
-        targets = named if type(named) is list else [named]
-        own = dict(here)
+        """Insert the entries of the merge keys before the map's own entries, which take
+        precedence.
+        """
+        own = {key: value for key, value in here.items() if type(key) is not MergeKey}
+        merged = [value for key, value in here.items() if type(key) is MergeKey]
         here.clear()
-        for target in reversed(targets):
-            if type(target) is not dict:
-                self.refuse(event, "expected a map", "while reading a merge key")
-            if target is here or any(target is each for each, _ in self.open):
-                self.refuse(event, "a map cannot merge itself", "while reading a merge key")
-            self.may_merge -= len(target)
-            if self.may_merge < 0:
-                self.refuse(event, "merge keys add too many entries")
-            here.update(target)
+        for named in merged:
+            for target in reversed(named if type(named) is list else [named]):
+                self.merge_one(here, target, event)
         here.update(own)
+
+    def merge_one(self, here: dict[Any, Any], target: Any, event: Any) -> None:
+        if type(target) is not dict:
+            self.refuse(event, "expected a map", "while reading a merge key")
+        if target is here or any(target is each for each, _ in self.open):
+            self.refuse(event, "a map cannot merge itself", "while reading a merge key")
+        self.may_merge -= len(target)
+        if self.may_merge < 0:
+            self.refuse(event, "merge keys add too many entries")
+        here.update(target)
 
     def check_single_document(self, event: Any, before: list[Any]) -> None:
         where = event.start_mark
@@ -202,63 +207,25 @@ class _Document:
 
 
 #: Reader of each event that starts a value.
-READ: Mapping[type, Callable[[_Document, Any], Any]] = {
-    yaml.ScalarEvent: _Document.scalar,
-    yaml.AliasEvent: _Document.alias,
-    yaml.MappingStartEvent: _Document.start_collection,
-    yaml.SequenceStartEvent: _Document.start_collection,
+READ: Mapping[type, Callable[[DocumentReader, Any], Any]] = {
+    yaml.ScalarEvent: DocumentReader.scalar,
+    yaml.AliasEvent: DocumentReader.alias,
+    yaml.MappingStartEvent: DocumentReader.start_collection,
+    yaml.SequenceStartEvent: DocumentReader.start_collection,
 }
 STARTS = frozenset({yaml.MappingStartEvent, yaml.SequenceStartEvent})
 ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})
 
 
-@dataclass(slots=True)
-class _Level:
-    """An open collection: `lines` maps the keys of a map to their lines (None for a list), `key` is
-    the key whose value is next.
+def key_text(event: Any, value: Any) -> tuple[str, bool]:
+    """Return a scalar as a key, and whether it is text. A number has the form that it has in JSON,
+    as in Heat.
     """
-
-    place: str
-    lines: dict[str, int] | None
-    key: str | None = None
-    items: int = 0
-
-    def next_place(self) -> str:
-        """Return the place of the next value."""
-        if self.lines is None:
-            self.items += 1
-            return f"{self.place}[{self.items - 1}]"
-        key, self.key = self.key, None
-        return f"{self.place}.{key}" if self.place else str(key)
-
-
-def find_duplicate_key(text: str, wanted: str) -> tuple[str, int, int] | None:
-    """Return (place, line, line of the first occurrence) of a duplicate key, or None if the text
-    cannot be parsed as YAML.
-    """
-    levels = [_Level("", None)]
-    event: Any
-    try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.CollectionEndEvent):
-                levels.pop()
-            if not isinstance(event, yaml.NodeEvent):
-                continue
-            level = levels[-1]
-            if level.lines is not None and level.key is None:
-                level.key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
-                if level.key == wanted and wanted in level.lines:
-                    return level.next_place(), line, level.lines[wanted]
-                level.lines[level.key] = line
-                continue
-            place = level.next_place() if len(levels) > 1 else ""
-            if isinstance(event, yaml.CollectionStartEvent):
-                is_map = isinstance(event, yaml.MappingStartEvent)
-                levels.append(_Level(place, {} if is_map else None))
-    except (yaml.YAMLError, ValueError):
-        pass
-    return None
+    if type(value) is str:
+        return value, True
+    if type(value) is bool and type(event) is yaml.ScalarEvent:
+        return event.value, True
+    return json.dumps(value), False
 
 
 def _limited(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., Any]:

@@ -92,10 +92,10 @@ def _constraints(
     body: Mapping[str, Json], kind: ParameterKind, budget: CostBudget, fault: Callable[..., None]
 ) -> tuple[Constraint, ...]:
     rules: list[tuple[str, str, Json]] = []
-    for name, (least, most) in BOUNDS.items():
-        if least in body or most in body:
-            first = least if least in body else most
-            rules.append((name, first, {"min": body.get(least), "max": body.get(most)}))
+    for name, (min_key, max_key) in BOUNDS.items():
+        if min_key in body or max_key in body:
+            first = min_key if min_key in body else max_key
+            rules.append((name, first, {"min": body.get(min_key), "max": body.get(max_key)}))
     rules += [(name, key, body[key]) for name, key in RULES.items() if key in body]
     read: list[Constraint] = []
     for name, key, rule in rules:

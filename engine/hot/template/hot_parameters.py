@@ -84,6 +84,9 @@ def _read(
     for key in body:
         if key not in KNOWN_KEYS or (key == "tags" and not version.parameter_tags):
             fault(f"Invalid key '{key}' for parameter", one_of(key, KEYS, "Keys"))
+    if "schema" in body:
+        reason = f'"schema" of parameter {name} has no effect.'
+        findings.warn(f"{place}.schema", reason, "Remove it.", "NoEffect")
     kind = body.get("type")
     if kind not in KINDS:
         reason = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'

@@ -6,11 +6,21 @@ model; language/dialect.py has the names that differ.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
 from engine.hot.language.dialect import DIALECTS, HOT, Dialect
-from engine.hot.language.versions import VERSIONS, Version, find_version, known_versions
+from engine.hot.language.versions import (
+    EXTENDED_RESOURCE_KEYS,
+    EXTENDED_SECTIONS,
+    EXTENDED_SINCE,
+    VERSIONS,
+    Version,
+    find_version,
+    known_versions,
+)
 from engine.hot.schema.parameters import ParameterSchema
+from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.cfn_parameters import read_cfn_parameters
 from engine.hot.template.hook_declarations import (
     HookDeclaration,
@@ -19,13 +29,23 @@ from engine.hot.template.hook_declarations import (
     read_resource_hooks,
 )
 from engine.hot.template.hot_parameters import read_groups, read_parameters
+from engine.hot.template.moved_and_imported import (
+    ImportedResource,
+    MovedResource,
+    read_imported,
+    read_moved,
+)
 from engine.words import Json
+
+if TYPE_CHECKING:
+    from engine.hot.evaluation.evaluator import Each
 
 
 @dataclass(slots=True)
 class ResourceBody:
-    """One resource as written. None: not given. Not frozen, because thousands are created per
-    request.
+    """One resource as written. None: not given. each: the item of `for_each` that the resource was
+    made for. computed_depends_on: `depends_on` with functions, instead of names. Not frozen,
+    because thousands are created per request.
     """
 
     name: str
@@ -33,11 +53,17 @@ class ResourceBody:
     properties: Json = None
     metadata: Json = None
     depends_on: tuple[str, ...] = ()
+    computed_depends_on: Json = None
     deletion_policy: Json = None
     update_policy: Json = None
     description: str = ""
     condition: Json = None
     external_id: Json = None
+    lifecycle: Json = None
+    for_each: Json = None
+    each: "Each | None" = None
+    preconditions: Json = None
+    postconditions: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +74,7 @@ class OutputBody:
     value: Json
     description: str = "No description given"
     condition: Json = None
+    preconditions: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +90,7 @@ class UnreadableNames:
 class Template:
     """version: the date, also if the template has an alias. mappings: the CFN section, unevaluated.
     document: the document as received. findings: faults of form; no stack can be created from such
-    a template, but the rest of it can be checked.
+    a template, but the rest of it can be checked. warnings: about its text and its form.
     """
 
     version: str
@@ -77,7 +104,15 @@ class Template:
     hook_declarations: tuple[HookDeclaration, ...]
     document: Mapping[str, Json] = field(repr=False)
     findings: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
     unreadable: UnreadableNames = field(default_factory=UnreadableNames)
+    locals: Mapping[str, Json] = field(default_factory=dict)
+    moved: tuple[MovedResource, ...] = ()
+    imported: tuple[ImportedResource, ...] = ()
+
+    def body_of(self, name: str) -> ResourceBody:
+        """Return the body of a resource; of one with a key, as it is written."""
+        return self.resources.get(name) or self.resources[base_name(name) or name]
 
 
 def parse_template(document: dict[str, Json]) -> Template:
@@ -88,11 +123,12 @@ def parse_template(document: dict[str, Json]) -> Template:
     return template
 
 
-def read_template(document: dict[str, Json]) -> Template:
+def read_template(document: dict[str, Json], read: Findings | None = None) -> Template:
     """Read a document and keep the faults in `findings`. Raises Invalid only if the rest cannot be
-    checked: the version is unknown, or a section is unknown or not a map.
+    checked: the version is unknown, or a section is unknown or not a map. read: warnings about its
+    text.
     """
-    findings = Findings()
+    findings = Findings(warned=dict(read.warned) if read else {})
     version = _version(document, findings)
     findings.raise_if_any()
     dialect = version.dialect
@@ -121,7 +157,9 @@ def read_template(document: dict[str, Json]) -> Template:
     conditions = _section(document, dialect.conditions, findings)
     description = _text(document, dialect.description, dialect.description, findings)
     mappings = {} if dialect is HOT else _section(document, "Mappings", findings)
-    if not _has_readable_sections(document, dialect):
+    local_values = _locals(document, version, written, findings) if version.extended else {}
+    moved, imported = _moved_and_imported(document, version, findings)
+    if not _has_readable_sections(document, version):
         findings.raise_if_any()
     return Template(
         version=version.date,
@@ -135,16 +173,41 @@ def read_template(document: dict[str, Json]) -> Template:
         hook_declarations=tuple(declarations),
         document=document,
         findings=tuple(findings.all),
+        warnings=findings.warnings,
+        locals=local_values,
         unreadable=_unreadable_names(document, dialect, parameters, resources, outputs)
         if findings.all
         else UnreadableNames(),
+        moved=moved,
+        imported=imported,
     )
 
 
-def _has_readable_sections(document: Mapping[str, Json], dialect: Dialect) -> bool:
+def _moved_and_imported(
+    document: Mapping[str, Json], version: Version, findings: Findings
+) -> tuple[tuple[MovedResource, ...], tuple[ImportedResource, ...]]:
+    if not version.extended:
+        return (), ()
+    written = document.get("resources")
+    resources = written if isinstance(written, dict) else {}
+    return (
+        read_moved(document.get("moved"), resources, findings),
+        read_imported(document.get("import"), resources, findings),
+    )
+
+
+def _has_readable_sections(document: Mapping[str, Json], version: Version) -> bool:
     """Return whether all sections are known and those with names are maps."""
-    maps = (dialect.parameters, dialect.resources, dialect.outputs, dialect.conditions, "Mappings")
-    return document.keys() <= set(dialect.sections) and all(
+    dialect = version.dialect
+    maps = (
+        dialect.parameters,
+        dialect.resources,
+        dialect.outputs,
+        dialect.conditions,
+        "Mappings",
+        "locals",
+    )
+    return document.keys() <= set(version.sections) and all(
         isinstance(document.get(name) or {}, dict) for name in maps
     )
 
@@ -203,8 +266,10 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
 def _check_sections(document: Mapping[str, Json], version: Version, findings: Findings) -> None:
     dialect = version.dialect
     for name in document:
-        if name not in dialect.sections:
-            remedy = one_of(name, dialect.sections, "Sections")
+        if name not in version.sections:
+            remedy = one_of(name, version.sections, "Sections")
+            if dialect is HOT and name in EXTENDED_SECTIONS:
+                remedy = f"Use heat_template_version {EXTENDED_SINCE}."
         elif name == dialect.conditions and not version.has_conditions:
             remedy = f"Use {dialect.conditions_since}."
         else:
@@ -222,6 +287,21 @@ def _section(document: Mapping[str, Json], name: str, findings: Findings) -> dic
         findings.add(name, f'"{name}" must be a map.')
         return {}
     return value
+
+
+def _locals(
+    document: Mapping[str, Json],
+    version: Version,
+    parameters: Mapping[str, Json],
+    findings: Findings,
+) -> dict[str, Json]:
+    section = _section(document, "locals", findings)
+    for name in section:
+        if name in parameters or name == "each" or not name or {*"{}$"} & {*name}:
+            reason = f'A local cannot have the name "{name}"'
+            reason += ": a parameter has it." if name in parameters else "."
+            findings.add(f"locals.{name}", reason, "Choose another name.")
+    return section
 
 
 def _text(given: Mapping[str, Json], key: str, place: str, findings: Findings) -> str | None:
@@ -248,7 +328,7 @@ def _resource(
     if not name or "/" in name:
         findings.add(place, f'The resource name "{name}" must not be empty or contain "/".')
     if not given.keys() <= version.resource_keys:
-        _unknown_keys(given, dialect.resource_keys, "resource", version, place, findings)
+        _unknown_keys(given, version.known_resource_keys, "resource", version, place, findings)
     kind = given.get(dialect.type)
     if not isinstance(kind, str) or not kind:
         reason = f'Resource "{name}" has no type' if kind is None else "The type must be text."
@@ -256,7 +336,9 @@ def _resource(
         return None
     depends_on = given.get(dialect.depends_on)
     body = ResourceBody(name, kind, given.get(dialect.properties), given.get(dialect.metadata))
-    if depends_on is not None:
+    if version.extended and _has_calls(depends_on):
+        body.computed_depends_on = depends_on
+    elif depends_on is not None:
         body.depends_on = _depends_on(depends_on, f"{place}.{dialect.depends_on}", findings)
     if not given.keys() <= version.common_resource_keys:
         _read_other_keys(body, given, version, place, findings)
@@ -278,11 +360,22 @@ def _unknown_keys(
 ) -> None:
     dialect = version.dialect
     for key in given:
-        if key in known or key in dialect.ignored_keys:
+        if key in known:
             continue
         near = nearest(key, known)
-        if near or not dialect.ignores_unknown_keys:
-            reason = f'"{key}" is not a valid keyword inside a {what} definition'
+        if key in dialect.ignored_keys or (near and dialect.ignores_unknown_keys):
+            remedy = near or "Remove it."
+            findings.warn(f"{place}.{key}", f'"{key}" has no effect here.', remedy, "NoEffect")
+        elif what == "output" and not version.extended:
+            remedy = near or one_of(key, known, "Keys")
+            findings.warn(
+                f"{place}.{key}", f'"{key}" has no effect in an output.', remedy, "NoEffect"
+            )
+        elif not dialect.ignores_unknown_keys:
+            article = "an" if what == "output" else "a"
+            reason = f'"{key}" is not a valid keyword inside {article} {what} definition'
+            if key in EXTENDED_RESOURCE_KEYS:
+                near = f"Use heat_template_version {EXTENDED_SINCE}."
             findings.add(place, reason, near or one_of(key, known, "Keys"))
 
 
@@ -296,9 +389,35 @@ def _read_other_keys(
     body.deletion_policy = given.get(dialect.deletion_policy)
     body.condition = given.get(dialect.condition)
     if body.condition is not None and not version.has_conditions:
-        _refuse_newer_key(dialect.condition, "resource", version, place, findings)
+        if dialect is HOT:
+            _refuse_newer_key(dialect.condition, "resource", version, place, findings)
+        else:
+            body.condition = None
+            _warn_of_newer_key(dialect.condition, version, place, findings)
     description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
     body.description = "" if description is None else description
+    if version.extended:
+        _read_extended_keys(body, given, place, findings)
+
+
+def _read_extended_keys(
+    body: ResourceBody, given: Mapping[str, Json], place: str, findings: Findings
+) -> None:
+    """Read the keys that only versions of Headgate have."""
+    body.for_each = given.get("for_each")
+    if "for_each" in given and body.for_each is None:
+        reason = '"for_each" has no value.'
+        findings.add(f"{place}.for_each", reason, "Write a list of keys, or [] for no resource.")
+    if body.for_each is not None and body.external_id is not None and not _varies(body):
+        reason = "All resources of this for_each would have the same external_id."
+        findings.add(f"{place}.external_id", reason, "Use ${each.key} or ${each.value} in it.")
+    body.lifecycle = given.get("lifecycle")
+    body.preconditions = given.get("preconditions")
+    body.postconditions = given.get("postconditions")
+
+
+def _varies(body: ResourceBody) -> bool:
+    return "${each." in str(body.external_id)
 
 
 def _external_id(
@@ -307,7 +426,7 @@ def _external_id(
     body.external_id = given["external_id"]
     if not version.has_conditions:
         _refuse_newer_key("external_id", "resource", version, place, findings)
-    if body.depends_on:
+    if body.depends_on or body.computed_depends_on is not None:
         reason = f"Invalid dependency with external {body.type} resource."
         findings.add(f"{place}.depends_on", reason, "Leave it out.")
 
@@ -318,6 +437,17 @@ def _refuse_newer_key(
     """Report a key that is valid only in versions with conditions."""
     reason = f'"{key}" is not a valid keyword inside a {what} definition of {version.date}'
     findings.add(place, reason, f"Use {version.dialect.conditions_since}.")
+
+
+def _warn_of_newer_key(key: str, version: Version, place: str, findings: Findings) -> None:
+    """Warn of a key that has no effect in versions without conditions, as in Heat."""
+    reason = f'"{key}" has no effect in version {version.date}.'
+    findings.warn(f"{place}.{key}", reason, f"Use {version.dialect.conditions_since}.", "NoEffect")
+
+
+def _has_calls(depends_on: Json) -> bool:
+    items = depends_on if isinstance(depends_on, list) else [depends_on]
+    return any(isinstance(one, dict) or (isinstance(one, str) and "${" in one) for one in items)
 
 
 def _depends_on(value: Json, place: str, findings: Findings) -> tuple[str, ...]:
@@ -335,14 +465,16 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
     if not isinstance(given, dict):
         findings.add(place, "An output must be a map with a value.")
         return None
-    _unknown_keys(given, dialect.output_keys, "output", version, place, findings)
+    _unknown_keys(given, version.output_keys, "output", version, place, findings)
     if dialect.value not in given:
         reason = f"Each output must contain a {dialect.value} key."
         findings.add(place, reason, f'Add "{dialect.value}".')
         return None
     condition = given.get(dialect.condition)
     if condition is not None and not version.has_conditions:
-        _refuse_newer_key(dialect.condition, "output", version, place, findings)
+        condition = None
+        _warn_of_newer_key(dialect.condition, version, place, findings)
     description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
     text = "No description given" if description is None else description
-    return OutputBody(name, given[dialect.value], text, condition)
+    checked = given.get("preconditions") if version.extended else None
+    return OutputBody(name, given[dialect.value], text, condition, checked)

@@ -52,8 +52,8 @@ def stored_limits(args: Mapping[str, Json]) -> CostLimits:
     """Return the limits that are stored with a call."""
     if "limits" not in args:
         return DEFAULT_LIMITS
-    elements, most_bytes = args["limits"]
-    return replace(DEFAULT_LIMITS, yaql_elements=elements, yaql_bytes=most_bytes)
+    elements, max_bytes = args["limits"]
+    return replace(DEFAULT_LIMITS, yaql_elements=elements, yaql_bytes=max_bytes)
 
 
 def evaluate_yaql(text: Json, data: Json, limits: CostLimits, budget: CostBudget) -> Json:

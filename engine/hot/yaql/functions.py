@@ -47,7 +47,7 @@ def _parse_datetime(text: str, form: str | None = None) -> datetime:
         return _with_zone(datetime.strptime(text, form))  # noqa: DTZ007
     first, second = (_parse_with_default(text, one) for one in DEFAULTS)
     if first != second:
-        raise FunctionError("A date for yaql needs its year, its month and its day.")
+        raise FunctionError("A date for yaql needs a year, a month and a day.")
     return _with_zone(first)
 
 

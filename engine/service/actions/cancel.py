@@ -2,16 +2,15 @@
 
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Invalid
-from engine.plan.verdict import ended_early
+from engine.errors import Finding, Invalid
+from engine.plan.traversal_result import ended_early
 from engine.principal import Principal
-from engine.service.requests.root_stack import check_root_stack
 from engine.service.traversals import end as ending
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import stack_rows
-from engine.store.advance import End
+from engine.store import stack_locks
+from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
-from engine.store.traversal_end import Ending
+from engine.store.traversal_end import EndingTraversal
 from engine.words import Action, TraversalState
 
 
@@ -30,15 +29,14 @@ async def cancel(
     cancelled this way.
     """
     cancellable = {Action.UPDATE, Action.RESTORE} if rollback else {*Action} - {Action.DELETE}
-    locked = await traversals.lock(conn, project, stack_id)
-    check_root_stack(locked, "cancelled")
+    locked = await traversals.lock_root(conn, project, stack_id, "cancelled")
     if locked.state not in UNDER_WAY or locked.action not in cancellable:
         raise not_supported("Cancelling update", locked)
     await _end_early(conn, traversals, locked, TraversalState.FAILED, "cancelled", by)
     if rollback:
-        ended = End(stack_id, locked.traversal)
-        ending_before = Ending(
-            late=True,
+        ended = TraversalToEnd(stack_id, locked.traversal)
+        ending_before = EndingTraversal(
+            timed_out=True,
             action=Action(locked.action),
             version=locked.version,
             requested_by=by,
@@ -57,8 +55,7 @@ async def stop(
 
     Raises NotFound; Invalid (NotSupported) if no traversal is under way.
     """
-    locked = await traversals.lock(conn, project, stack_id)
-    check_root_stack(locked, "stopped")
+    locked = await traversals.lock_root(conn, project, stack_id, "stopped")
     if locked.state not in UNDER_WAY:
         raise not_supported("Stopping", locked)
     reason = f"Stopped: by {by}; update the stack to resume"
@@ -68,7 +65,7 @@ async def stop(
 async def _end_early(
     conn: Connection,
     traversals: Traversals,
-    locked: stack_rows.Locked,
+    locked: stack_locks.LockedStack,
     state: TraversalState,
     reason: str,
     by: Principal,
@@ -76,27 +73,20 @@ async def _end_early(
     action = Action(locked.action)
     shown = f"Stack {action} cancelled" if state is TraversalState.FAILED else reason
     verdict = ended_early(action, shown, state)
-    ended = End(locked.id, locked.traversal)
-    interruptible = traversals.registry.cancellable_types()
+    ended = TraversalToEnd(locked.id, locked.traversal)
     await ending.end_traversal_early(
-        conn, interruptible, ended, action, locked.version, verdict, by=by
+        conn,
+        traversals.registry,
+        ended,
+        action,
+        locked.version,
+        verdict,
+        by=by,
+        cancels=state is TraversalState.FAILED,
     )
 
 
-def check_settled(locked: stack_rows.Locked, what: str) -> None:
-    """Raise Conflict (ActionInProgress) while a traversal of the stack is under way.
-
-    what: completes the remedy: "check it".
-    """
-    if locked.state in UNDER_WAY:
-        raise Conflict(
-            f"Stack {locked.name} already has an action ({locked.action}) in progress.",
-            remedy=f"Wait until it ends or cancel it, then {what}.",
-            code="ActionInProgress",
-        )
-
-
-def not_supported(what: str, locked: stack_rows.Locked) -> Invalid:
+def not_supported(what: str, locked: stack_locks.LockedStack) -> Invalid:
     """The error for an action in progress that cannot be ended or stepped this way."""
     status = f"{locked.action}_{locked.state.upper()}"
     remedy = "Only an action in progress can be ended."

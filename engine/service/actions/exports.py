@@ -6,27 +6,25 @@ The format is the Orchestration API's: Headgate adopts stacks that Heat exported
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from engine.errors import Conflict, Finding, Findings, Invalid
+from engine.errors import Findings
+from engine.hot.environment.merging import HIDDEN_PARAMETERS_SECTION
 from engine.hot.syntax.document import read_document
-from engine.plan.draft import Adopted
+from engine.hot.template.template import parse_template
 from engine.principal import Principal
-from engine.service.requests.blueprint import Blueprint
+from engine.service.requests.adoption import read_adopted
 from engine.service.requests.requests import StackRequest
-from engine.service.requests.root_stack import check_no_nested_stacks, check_root_stack
-from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import stack_exports
+from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
+from engine.store import resources, stack_rows
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.nested_stacks import inside
+from engine.store.nested_stacks import read_nested_stacks, read_nested_tree
 from engine.store.records import StackRecord, TemplateRecord
-from engine.store.secret_rows import UNDECRYPTABLE
-from engine.store.stack_queries import read_template, show_template
+from engine.store.stack_locks import lock_trees
 from engine.store.stack_rows import record_stack_event
-from engine.types.registry import Registry
+from engine.store.stacks import find_stack
+from engine.store.templates import display_template, read_template
 from engine.words import Json
-
-RETAIN = "Give their resources deletion_policy Retain, and take them out: each is a stack then."
 
 
 class Exports:
@@ -37,28 +35,31 @@ class Exports:
     async def export(self, stack: StackRecord, *, partial: bool = False) -> Json:
         """The document with which another server can adopt the stack, secret values included.
 
-        partial: replace each value that cannot be decrypted with the reason. Raises Sealed for
-        such a value unless partial; Invalid (NotSupported) for a stack with nested stacks.
+        The entry of a resource with a nested stack is the document of the nested stack.
+
+        partial: replace each value that cannot be decrypted with the reason. Raises
+        DecryptionFailed for such a value unless partial.
         """
         async with self._database.connection() as conn:
             return await self._document(conn, stack, partial=partial)
 
     async def abandon(self, project: str, stack: StackRecord, by: Principal) -> Json:
-        """Delete the stack's records without deleting physical resources; returns the partial
-        export.
+        """Delete the records of the stack and its nested stacks without deleting physical
+        resources; returns the partial export.
 
-        Raises Invalid as `export`; Conflict (ActionInProgress) while a traversal is under way or
+        Raises Conflict (ActionInProgress) while a traversal is under way or
         an operation runs.
         """
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack.id)
-            check_root_stack(locked, "abandoned")
-            existing = await read_existing(conn, stack.id)
+            await lock_trees(conn, project, [str(stack.id)])
+            locked = await self._traversals.lock_root(conn, project, stack.id, "abandoned")
+            nested = await read_nested_tree(conn, stack.id)
+            existing = [
+                row for one in (stack.id, *nested) for row in await read_existing(conn, one)
+            ]
             if locked.state in UNDER_WAY or any(row.running for row in existing):
-                raise Conflict(
-                    f"Stack {stack.name} already has an action ({locked.action}) in progress.",
-                    remedy="Wait until it ends, or cancel it and wait for running operations.",
-                    code="ActionInProgress",
+                raise action_in_progress(
+                    locked, "Wait until it ends, or cancel it and wait for running operations."
                 )
             document = await self._document(conn, stack, partial=True)
             await record_stack_event(
@@ -67,34 +68,44 @@ class Exports:
                 kind="headgate.stack.abandon.completed",
                 action="ABANDON",
                 status="COMPLETE",
-                reason=f"Stack abandoned by {by}; nothing real was deleted",
+                reason=f"Stack abandoned by {by}; its physical resources are kept",
                 data={"traversal": locked.traversal, "version": locked.version,
                       "status": "COMPLETE"},
             )  # fmt: skip
-            await stack_exports.let_go(conn, stack.id)
+            for one in (*reversed(nested), stack.id):
+                await stack_rows.mark_deleted(conn, one)
         return document
 
     async def _document(self, conn: Connection, stack: StackRecord, *, partial: bool) -> Json:
-        nested = await inside(conn, stack.id)
-        check_no_nested_stacks(stack.name, nested, "An export", RETAIN)
+        nested: dict[str, Json] = {}
+        for physical_id, one in (await read_nested_stacks(conn, stack.id)).items():
+            child = await find_stack(conn, stack.project, one.id, "")
+            if child is not None:
+                nested[physical_id] = await self._document(conn, child, partial=partial)
         if partial:
-            stored = await show_template(conn, stack.id, stack.version)
-            return _document(stack, stored, await stack_exports.shown_resources(conn, stack.id))
-        stored = await read_template(conn, stack.id, stack.version)
-        return _document(stack, stored, await stack_exports.exported(conn, stack.id))
+            stored = await display_template(conn, stack.id, stack.version)
+            rows = await resources.display_exported(conn, stack.id)
+        else:
+            stored = await read_template(conn, stack.id, stack.version)
+            rows = await resources.read_exported(conn, stack.id)
+        return _document(stack, stored.ordered(), rows, nested)
 
-    def adoption(self, project: str, request: StackRequest, given: Json) -> StackRequest:
-        """The request with the resources of an export to adopt. given: the export as a map, or as
-        JSON or YAML text. Fields of the request take precedence over the export. Raises Invalid.
+    def adoption(self, project: str, request: StackRequest, export: Json) -> StackRequest:
+        """The request with the resources of an export to adopt.
+
+        export: a map, or JSON or YAML text. Fields of the request take precedence over
+        the export. Raises Invalid.
         """
         source = self._traversals.limits.of(project).source
         text = "adopt_stack_data"
-        data = read_document(given, text, source) if isinstance(given, str) else given
+        data = read_document(export, text, source) if isinstance(export, str) else export
         findings = Findings()
         if not isinstance(data, Mapping) or not isinstance(data.get("resources"), Mapping):
-            findings.add(text, "is not an exported stack", "Send what `stack export` gave.")
+            findings.add(
+                text, "is not an exported stack", "Send the output of `headgate stack export`."
+            )
         findings.raise_if_any()
-        adopted = _adopted(data["resources"], findings)
+        adopted = read_adopted(data["resources"], findings)
         findings.raise_if_any()
         has_environment = bool(request.environment or request.environment_files)
         return replace(
@@ -104,15 +115,26 @@ class Exports:
             files={**(data.get("files") or {}), **request.files},
             tags=request.tags if request.tags is not None else data.get("tags"),
             adopted=adopted,
+            private_outputs=bool(data.get("private_outputs")),
         )
 
 
 def _document(
-    stack: StackRecord, stored: TemplateRecord, resources: Sequence[stack_exports.Exported]
+    stack: StackRecord,
+    stored: TemplateRecord,
+    rows: Sequence[resources.ExportedResource],
+    nested: Mapping[str, Json],
 ) -> Json:
+    """nested: the documents of nested stacks, by the physical IDs of their resources."""
     environment = dict(stored.environment)
     environment["parameters"] = {**(environment.get("parameters") or {}), **stored.parameters}
+    if hidden := _hidden_by_other_stacks(stored):
+        environment[HIDDEN_PARAMETERS_SECTION] = sorted(
+            hidden.union(environment.get(HIDDEN_PARAMETERS_SECTION, ()))
+        )
+    was_nested = {"private_outputs": True} if stack.private_outputs else {}
     return {
+        **was_nested,
         "name": stack.name,
         "id": str(stack.id),
         "action": stack.action,
@@ -123,65 +145,26 @@ def _document(
         "project_id": stack.project,
         "stack_user_project_id": stack.project,
         "tags": stack.tags,
-        "resources": {
-            one.name: {
-                "name": one.name,
-                "resource_id": one.physical_id,
-                "type": one.type,
-                "action": one.action,
-                "status": one.status,
-                "metadata": one.metadata,
-                "resource_data": one.data,
-            }
-            for one in resources
-        },
+        "resources": {one.name: _resource(one, nested.get(one.physical_id or "")) for one in rows},
     }
 
 
-def check_adopted(blueprint: Blueprint, request: StackRequest, registry: Registry) -> None:
-    """Raise Invalid for all nested stacks to adopt, and for resources without a physical ID."""
-    known, resources = request.adopted or {}, blueprint.definition.resources
-    wrong = [
-        Finding(
-            f"resources.{name}",
-            "Resource ID was not provided.",
-            "Name the real thing in adopt_stack_data, or leave the resource out.",
-            "StackValidationFailed",
-        )
-        for name, one in resources.items()
-        if name not in known and one.external_id is None
-    ]
-    wrong += [
-        Finding(
-            f"resources.{name}",
-            "A nested stack cannot be adopted.",
-            "Adopt it as a root stack, without its parent.",
-            "NotSupported",
-        )
-        for name, one in resources.items()
-        if name in known and registry.get(one.type).has_nested_stack
-    ]
-    if wrong:
-        raise Invalid(wrong)
+def _resource(one: resources.ExportedResource, nested: Json) -> Json:
+    """nested: the document of its nested stack, which takes precedence, as in Heat."""
+    return {
+        "name": one.name,
+        "resource_id": one.physical_id,
+        "type": one.type,
+        "action": one.action,
+        "status": one.status,
+        "metadata": one.metadata,
+        "resource_data": one.data,
+        **(nested or {}),
+    }
 
 
-def _adopted(resources: Mapping[str, Json], findings: Findings) -> dict[str, Adopted]:
-    adopted: dict[str, Adopted] = {}
-    for name, one in resources.items():
-        place = f"adopt_stack_data.resources.{name}"
-        if not isinstance(one, Mapping):
-            findings.add(place, "is not a map", "Send what `stack export` gave.")
-            continue
-        physical_id = one.get("resource_id")
-        data, metadata = one.get("resource_data") or {}, one.get("metadata") or {}
-        if not isinstance(data, Mapping) or not isinstance(metadata, Mapping):
-            findings.add(place, "has data that is not a map", "Send what `stack export` gave.")
-            continue
-        if {UNDECRYPTABLE} in (set(data), set(metadata)):
-            reason = "could not be decrypted where it was abandoned"
-            findings.add(place, reason, "Write its resource_data and metadata, or leave them out.")
-            continue
-        if physical_id is None:
-            continue
-        adopted[name] = Adopted(str(physical_id), dict(data), dict(metadata))
-    return adopted
+def _hidden_by_other_stacks(stored: TemplateRecord) -> frozenset[str]:
+    """Names of the hidden parameters that the template does not declare hidden."""
+    schemas = parse_template(stored.template).parameters
+    declared = (name for name, one in schemas.items() if one.hidden)
+    return frozenset(stored.hidden_parameters).difference(declared)

@@ -7,18 +7,17 @@ version without the resource, so that no later update of either stack creates or
 from collections.abc import Sequence
 from uuid import UUID
 
-from engine.errors import Conflict, Findings, Invalid, nearest
+from engine.errors import Findings, Invalid, nearest
 from engine.hot.template.template import without_resources
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import Move, StackRequest
-from engine.service.requests.root_stack import check_root_stack
-from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import nested_stacks, resource_moves, stack_rows
+from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
+from engine.store import resource_rows, stack_locks
 from engine.store.connection import Connection
-from engine.store.stack_queries import read_template
-from engine.store.stack_rows import Locked
+from engine.store.stack_locks import LockedStack
+from engine.store.templates import read_template
 from engine.words import Action, ResourceAction
 
 
@@ -27,34 +26,48 @@ class Moves:
         self._traversals = traversals
 
     async def lock(
-        self, conn: Connection, project: str, stack_id: UUID, moved: Sequence[Move]
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        moved: Sequence[Move],
+        *,
+        whole_tree: bool = False,
     ) -> None:
-        """Lock all stacks of the moves and their nested stacks, in the order of their ids."""
-        if moved:
+        """Lock all stacks of the moves and their nested stacks, in the order of their ids.
+        whole_tree: lock the stack with its nested stacks even without moves in the request."""
+        if moved or whole_tree:
             others = {one.from_stack for one in moved if one.from_stack}
-            await nested_stacks.lock_trees(conn, project, [str(stack_id), *sorted(others)])
+            await stack_locks.lock_trees(conn, project, [str(stack_id), *sorted(others)])
 
     async def apply(
         self,
         conn: Connection,
         project: str,
-        locked: Locked,
+        locked: LockedStack,
         request: StackRequest,
         blueprint: Blueprint,
-    ) -> None:
-        """Rename resources or take them over. locked: the stack that receives them, whose traversal
-        was superseded.
+    ) -> dict[str, str]:
+        """Rename resources or take them over, as the request and the template demand. Return the
+        earlier names by the new ones. locked: the stack that receives them, whose traversal was
+        superseded.
 
         Raises Invalid with all moves that are not possible; Conflict (ActionInProgress) if the
         other stack has a traversal under way.
         """
-        if not request.moved:
-            return
-        others = {one.from_stack for one in request.moved if one.from_stack}
-        known = await stack_rows.lock_stacks(conn, project, sorted(others)) if others else {}
+        moves = [
+            *request.moved,
+            *await self._moves_of_template(conn, locked.id, request, blueprint),
+        ]
+        if not moves:
+            return {}
+        others = {one.from_stack for one in moves if one.from_stack}
+        known = (
+            await stack_locks.lock_stacks_by_name(conn, project, sorted(others)) if others else {}
+        )
         findings = Findings()
         leaving: dict[UUID, list[str]] = {}
-        for index, one in enumerate(request.moved):
+        for index, one in enumerate(moves):
             place = f"moved[{index}]"
             source = known.get(one.from_stack) if one.from_stack else locked.id
             if source is None:
@@ -68,6 +81,23 @@ class Moves:
         leaving.pop(locked.id, None)
         for source, names in leaving.items():
             await self._remove_from_source(conn, project, source, names, request.requested_by)
+        return {one.to: "/".join(filter(None, (one.from_stack, one.name))) for one in moves}
+
+    async def _moves_of_template(
+        self, conn: Connection, stack_id: UUID, request: StackRequest, blueprint: Blueprint
+    ) -> list[Move]:
+        """The moves of the template's section `moved` that are still to be done: the resource of
+        the earlier name exists."""
+        moved = blueprint.definition.moved
+        if not moved:
+            return []
+        names = await resource_rows.existing_names(conn, stack_id, [one.name for one in moved])
+        requested = {one.name for one in request.moved if not one.from_stack}
+        return [
+            Move(one.name, one.to)
+            for one in moved
+            if one.name in names and one.name not in requested
+        ]
 
     def _check_target(
         self, one: Move, blueprint: Blueprint, renames: bool, place: str, findings: Findings
@@ -89,12 +119,12 @@ class Moves:
         conn: Connection,
         one: Move,
         source: UUID,
-        locked: Locked,
+        locked: LockedStack,
         blueprint: Blueprint,
         place: str,
         findings: Findings,
     ) -> bool:
-        found = await resource_moves.movable(conn, source, one.name)
+        found = await resource_rows.find_resource(conn, source, one.name)
         if found is None or found.action == ResourceAction.INIT:
             findings.add(f"{place}.from", f'there is no resource "{one.name}" to move')
             return False
@@ -109,24 +139,24 @@ class Moves:
                 f"{place}.to", reason, "Declare both with the same type: a move cannot change it."
             )
             return False
-        if found.nests and source != locked.id:
+        if found.has_nested_stack and source != locked.id:
             reason = f'"{one.name}" has a nested stack, which cannot be moved to another parent'
             findings.add(f"{place}.from", reason, "Rename it within its stack instead.")
             return False
-        occupied = await resource_moves.movable(conn, locked.id, one.to)
+        occupied = await resource_rows.find_resource(conn, locked.id, one.to)
         if occupied is not None:
             reason = f'the resource "{one.to}" already exists'
             findings.add(f"{place}.to", reason, "Move or remove that one first.")
             return False
-        await resource_moves.move(conn, source, found.id, locked.id, one.to)
-        way = resource_moves.Way(source, one.name, locked.id, one.to)
+        await resource_rows.move(conn, source, found.id, locked.id, one.to)
+        way = resource_rows.ResourceMove(source, one.name, locked.id, one.to)
         if source == locked.id:
             reason = f"renamed from {one.name}"
         else:
             reason = f"moved from {one.name} of stack {one.from_stack}"
             left = f"moved to {one.to} of stack {locked.name}"
-            await resource_moves.record_moved(conn, source, one.name, found, left, way)
-        await resource_moves.record_moved(conn, locked.id, one.to, found, reason, way)
+            await resource_rows.record_move(conn, source, one.name, found, left, way)
+        await resource_rows.record_move(conn, locked.id, one.to, found, reason, way)
         return True
 
     async def _remove_from_source(
@@ -136,22 +166,15 @@ class Moves:
 
         Raises Invalid; Conflict (ActionInProgress) while a traversal of it is under way.
         """
-        locked = await self._traversals.lock(conn, project, stack_id)
-        check_root_stack(locked, "changed by a move")
+        locked = await self._traversals.lock_root(conn, project, stack_id, "changed by a move")
         if locked.state in UNDER_WAY:
-            raise Conflict(
-                f"Stack {locked.name} already has an action ({locked.action}) in progress.",
-                place="moved",
-                remedy="Move resources out of it after that has ended.",
-                code="ActionInProgress",
-            )
+            remedy = "Move resources out of it after that has ended."
+            raise action_in_progress(locked, remedy, "moved")
         stored = await read_template(conn, stack_id, locked.version)
         left = without_resources(stored.template, names)
         request = StackRequest(template=left, existing=True, requested_by=by)
         try:
-            blueprint = await self._traversals.build(
-                request, stored, project=project, stack_id=stack_id, name=locked.name
-            )
+            blueprint = await self._traversals.build_for(locked, request, stored)
         except Invalid as error:
             findings = Findings()
             for one in error.findings:

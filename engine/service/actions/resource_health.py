@@ -3,11 +3,11 @@
 from uuid import UUID
 
 from engine.errors import Conflict, NotFound
-from engine.store import resource_health, retention
+from engine.store import resource_rows, retention
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.nested_stacks import lock_lineage, mark_stale_around
-from engine.store.stack_rows import lock_stack
+from engine.store.nested_stacks import reset_ancestor_digests
+from engine.store.stack_locks import lock_stack, lock_with_ancestors
 
 
 class ResourceHealth:
@@ -24,7 +24,7 @@ class ResourceHealth:
         Raises NotFound; Conflict (ActionInProgress) while an operation of it runs.
         """
         async with self._database.transaction("accept") as conn:
-            await lock_lineage(conn, stack_id)
+            await lock_with_ancestors(conn, stack_id)
             found = await self._found(conn, project, stack_id, name)
             if found.busy:
                 raise Conflict(
@@ -34,10 +34,10 @@ class ResourceHealth:
                 )
             is_marked = (found.action, found.status) == ("CHECK", "FAILED")
             if unhealthy or is_marked:
-                await resource_health.mark_health(
+                await resource_rows.mark_health(
                     conn, stack_id, found.id, unhealthy=unhealthy, reason=reason
                 )
-                await mark_stale_around(conn, stack_id)
+                await reset_ancestor_digests(conn, stack_id)
 
     async def protect(
         self, project: str, stack_id: UUID, name: str, *, protected: bool, by: str
@@ -50,7 +50,7 @@ class ResourceHealth:
         async with self._database.transaction("accept") as conn:
             found = await self._found(conn, project, stack_id, name)
             change = "protected" if protected else "protection lifted"
-            await resource_health.protect(
+            await resource_rows.protect(
                 conn, stack_id, found.id, protected=protected, reason=f"{change} by {by}"
             )
 
@@ -63,9 +63,13 @@ class ResourceHealth:
 
     async def _found(
         self, conn: Connection, project: str, stack_id: UUID, name: str
-    ) -> resource_health.Marked:
+    ) -> resource_rows.ResourceRow:
         locked = await lock_stack(conn, project, stack_id)
-        found = None if locked is None else await resource_health.marked(conn, stack_id, name)
+        found = (
+            None
+            if locked is None
+            else await resource_rows.find_resource(conn, stack_id, name, by_physical_id=True)
+        )
         if found is None:
             reason = f"The Resource ({name}) could not be found in Stack {stack_id}."
             raise NotFound(reason, code="ResourceNotFound")

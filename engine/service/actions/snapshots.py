@@ -3,22 +3,26 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
+from engine.errors import Finding, Invalid, LimitReached, NotFound
 from engine.plan.draft import Options
 from engine.principal import Principal
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
-from engine.service.requests.root_stack import check_no_nested_stacks, check_root_stack
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import (
+    UNDER_WAY,
+    Traversals,
+    action_in_progress,
+    stack_not_found,
+)
 from engine.store import snapshots
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.encryption import Sealed
-from engine.store.nested_stacks import inside
+from engine.store.encryption import DecryptionFailed
 from engine.store.records import StackRecord
-from engine.store.snapshots import KeptRecord, SnapshotRecord
-from engine.store.stack_queries import read_template
-from engine.store.stack_rows import Locked
+from engine.store.snapshots import SavedResource, SnapshotRecord
+from engine.store.stack_locks import LockedStack
+from engine.store.stacks import find_stack
+from engine.store.templates import read_requesters, read_template
 from engine.words import Action, Operation
 
 
@@ -35,19 +39,17 @@ class Snapshots:
     ) -> SnapshotRecord:
         """Start a snapshot. name: "" for a generated one.
 
-        Raises NotFound; Invalid (NotSupported) for a nested stack or a stack with nested stacks;
-        Conflict (ActionInProgress) while a traversal is under way; LimitReached.
+        Each nested stack gets a snapshot that belongs to it. Raises NotFound; Invalid
+        (NotSupported) for a nested stack; Conflict (ActionInProgress) while a traversal is under
+        way; LimitReached.
         """
         snapshot_id = self._traversals.new_id()
         async with self._database.transaction("accept") as conn:
             locked = await self._lock_idle(conn, project, stack_id, "snapshotted")
-            nested = await inside(conn, stack_id)
-            remedy = "Take snapshots of stacks without nested stacks."
-            check_no_nested_stacks(locked.name, nested, "A snapshot", remedy)
-            most = self._traversals.limits.of(project).snapshots
-            if await snapshots.count_snapshots(conn, stack_id) >= most:
+            limit = self._traversals.limits.of(project).snapshots
+            if await snapshots.count_snapshots(conn, stack_id) >= limit:
                 raise LimitReached(
-                    f"the stack already has {most} snapshots",
+                    f"the stack already has {limit} snapshots",
                     remedy="Delete one; the limit is in [quotas] snapshots_per_stack.",
                     code="RequestLimitExceeded",
                 )
@@ -62,19 +64,25 @@ class Snapshots:
         self._wake()
         return snapshot
 
-    async def all(self, stack: StackRecord) -> list[SnapshotRecord]:
+    async def read_all(self, stack: StackRecord) -> list[SnapshotRecord]:
+        """The snapshots of a stack. Raises NotFound if it has been deleted since it was read."""
         async with self._database.connection() as conn:
-            return await snapshots.read_snapshots(conn, stack.id)
+            found = await snapshots.read_snapshots(conn, stack.id)
+            if not found and stack.deleted_at is None:
+                now = await find_stack(conn, stack.project, stack.id, "")
+                if now is None or now.deleted_at is not None:
+                    raise stack_not_found(stack.id)
+        return found
 
-    async def one(self, stack: StackRecord, snapshot_id: UUID) -> SnapshotRecord:
+    async def read(self, stack: StackRecord, snapshot_id: UUID) -> SnapshotRecord:
         """One snapshot. Raises NotFound (SnapshotNotFound)."""
         async with self._database.connection() as conn:
             return await self._one(conn, stack.id, snapshot_id)
 
-    async def kept(self, stack: StackRecord) -> list[KeptRecord]:
+    async def read_saved_resources(self, stack: StackRecord) -> list[SavedResource]:
         """The snapshots of deleted resources with `deletion_policy: Snapshot`."""
         async with self._database.connection() as conn:
-            return await snapshots.read_kept(conn, stack.id)
+            return await snapshots.read_saved_resources(conn, stack.id)
 
     async def delete(self, project: str, stack_id: UUID, snapshot_id: UUID) -> None:
         """Delete a snapshot. Raises NotFound; Invalid (NotSupported) while it is in progress."""
@@ -89,7 +97,7 @@ class Snapshots:
         """Start a traversal toward the template version and the data of a snapshot.
 
         Raises NotFound; Invalid (NotSupported) if the snapshot is not complete; Conflict
-        (ActionInProgress); Sealed (Undecryptable) if its data cannot be decrypted.
+        (ActionInProgress); DecryptionFailed (Undecryptable) if its data cannot be decrypted.
         """
         async with self._database.transaction("accept") as conn:
             locked = await self._lock_idle(conn, project, stack_id, "restored")
@@ -98,18 +106,9 @@ class Snapshots:
             if found.status != "COMPLETE":
                 raise _not_supported(f"Snapshot is {found.status}, it cannot be restored")
             stored = await read_template(conn, stack_id, found.version)
-            blueprint = await self._traversals.build(
-                StackRequest(existing=True, requested_by=by),
-                stored,
-                project=project,
-                stack_id=stack_id,
-                name=locked.name,
-            )
-            kept = {
-                name: one["resource_data"]
-                for name, one in found.resources.items()
-                if one["resource_data"] and name in blueprint.definition.resources
-            }
+            request = StackRequest(existing=True, requested_by=by)
+            blueprint = await self._traversals.build_for(locked, request, stored)
+            kept = found.kept(blueprint.definition.resources)
             desired = DesiredState(
                 stack_id=stack_id,
                 action=Action.RESTORE,
@@ -120,20 +119,18 @@ class Snapshots:
                 requested_by=by,
                 options=Options(restored=frozenset(kept)),
                 kept=kept,
+                excluded=await read_requesters(conn, stack_id, found.version, scales=False),
             )
             await self._traversals.start_update(conn, desired)
         self._wake()
 
-    async def _lock_idle(self, conn: Connection, project: str, stack_id: UUID, done: str) -> Locked:
+    async def _lock_idle(
+        self, conn: Connection, project: str, stack_id: UUID, done: str
+    ) -> LockedStack:
         """Lock a root stack that has no traversal under way. done: a key of `REMEDIES`."""
-        locked = await self._traversals.lock(conn, project, stack_id)
-        check_root_stack(locked, done)
+        locked = await self._traversals.lock_root(conn, project, stack_id, done)
         if locked.state in UNDER_WAY:
-            raise Conflict(
-                f"Stack {locked.name} already has an action ({locked.action}) in progress.",
-                remedy="Wait until it ends or cancel it.",
-                code="ActionInProgress",
-            )
+            raise action_in_progress(locked, "Wait until it ends or cancel it.")
         return locked
 
     async def _one(self, conn: Connection, stack_id: UUID, snapshot_id: UUID) -> SnapshotRecord:
@@ -146,7 +143,7 @@ class Snapshots:
 
 def _check_decryptable(found: SnapshotRecord) -> None:
     if found.undecryptable:
-        raise Sealed(found.undecryptable, code="Undecryptable")
+        raise DecryptionFailed(found.undecryptable, code="Undecryptable")
 
 
 def _not_supported(reason: str) -> Invalid:

@@ -1,65 +1,63 @@
 """Answers to hooks, from every answer channel."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from engine.errors import (
-    AnswerRefused,
-    Finding,
-    Findings,
-    Forbidden,
-    Invalid,
-    NotFound,
-    nearest,
-)
+from engine.errors import AnswerRefused, Finding, Findings, Forbidden, Invalid, NotFound, nearest
 from engine.hooks.answer_data import DataCheck, check_data, measure_data
+from engine.hooks.answer_rights import check_right
 from engine.hooks.answers import (
-    Accepted,
-    Counted,
-    Extended,
-    Given,
-    Same,
-    check_right,
+    Answer,
+    Approval,
+    DeadlineExtension,
+    FinalAnswer,
+    RepeatedAnswer,
     judge,
     may_hand_over,
 )
 from engine.hooks.hash_chain import Entry
-from engine.hooks.step_mode import ON, affects_tree, step_mode_change
+from engine.hooks.step_mode import RUN_TO, StepModeChange, affects_tree, step_mode_change
 from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema
-from engine.node.inputs import Answered
+from engine.node.node import Answered
 from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
-from engine.service.hooks.breakpoints import LiveBreakpoints
-from engine.service.hooks.missed_breakpoints import MissedBreakpoint, with_continued
-from engine.service.hooks.step_mode import set_step_mode
-from engine.service.requests.requests import Answer
+from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
+from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.traversals.start import UNDER_WAY, Traversals
 from engine.store import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.gathered_reads import GatheredReads
 from engine.store.hook_deadlines import write_clocks
+from engine.store.hook_lists import read_hook, read_hooks_by_id
 from engine.store.hooks import (
-    Held,
+    FoundHook,
+    HookKey,
+    LockedHook,
     assign_hook,
     find_hook,
+    find_hooks,
+    find_waiting_hook,
     lock_hooks,
     patch_node,
-    read_ask,
+    read_waiting_hooks,
     record_events,
-    step_into,
-    waiting_hook_at,
+    set_step_into,
+    set_step_modes,
 )
 from engine.store.records import HookRecord
-from engine.store.stack_queries import read_hook
-from engine.store.stack_tree import StackTreeMember, lock_stack_tree, within
-from engine.words import GOES_ON, Decision, HookState, How, Json, Point
-from engine.work.hook_decisions import Verdict, apply, hook_event
-from engine.work.measures import Measures
-from engine.work.worker_metrics import report_step
+from engine.store.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
+from engine.words import RESUMING_DECISIONS, Decision, HookState, How, Json, Point, StepMode
+from engine.work.hook_decisions import Verdict, apply, entry_of, hook_event
+from engine.work.worker_metrics import Measures, report_step
+
+#: Of a transaction that decides answers to several stacks: a locked one must not delay the others.
+LOCK_WAIT = timedelta(milliseconds=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +65,24 @@ class LockedAnswer:
     """An answer and its locked hook. tree: the locked stacks of the change; empty if the answer
     concerns this stack alone. check: the result of validating the answer's data."""
 
-    hook: Held
+    hook: LockedHook
     answer: Answer
     tree: Sequence[StackTreeMember] = ()
     check: DataCheck | None = None
 
-    def entry(self, kind: str, *, reason: str = "", data: Json = None) -> Entry:
-        answer = self.answer
-        return Entry(
-            stack_id=self.hook.stack_id, hook_id=self.hook.id, kind=kind, by=answer.by.name,
-            principal=answer.by.id, token_id=answer.by.token_id, door=answer.door,
-            at=self.hook.now, address=answer.address,
-            reason=reason or answer.reason, digest=answer.digest or self.hook.asked.digest,
-            data=answer.data if data is None else data,
-        )  # fmt: skip
+    def entry(self, kind: str, **changed: Json) -> Entry:
+        """An entry of the audit log. changed: fields that differ from those of the answer."""
+        verdict = _verdict(self.hook, self.answer, self.answer.decision)
+        return entry_of(replace(verdict, **changed), kind)
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedBatch:
+    """errors, records: by hook. steps: of the nodes, for metrics."""
+
+    errors: Mapping[UUID, Exception]
+    records: Mapping[UUID, HookRecord]
+    steps: Sequence[Json]
 
 
 class Hooks:
@@ -104,6 +106,8 @@ class Hooks:
         self._limits = traversals.limits.hooks
         self._new_id = new_id
         self._wake = wake
+        self._batches = AnswerBatches(self._decide_batch, self._decide_together)
+        self._found = GatheredReads(self._find)
 
     async def answer(self, hook_id: UUID, answer: Answer, *, project: str | None) -> HookRecord:
         """Answer a hook. project: None if the hook's token authenticated the request.
@@ -111,27 +115,74 @@ class Hooks:
         Raises AnswerRefused (the hook no longer waits, or another answer has decided it), Forbidden
         (the principal may not answer it), Invalid, NotFound.
         """
-        forbidden: Forbidden | None = None
-        steps: Sequence[Json] = ()
-        check = await self._check_data(hook_id, answer, project)
-        async with self._database.transaction("answer", replan=True) as conn:
-            locked = replace(await self._lock(conn, hook_id, answer, project), check=check)
-            try:
-                steps = await self._judge(conn, locked)
-            except Forbidden as error:
-                # Committed before the error is raised: the audit log has one entry for it.
-                forbidden = error
-                await self._record_refusal(conn, locked, str(error))
-            record = await read_hook(conn, hook_id, project)
-        self._wake()
-        if forbidden is not None:
-            raise forbidden
-        if record is None:
+        if answer.data is not None:
+            measure_data(answer.data)
+        found = await self._found.get((hook_id, project))
+        if found is None:
             raise _hook_not_found(hook_id)
-        self._measures.hook_answered(answer.door, answer.decision)
-        for step in steps:
+        check = await self._check_data(found, answer)
+        tree = affects_tree(answer.word, stepped=found.stepped)
+        return await self._batches.decide(
+            PendingAnswer(found.stack_id, hook_id, answer, project, tree, check)
+        )
+
+    async def _find(self, keys: Sequence[HookKey]) -> Mapping[HookKey, FoundHook]:
+        async with self._database.connection() as conn:
+            return await find_hooks(conn, keys)
+
+    async def _decide_batch(
+        self, batch: Sequence[PendingAnswer]
+    ) -> Sequence[HookRecord | Exception]:
+        """Decide answers to different hooks of one stack in one transaction."""
+        async with self._database.transaction("answer", replan=True) as conn:
+            decided = await self._decide_locked(conn, await self._lock(conn, batch))
+        self._report(decided)
+        return [self._result(one, decided) for one in batch]
+
+    async def _decide_together(
+        self, batch: Sequence[PendingAnswer]
+    ) -> Sequence[HookRecord | Exception]:
+        """Decide answers to different hooks of any stacks in one transaction. Raises Unavailable if
+        a stack stays locked."""
+        async with self._database.transaction("answer", replan=True, lock_wait=LOCK_WAIT) as conn:
+            decided = await self._decide_locked(conn, await self._lock(conn, batch))
+        self._report(decided)
+        return [self._result(one, decided) for one in batch]
+
+    async def _decide_locked(
+        self, conn: Connection, answers: Sequence[LockedAnswer]
+    ) -> DecidedBatch:
+        """Decide answers to different hooks, whose stacks are locked. A refused answer does not
+        affect the others."""
+        errors: dict[UUID, Exception] = {}
+        verdicts: list[Verdict] = []
+        credentials: dict[tuple[UUID, int], str] = {}
+        for locked in answers:
+            try:
+                own = await self._judge(conn, locked)
+                verdicts += own
+                credentials |= _credentials(own, locked.answer.credential)
+            except Forbidden as error:
+                errors[locked.hook.id] = error
+                await self._record_refusal(conn, locked, str(error))
+            except (AnswerRefused, Invalid) as error:
+                errors[locked.hook.id] = error
+        steps = await self._apply(conn, verdicts, credentials) if verdicts else ()
+        records = await read_hooks_by_id(conn, [one.hook.id for one in answers]) if answers else {}
+        return DecidedBatch(errors, records, steps)
+
+    def _report(self, decided: DecidedBatch) -> None:
+        """Wake the workers, and count the steps of the nodes."""
+        self._wake()
+        for step in decided.steps:
             report_step(step, self._measures)
-        return record
+
+    def _result(self, pending: PendingAnswer, decided: DecidedBatch) -> HookRecord | Exception:
+        hook_id = pending.hook_id
+        if hook_id in decided.errors or hook_id not in decided.records:
+            return decided.errors.get(hook_id) or _hook_not_found(hook_id)
+        self._measures.hook_answered(pending.answer.channel, pending.answer.decision)
+        return decided.records[hook_id]
 
     async def hand_over(
         self, hook_id: UUID, answer: Answer, to: str, *, project: str
@@ -143,17 +194,15 @@ class Hooks:
         it; NotFound.
         """
         async with self._database.transaction("answer", replan=True) as conn:
-            locked = await self._lock(conn, hook_id, answer, project)
-            refusal = may_hand_over(locked.hook.asked, _given(answer), locked.hook.now)
+            locked = await self._lock_alone(conn, hook_id, answer, project)
+            refusal = may_hand_over(locked.hook, answer, locked.hook.now)
             if refusal is not None:
                 raise refusal
             await assign_hook(conn, locked.hook, to)
-            await audit_log.record(conn, [locked.entry("handed-over", data={"to": to})])
             note = f": {answer.reason}" if answer.reason else ""
-            reason = f"{answer.by} handed {locked.hook.asked.point} over to {to}{note}"
-            data = {"to": to, "by": answer.by.name, "reason": answer.reason}
-            kind = "headgate.hook.handed-over"
-            await record_events(conn, [hook_event(locked.hook, kind, reason, data)])
+            reason = f"{answer.by} handed {locked.hook.point} over to {to}{note}"
+            entry = locked.entry("handed-over", data={"to": to})
+            await _record(conn, locked, entry, "handed-over", reason, to=to)
             record = await read_hook(conn, hook_id, project)
         if record is None:
             raise _hook_not_found(hook_id)
@@ -172,7 +221,7 @@ class Hooks:
                 f'Invalid hook type "{point}" for resource "{resource_name}"', known
             )
         async with self._database.connection() as conn:
-            hook_id = await waiting_hook_at(conn, stack_id, resource_name, point)
+            hook_id = await find_waiting_hook(conn, stack_id, resource_name, point)
         if hook_id is None:
             raise _invalid_point(f'The "{point}" hook is not defined on "{resource_name}"', ())
         await self.answer(hook_id, answer, project=project)
@@ -180,175 +229,165 @@ class Hooks:
     async def run_to(
         self, project: str, stack_id: UUID, path: str, answer: Answer
     ) -> Sequence[MissedBreakpoint]:
-        """Continue all hooks of stepping and of breakpoints, and stop before the operations of one
-        resource. path: of the resource, from the stack: ``web/db``.
+        """End stepping, continue the hooks that only stepping or breakpoints for debugging opened,
+        and stop before the operations of one resource. path: from the stack: ``web/db``.
 
         Returns the nodes that have already passed the breakpoint. Raises NotFound if no node of
         the resource is pending; Invalid (NotSupported) if no traversal is under way.
         """
         async with self._database.transaction("answer", replan=True) as conn:
-            tree = within(await lock_stack_tree(conn, stack_id))
+            tree = self_and_nested(await lock_stack_tree(conn, stack_id))
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:
                 raise not_supported("Running to a resource", locked)
             missed = await self._breakpoints.add_run_to(conn, locked, tree, path)
-            hooks = await self._continue_all(conn, tree, answer)
+            hooks = await set_step_mode(conn, RUN_TO, tree)
+            verdicts = [_verdict(one, answer, Decision.CONTINUE) for one in hooks]
+            await self._apply(conn, verdicts, _credentials(verdicts, answer.credential))
         self._wake()
         paths = {one.id: one.path for one in tree}
         continued = {
-            (
-                "/".join(filter(None, (paths[one.stack_id], one.asked.resource_name))),
-                one.asked.point,
-            )
+            ("/".join(filter(None, (paths[one.stack_id], one.resource_name))), one.point)
             for one in hooks
         }
         return with_continued(missed, continued)
 
-    async def _continue_all(
-        self, conn: Connection, tree: Sequence[StackTreeMember], answer: Answer
-    ) -> list[Held]:
-        """End stepping in all stacks of the tree, and continue the hooks that only stepping or
-        breakpoints for debugging opened; returns these hooks. tree: locked."""
-        hooks = await set_step_mode(conn, ON, tree)
-        await self._apply(conn, [_verdict(one, answer, Decision.CONTINUE) for one in hooks], answer)
-        return hooks
-
     async def _apply(
-        self, conn: Connection, verdicts: Sequence[Verdict], answer: Answer
+        self,
+        conn: Connection,
+        verdicts: Sequence[Verdict],
+        credentials: Mapping[tuple[UUID, int], str],
     ) -> Sequence[Json]:
+        """Write the verdicts. credentials: as `_credentials`."""
         steps = await apply(
             conn,
             verdicts,
             new_id=self._new_id,
             default_timeout=self._limits.default_timeout,
         )
-        # The credential is deleted while a traversal waits; the answer supplies a new one.
-        resumed = {(one.held.stack_id, one.held.traversal) for one in verdicts}
-        await self._traversals.keep_credentials(conn, sorted(resumed), answer.credential)
+        await self._traversals.keep_credentials(conn, credentials)
         return steps
 
     async def audit_log(self, hook: HookRecord) -> list[Entry]:
         """The audit log entries of a hook, oldest first."""
         async with self._database.connection() as conn:
-            return await audit_log.trail_of_hook(conn, hook.stack_id, hook.id)
+            return await audit_log.read_log_of_hook(conn, hook.stack_id, hook.id)
 
-    async def _check_data(
-        self, hook_id: UUID, answer: Answer, project: str | None
-    ) -> DataCheck | None:
+    async def _check_data(self, found: FoundHook, answer: Answer) -> DataCheck | None:
         """Validate the answer's data in a thread, before the stack is locked: it can take 0.5 s.
 
-        Returns None for decisions that need no data, and for an unknown hook. Raises Invalid for
-        data that is too large.
+        Returns None for decisions that need no data, and if the hook asks for none.
         """
-        if answer.data is not None:
-            measure_data(answer.data)
-        if answer.decision not in GOES_ON:
+        if answer.decision not in RESUMING_DECISIONS or found.ask is None:
             return None
-        async with self._database.connection() as conn:
-            requested = await read_ask(conn, hook_id, project)
-        if requested is None:
-            return None
-        ask, owner = requested
-        return await self._traversals.thread_pool(partial(check_data, ask, answer.data), owner)
+        validate = partial(check_data, found.ask, answer.data)
+        return await self._traversals.thread_pool(validate, found.project)
 
     async def _lock(
-        self, conn: Connection, hook_id: UUID, answer: Answer, project: str | None
+        self, conn: Connection, batch: Sequence[PendingAnswer]
+    ) -> Sequence[LockedAnswer]:
+        """Lock the stacks, or the whole stack tree if the answer concerns that; returns the answers
+        whose hooks exist."""
+        stack_id = batch[0].stack_id
+        tree = await lock_stack_tree(conn, stack_id) if batch[0].tree else ()
+        hooks = {one.id: one for one in await lock_hooks(conn, [one.key for one in batch])}
+        return [
+            LockedAnswer(hooks[one.hook_id], one.answer, tree, one.check)
+            for one in batch
+            if one.hook_id in hooks
+        ]
+
+    async def _lock_alone(
+        self, conn: Connection, hook_id: UUID, answer: Answer, project: str
     ) -> LockedAnswer:
-        """Lock the hook's stack, or its whole stack tree if the answer concerns that.
-
-        Raises NotFound.
-        """
+        """Lock the hook's stack. Raises NotFound."""
         found = await find_hook(conn, hook_id, project)
-        if found is None:
+        hooks = await lock_hooks(conn, [(found.stack_id, hook_id)]) if found else []
+        if not hooks:
             raise _hook_not_found(hook_id)
-        stack_id, stepped = found
-        through = affects_tree(answer.word, stepped=stepped)
-        tree = await lock_stack_tree(conn, stack_id) if through else ()
-        return LockedAnswer((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer, tree)
+        return LockedAnswer(hooks[0], answer)
 
-    async def _judge(self, conn: Connection, locked: LockedAnswer) -> Sequence[Json]:
-        """Check the answer and apply or record it; returns the transitions of the nodes.
+    async def _judge(self, conn: Connection, locked: LockedAnswer) -> Sequence[Verdict]:
+        """Check the answer and return the verdicts to apply; none if it only has to be recorded.
 
-        Raises AnswerRefused, Forbidden, Invalid.
+        Raises AnswerRefused, Forbidden, Invalid; then nothing is written.
         """
-        held, answer = locked.hook, locked.answer
-        if held.asked.rule.dry and held.asked.state is HookState.ANSWERED:
-            check_right(held.asked, _given(answer))
+        hook, answer = locked.hook, locked.answer
+        if hook.rule.dry and hook.state is HookState.ANSWERED:
+            check_right(hook, answer.by, answer.automation)
             await self._record_dry_run(conn, locked)
             return ()
-        given = replace(self._comparable(held, answer), check=locked.check)
-        match judge(held.asked, given, held.now, self._limits):
-            case Accepted():
+        comparable = self._comparable(hook, answer)
+        match judge(hook, comparable, locked.check, hook.now, self._limits):
+            case FinalAnswer():
                 return await self._decide(conn, locked)
-            case Counted(missing=missing):
-                await audit_log.record(conn, [locked.entry(answer.word)])
-                reason = f"{answer.by} approved {held.asked.point}; {missing} more to go"
-                data = {"by": answer.by.name, "missing": missing, "reason": answer.reason}
-                event = hook_event(held, "headgate.hook.approved", reason, data)
-                await record_events(conn, [event])
-            case Extended(clock=clock):
-                await write_clocks(conn, {(held.stack_id, held.id): clock})
+            case Approval(missing=missing):
+                reason = f"{answer.by} approved {hook.point}; approvals still required: {missing}"
+                entry = locked.entry(answer.word)
+                await _record(conn, locked, entry, "approved", reason, missing=missing)
+            case DeadlineExtension(clock=clock):
+                await write_clocks(conn, {(hook.stack_id, hook.id): clock})
                 deadline = clock.deadline
-                await audit_log.record(
-                    conn, [locked.entry("progress", data={"deadline": deadline})]
-                )
-                reason = f"{answer.by} is working on {held.asked.point}"
-                data = {"by": answer.by.name, "deadline": deadline, "reason": answer.reason}
-                event = hook_event(held, "headgate.hook.progress", reason, data)
-                await record_events(conn, [event])
-            case Same():
+                reason = f"{answer.by} is working on {hook.point}"
+                entry = locked.entry("progress", data={"deadline": deadline})
+                await _record(conn, locked, entry, "progress", reason, deadline=deadline)
+            case RepeatedAnswer():
                 pass
             case AnswerRefused() as refusal:
                 raise refusal
         return ()
 
-    async def _decide(self, conn: Connection, locked: LockedAnswer) -> Sequence[Json]:
-        """Apply a decision; returns the transitions of the nodes. Raises Invalid."""
-        held, answer = locked.hook, locked.answer
-        if answer.decision is Decision.PATCH:
-            await patch_node(conn, held, self._patched(held, answer))
-        if answer.how is How.INTO:
-            await step_into(conn, held)
+    async def _decide(self, conn: Connection, locked: LockedAnswer) -> Sequence[Verdict]:
+        """Prepare the nodes and stepping modes for a decision; returns the verdicts to apply.
+
+        Raises Invalid.
+        """
+        hook, answer = locked.hook, locked.answer
         if answer.how is How.OUT and not any(one.level < 0 for one in locked.tree):
             remedy = "Answer step, continue or run."
             reason = "is not possible: this stack has no parent"
             raise Invalid([Finding("how", reason, remedy, "AnswerInvalid")])
-        mode_change = step_mode_change(answer.word, held.asked.rule)
+        if answer.decision is Decision.PATCH:
+            await patch_node(conn, hook, self._patched(hook, answer))
+        if answer.how is How.INTO:
+            await set_step_into(conn, hook)
+        mode_change = step_mode_change(answer.word, hook.rule)
         others = await set_step_mode(conn, mode_change, locked.tree)
-        verdicts = [_verdict(held, answer, answer.decision, answer.how)]
-        verdicts += [
-            _verdict(one, answer, mode_change.decision) for one in others if one.id != held.id
+        hook = _in_new_step_mode(hook, mode_change)
+        return [
+            _verdict(hook, answer, answer.decision, answer.how),
+            *(_verdict(one, answer, mode_change.decision) for one in others if one.id != hook.id),
         ]
-        return await self._apply(conn, verdicts, answer)
 
-    def _comparable(self, held: Held, answer: Answer) -> Given:
+    def _comparable(self, hook: LockedHook, answer: Answer) -> Answer:
         """The answer; a repeated patch has its properties normalized as the stored patch has."""
-        given = _given(answer)
-        if answer.decision is Decision.PATCH and held.asked.state is HookState.ANSWERED:
+        if answer.decision is Decision.PATCH and hook.state is HookState.ANSWERED:
             with contextlib.suppress(Invalid):  # an invalid patch cannot equal the stored one
-                return replace(given, properties=self._patched(held, answer))
-        return given
+                return replace(answer, properties=self._patched(hook, answer))
+        return answer
 
-    def _patched(self, held: Held, answer: Answer) -> dict[str, Json]:
+    def _patched(self, hook: LockedHook, answer: Answer) -> dict[str, Json]:
         """The node's patch with the answer's properties, validated against the resource type.
 
         Raises Invalid.
         """
-        schema, findings = self._registry.get(held.type).schema, Findings()
-        given = dict(answer.properties or {})
-        patchable = _patch_schema(schema, given, held.asked.point, findings)
+        schema, findings = self._registry.get(hook.type).schema, Findings()
+        properties = dict(answer.properties or {})
+        patchable = _patch_schema(schema, properties, hook.point, findings)
         checked = (
-            check_resolved(patchable, given, "properties", findings) if not findings.all else {}
+            check_resolved(patchable, properties, "properties", findings)
+            if not findings.all
+            else {}
         )
         if not findings.all:
-            self._registry.check_properties(held.type, checked, "properties", findings)
+            self._registry.check_properties(hook.type, checked, "properties", findings)
         findings.raise_if_any()
-        return {**(held.patched or {}), **checked}
+        return {**(hook.patched or {}), **checked}
 
     async def _record_refusal(self, conn: Connection, locked: LockedAnswer, reason: str) -> None:
         """Add an audit log entry for a forbidden answer: one for each principal and hook."""
         hook, answer = locked.hook, locked.answer
-        entries = await audit_log.trail_of_hook(conn, hook.stack_id, hook.id)
+        entries = await audit_log.read_log_of_hook(conn, hook.stack_id, hook.id)
         if not any(one.kind == "refused" and _is_by(one, answer.by) for one in entries):
             data = {"decision": answer.decision}
             await audit_log.record(conn, [locked.entry("refused", reason=reason, data=data)])
@@ -356,30 +395,48 @@ class Hooks:
     async def _record_dry_run(self, conn: Connection, locked: LockedAnswer) -> None:
         """Add the first decision for a dry-run rule to the audit log; it has no other effect."""
         kind = f"dry-{locked.answer.decision}"
-        entries = await audit_log.trail_of_hook(conn, locked.hook.stack_id, locked.hook.id)
+        entries = await audit_log.read_log_of_hook(conn, locked.hook.stack_id, locked.hook.id)
         if not any(one.kind.startswith("dry-") for one in entries):
             await audit_log.record(conn, [locked.entry(kind)])
 
 
-def _given(answer: Answer) -> Given:
-    return Given(
-        answer.decision, answer.by, answer.automation, answer.digest, answer.data,
-        answer.properties, answer.extend, answer.how,
-    )  # fmt: skip
+async def _record(
+    conn: Connection, locked: LockedAnswer, entry: Entry, kind: str, reason: str, **data: Json
+) -> None:
+    """Record an answer that does not decide the hook: in the audit log, and as an event."""
+    by, note = locked.answer.by.name, locked.answer.reason
+    details = {**data, "by": by, "reason": note}
+    await audit_log.record(conn, [entry])
+    event = hook_event(locked.hook, f"headgate.hook.{kind}", reason, details)
+    await record_events(conn, [event])
+
+
+def _credentials(verdicts: Sequence[Verdict], credential: str) -> Mapping[tuple[UUID, int], str]:
+    """The credential of an answer, by the traversal (stack ID, number) that it resumes: a
+    traversal's credential is deleted while it waits. Empty if the answer has none."""
+    if not credential:
+        return {}
+    return {(one.hook.stack_id, one.hook.traversal): credential for one in verdicts}
+
+
+def _in_new_step_mode(hook: LockedHook, change: StepModeChange) -> LockedHook:
+    """The hook, with its traversal's step mode after the change."""
+    before = StepMode(hook.step_mode) if hook.step_mode else None
+    return replace(hook, step_mode=change.own.get(before, before))
 
 
 def _is_by(entry: Entry, by: Principal) -> bool:
     return Principal(entry.principal, entry.by) == Principal(by.id, by.name)
 
 
-def _verdict(held: Held, answer: Answer, decision: Decision, how: How = How.OVER) -> Verdict:
+def _verdict(hook: LockedHook, answer: Answer, decision: Decision, how: How = How.OVER) -> Verdict:
     return Verdict(
-        held,
+        hook,
         Answered(decision, answer.by.name, answer.reason),
         answer.by,
-        answer.door,
+        answer.channel,
         answer.reason,
-        answer.data if held.asked.rule.ask or answer.data is not None else None,
+        answer.data,
         answer.address,
         answer.digest,
         how,
@@ -387,19 +444,19 @@ def _verdict(held: Held, answer: Answer, decision: Decision, how: How = How.OVER
 
 
 def _patch_schema(
-    schema: TypeSchema, given: dict[str, Json], point: str, findings: Findings
+    schema: TypeSchema, properties: dict[str, Json], point: str, findings: Findings
 ) -> TypeSchema:
-    """The schema of the given properties alone. Adds findings for those that a patch at this point
+    """The schema of these properties alone. Adds findings for those that a patch at this point
     cannot change."""
     known = schema.properties
-    for name in given:
+    for name in properties:
         if name not in known and not schema.any_property:
             remedy = nearest(name, list(known)) or f"Known: {', '.join(sorted(known))}."
             findings.add(f"properties.{name}", f"is not a property of {schema.name}", remedy)
         elif name in known and point != Point.PRE_CREATE and not known[name].update_allowed:
             remedy = "Answer at the pre-create of a new resource, or update the template."
             findings.add(f"properties.{name}", "cannot be changed in place", remedy)
-    return replace(schema, properties={name: known[name] for name in given if name in known})
+    return replace(schema, properties={name: known[name] for name in properties if name in known})
 
 
 def _hook_not_found(hook_id: UUID) -> NotFound:
@@ -409,3 +466,24 @@ def _hook_not_found(hook_id: UUID) -> NotFound:
 def _invalid_point(reason: str, known: Sequence[str]) -> Invalid:
     remedy = f"Acceptable hook types are: {', '.join(known)}." if known else ""
     return Invalid([Finding("", reason, remedy, "InvalidBreakPointHook")])
+
+
+async def set_step_mode(
+    conn: Connection, mode_change: StepModeChange, tree: Sequence[StackTreeMember]
+) -> list[LockedHook]:
+    """Set the step modes of the traversals; returns the waiting hooks to continue, locked.
+
+    tree: the stacks of the change, locked.
+    """
+    await set_step_modes(
+        conn,
+        [
+            (one.id, one.traversal, mode_change.at(one.level)[one.step_mode])
+            for one in tree
+            if one.under_way and one.step_mode in mode_change.at(one.level)
+        ],
+    )
+    running = [(one.id, one.traversal) for one in self_and_nested(tree) if one.under_way]
+    waiting = await read_waiting_hooks(conn, running)
+    hooks = await lock_hooks(conn, waiting) if waiting else []
+    return [one for one in hooks if mode_change.resumes(one.rule)]

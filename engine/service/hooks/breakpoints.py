@@ -1,39 +1,131 @@
-"""Breakpoints on live stacks: added and removed while a traversal runs."""
+"""Adds and removes breakpoints of live stacks, also while a traversal runs, and reports the nodes
+that have already passed them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
 from uuid import UUID
 
-from engine.errors import Findings, NotFound, nearest
+from engine.errors import Findings, LimitReached, NotFound, nearest
+from engine.hooks.answers import Answer
 from engine.hooks.hash_chain import Entry
-from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, line_of
+from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, encode_rules, line_of
 from engine.hooks.rule_matching import Breakpoints as Rules
-from engine.hooks.rule_matching import Tree, check_patterns, led_to, reaches
+from engine.hooks.rule_matching import Tree, check_patterns, declarations_at, reaches
 from engine.hooks.rule_reader import Declaration, Reader
+from engine.hot.syntax.globs import MAX_GLOBS, is_glob
 from engine.hot.template.hook_declarations import escape_glob
-from engine.service.hooks.missed_breakpoints import (
-    MissedBreakpoint,
-    missed_reason,
-    points_of,
-    row_of,
-    rules_for,
-    with_rules,
-)
+from engine.node.breakpoints import POINTS
 from engine.service.requests.breakpoint_targets import (
     declared_tree,
     existing_tree,
     merge_trees,
     subtree_lookup,
 )
-from engine.service.requests.requests import Answer, StackRequest
+from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import audit_log, stack_rows
+from engine.store import audit_log, stack_locks
 from engine.store import breakpoints as store
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.stack_queries import read_template
-from engine.store.stack_tree import StackTreeMember, lock_stack_tree, within
-from engine.words import GATES, Json, Point
+from engine.store.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
+from engine.store.templates import read_template
+from engine.words import GATES, Json, Operation, Phase, Point, State
+
+#: Maximum number of breakpoints of a live stack.
+MAX_BREAKPOINTS = 1_000
+
+WAITS: Final = "it waits there now"
+CONTINUED: Final = "it was waiting there and was continued"
+
+
+@dataclass(frozen=True, slots=True)
+class MissedBreakpoint:
+    """A node that has already passed a breakpoint. path: of the resource, from the root stack."""
+
+    resource_name: str
+    path: str
+    point: str
+    reason: str
+
+
+def rules_for(
+    rules: Rules, node: store.BreakpointNode, stored: Sequence[Rule] = ()
+) -> tuple[Rule, ...]:
+    """The rules for a node: those of its resource, or of the stack for a stack's own gate."""
+    if node.operation in GATES:
+        return rules.of_stack(stored)
+    return rules.of(node.name, stored)
+
+
+def points_of(node: store.BreakpointNode) -> Sequence[str]:
+    """The points at which a stack's gate node has rules."""
+    return [rule.point for rule in decode_rules(node.rules)]
+
+
+def with_rules(node: store.BreakpointNode, found: Sequence[Rule]) -> Json:
+    """The row of a node with the found rules added. A node that would execute without a `pre` phase
+    gets one, unless its operation has started."""
+    rules = {rule.point: rule for rule in decode_rules(node.rules)}
+    rules |= {rule.point: rule for rule in found if _can_add(rules, rule, node)}
+    pending = node.phase == Phase.EXECUTE and not node.started
+    phase = Phase.PRE if pending else node.phase
+    return row_of(node, rules.values(), phase)
+
+
+def row_of(node: store.BreakpointNode, rules: Iterable[Rule], phase: str) -> Json:
+    """A row for `engine.store.breakpoints.set_node_rules`."""
+    return {
+        "stack_id": node.stack_id, "traversal": node.traversal, "id": node.id,
+        "rules": encode_rules(rules), "phase": phase,
+    }  # fmt: skip
+
+
+def _can_add(rules: Mapping[str, Rule], rule: Rule, node: store.BreakpointNode) -> bool:
+    """False if the node has passed the point, or has an operator rule there that is no dry run."""
+    existing = rules.get(rule.point)
+    by_operator = existing is not None and existing.by_operator and not existing.dry
+    return missed_reason(node, rule) is None and not by_operator
+
+
+def _waits_at(node: store.BreakpointNode, point: str) -> bool:
+    """Whether a hook of the node is open at the point, which is then the last in `passed`."""
+    at_a_hook = node.state == State.PARKED and node.phase != Phase.EXECUTE
+    return at_a_hook and bool(node.breakpoints_hit) and node.breakpoints_hit[-1] == point
+
+
+def with_continued(
+    missed: Sequence[MissedBreakpoint], continued: Collection[tuple[str, str]]
+) -> list[MissedBreakpoint]:
+    """The breakpoints with the reason of those whose hooks the same request has continued.
+
+    continued: path, from the root stack, and point of each of these hooks.
+    """
+    return [
+        replace(one, reason=CONTINUED)
+        if one.reason == WAITS and (one.path, one.point) in continued
+        else one
+        for one in missed
+    ]
+
+
+def missed_reason(node: store.BreakpointNode, rule: Rule) -> str | None:
+    """Why the node can no longer stop at the rule's point; None if it can."""
+    if _waits_at(node, rule.point):
+        return WAITS
+    if rule.point in node.breakpoints_hit:
+        return "it has already passed this point"
+    operation = Operation(node.operation)
+    points = (*POINTS[operation, Phase.PRE], *POINTS[operation, Phase.POST])
+    if node.ended and rule.point in points and node.operation not in GATES:
+        return f"it is {node.state}"
+    if rule.point not in POINTS[operation, Phase.PRE]:
+        return None
+    if node.started or node.phase == Phase.POST:
+        return "its operation has begun"
+    return None
+
 
 #: The points of "run to here": before any operation on the resource.
 PRE_POINTS = tuple(point.value for point in Point if point.startswith("pre-"))
@@ -77,15 +169,16 @@ class LiveBreakpoints:
         async with self._database.transaction("accept") as conn:
             patterns = [one.pattern for one in added]
             locked, tree = await self._lock(conn, project, stack_id, patterns)
+            _check_number(await store.read_breakpoints(conn, stack_id), added)
             await self._check(conn, locked, added)
             return await self._insert(conn, locked, tree, added, by)
 
     async def _lock(
         self, conn: Connection, project: str, stack_id: UUID, patterns: Sequence[str]
-    ) -> tuple[stack_rows.Locked, Sequence[StackTreeMember]]:
+    ) -> tuple[stack_locks.LockedStack, Sequence[StackTreeMember]]:
         """Lock the stack; if a pattern has a path, its nested stacks too."""
         nested = any("/" in pattern for pattern in patterns)
-        tree = within(await lock_stack_tree(conn, stack_id)) if nested else ()
+        tree = self_and_nested(await lock_stack_tree(conn, stack_id)) if nested else ()
         one = await self._traversals.lock(conn, project, stack_id)
         alone = StackTreeMember(one.id, 0, one.path, one.traversal, one.state in UNDER_WAY, None)
         return one, tree or [alone]
@@ -93,7 +186,7 @@ class LiveBreakpoints:
     async def _insert(
         self,
         conn: Connection,
-        locked: stack_rows.Locked,
+        locked: stack_locks.LockedStack,
         tree: Sequence[StackTreeMember],
         added: Sequence[Declaration],
         by: Answer,
@@ -105,13 +198,15 @@ class LiveBreakpoints:
         ]
         await store.insert_breakpoints(conn, locked.id, rows, by.by.name)
         await audit_log.record(conn, [_entry(locked, by, "breakpoint-added", row) for row in rows])
-        missed = await self._apply(conn, tree, added) if locked.state in UNDER_WAY else []
+        missed: list[MissedBreakpoint] = []
+        if locked.state in UNDER_WAY:
+            missed = await self._apply(conn, locked, tree, added)
         return AddedBreakpoints(ids, missed)
 
     async def add_run_to(
         self,
         conn: Connection,
-        locked: stack_rows.Locked,
+        locked: stack_locks.LockedStack,
         tree: Sequence[StackTreeMember],
         path: str,
     ) -> list[MissedBreakpoint]:
@@ -121,7 +216,7 @@ class LiveBreakpoints:
         Raises NotFound if no node of the resource is pending.
         """
         added, top = run_to_declarations(path), _target(tree)
-        nodes = await store.reached(conn, [(one.id, one.traversal) for one in tree])
+        nodes = await store.read_breakpoint_nodes(conn, [(one.id, one.traversal) for one in tree])
         prefixes = {one.id: one.names[len(top.names) :] for one in tree}
         pending = {
             "/".join((*prefixes[node.stack_id], node.name))
@@ -134,8 +229,8 @@ class LiveBreakpoints:
             remedy = nearest(path, names) or f"Pending are: {', '.join(names[:8]) or 'none'}."
             reason = f'"{path}" has no pending node in this traversal'
             raise NotFound(reason, remedy=remedy, code="NodeNotFound")
-        await store.ask_inside(conn, _for_nested_stacks(tree, added))
-        return await self._apply(conn, tree, added)
+        await store.add_for_nested_stacks(conn, _for_nested_stacks(tree, added))
+        return await self._apply(conn, locked, tree, added)
 
     async def remove(self, project: str, stack_id: UUID, ids: Sequence[UUID], by: Answer) -> None:
         """Remove breakpoints, also from the pending nodes of the traversal under way.
@@ -163,47 +258,51 @@ class LiveBreakpoints:
                  for one in removed],
             )  # fmt: skip
             if locked.state in UNDER_WAY:
-                await self._withdraw(conn, tree, removed)
+                await self._withdraw(conn, locked, tree, removed)
 
     async def _check(
-        self, conn: Connection, locked: stack_rows.Locked, added: Sequence[Declaration]
+        self, conn: Connection, locked: stack_locks.LockedStack, added: Sequence[Declaration]
     ) -> None:
         """Raises Invalid for patterns that match no existing and no planned resource."""
         findings = Findings()
         known = await self._resource_tree(conn, locked, [one.pattern for one in added])
-        check_patterns(added, known, findings)
+        check = partial(check_patterns, added, known, findings)
+        await self._traversals.thread_pool(check, locked.project)
         findings.raise_if_any()
 
     async def _resource_tree(
-        self, conn: Connection, locked: stack_rows.Locked, patterns: Sequence[str]
+        self, conn: Connection, locked: stack_locks.LockedStack, patterns: Sequence[str]
     ) -> Mapping[str, Tree | None]:
         """The existing resources; if a pattern has a path, those that the templates declare too."""
         lookup = subtree_lookup(self._traversals.registry)
-        known = existing_tree(await store.read_inside(conn, locked.id), lookup)
+        known = existing_tree(await store.read_resource_paths(conn, locked.id), lookup)
         if locked.path or not any("/" in pattern for pattern in patterns):
             return known
         stored = await read_template(conn, locked.id, locked.version)
-        blueprint = await self._traversals.build(
-            StackRequest(existing=True),
-            stored,
-            project=locked.project,
-            stack_id=locked.id,
-            name=locked.name,
-        )
+        blueprint = await self._traversals.build_for(locked, StackRequest(existing=True), stored)
         return merge_trees(known, declared_tree(blueprint.definition, lookup))
 
     async def _apply(
-        self, conn: Connection, tree: Sequence[StackTreeMember], added: Sequence[Declaration]
+        self,
+        conn: Connection,
+        locked: stack_locks.LockedStack,
+        tree: Sequence[StackTreeMember],
+        added: Sequence[Declaration],
     ) -> list[MissedBreakpoint]:
         """Add rules to the nodes of the traversals under way; returns the nodes that missed
         them."""
-        nodes = await store.reached(conn, [(one.id, one.traversal) for one in tree])
+        nodes = await store.read_breakpoint_nodes(conn, [(one.id, one.traversal) for one in tree])
         top, paths = _target(tree), {one.id: one.path for one in tree}
-        rules = {one.id: Rules(led_to(added, one.names[len(top.names) :])) for one in tree}
+        rules = {
+            one.id: Rules(
+                declarations_at(added, one.names[len(top.names) :]), excluded=locked.excluded
+            )
+            for one in tree
+        }
         changed: list[Json] = []
         missed: list[MissedBreakpoint] = []
-        for node in nodes:
-            found = rules_for(rules[node.stack_id], node)
+        matching = partial(_rules_of_nodes, rules, nodes)
+        for node, found in await self._traversals.thread_pool(matching, locked.project):
             path = "/".join(filter(None, (paths[node.stack_id], node.name)))
             missed += [MissedBreakpoint(node.name, path, rule.point, reason) for rule in found
                        if (reason := missed_reason(node, rule)) is not None]  # fmt: skip
@@ -215,21 +314,28 @@ class LiveBreakpoints:
         missed += [MissedBreakpoint("", top.path, rule.point,
                       "the change started without that gate, or has passed it")
                    for rule in rules[top.id].of_stack() if rule.point not in gates]  # fmt: skip
-        await store.set_rules(conn, changed)
+        await store.set_node_rules(conn, changed)
         return missed
 
     async def _withdraw(
         self,
         conn: Connection,
+        locked: stack_locks.LockedStack,
         tree: Sequence[StackTreeMember],
         removed: Sequence[store.BreakpointRecord],
     ) -> None:
         """Replace the removed rules at pending nodes by those that still apply there."""
-        nodes = await store.reached(conn, [(one.id, one.traversal) for one in tree])
+        nodes = await store.read_breakpoint_nodes(conn, [(one.id, one.traversal) for one in tree])
         left = await store.read_breakpoints_of_tree(conn, tree[0].id)
         withdrawn, top = _declarations(removed), _target(tree)
-        old = {one.id: Rules(led_to(withdrawn, one.names[len(top.names) :])) for one in tree}
-        new = {one.id: Rules(_declarations_within(left, one)) for one in tree}
+        excluded = locked.excluded
+        old = {
+            one.id: Rules(
+                declarations_at(withdrawn, one.names[len(top.names) :]), excluded=excluded
+            )
+            for one in tree
+        }
+        new = {one.id: Rules(_declarations_within(left, one), excluded=excluded) for one in tree}
         changed = []
         for node in nodes:
             lines = set(map(line_of, rules_for(old[node.stack_id], node)))
@@ -237,10 +343,31 @@ class LiveBreakpoints:
             free = {point for point, rule in rules.items() if line_of(rule) in lines}
             if free and not node.ended:
                 now = {point: rule for point, rule in rules.items() if point not in free}
-                lasting = rules_for(new[node.stack_id], node, decode_rules(node.lasting))
+                lasting = rules_for(new[node.stack_id], node, decode_rules(node.template_rules))
                 now |= {rule.point: rule for rule in lasting if rule.point in free}
                 changed.append(row_of(node, now.values(), node.phase))
-        await store.set_rules(conn, changed)
+        await store.set_node_rules(conn, changed)
+
+
+def _check_number(existing: Sequence[store.BreakpointRecord], added: Sequence[Declaration]) -> None:
+    """Raises LimitReached: every change matches its resources against all breakpoints of the
+    stack."""
+    patterns = [*(one.pattern for one in existing), *(one.pattern for one in added)]
+    globs = sum(map(is_glob, patterns))
+    if len(patterns) > MAX_BREAKPOINTS or globs > MAX_GLOBS:
+        raise LimitReached(
+            f"the stack would have {len(patterns)} breakpoints, {globs} of them with patterns; the"
+            f" maximum is {MAX_BREAKPOINTS}, and {MAX_GLOBS} with patterns",
+            place="breakpoints",
+            remedy="Remove breakpoints that you no longer need.",
+        )
+
+
+def _rules_of_nodes(
+    rules: Mapping[UUID, Rules], nodes: Iterable[store.BreakpointNode]
+) -> list[tuple[store.BreakpointNode, tuple[Rule, ...]]]:
+    """The nodes, each with its rules. rules: by stack."""
+    return [(node, rules_for(rules[node.stack_id], node)) for node in nodes]
 
 
 def _target(tree: Sequence[StackTreeMember]) -> StackTreeMember:
@@ -257,21 +384,27 @@ def _pending_ancestor(path: str, pending: Collection[str]) -> str | None:
 
 
 def _for_nested_stacks(tree: Sequence[StackTreeMember], added: Sequence[Declaration]) -> list[Json]:
-    """The breakpoints that the traversals pass on to nested traversals that start later: rows of
-    `engine.store.breakpoints.ask_inside`."""
-    top = _target(tree)
-    return [
-        {"stack_id": one.id, "traversal": one.traversal, "asked": asked}
+    """The breakpoints that the traversals pass on to nested traversals that start later: rows for
+    `engine.store.breakpoints.add_for_nested_stacks`."""
+    depth = len(_target(tree).names)
+    rows = [
+        {
+            "stack_id": one.id,
+            "traversal": one.traversal,
+            "nested_breakpoints": [
+                {"pattern": rule.pattern, "rule": encode_rule(rule.rule), "requested": True}
+                for rule in declarations_at(added, one.names[depth:])
+                if "/" in rule.pattern
+            ],
+        }
         for one in tree
         if one.under_way
-        and (asked := [{"pattern": rule.pattern, "rule": encode_rule(rule.rule), "asked": True}
-                       for rule in led_to(added, one.names[len(top.names) :])
-                       if "/" in rule.pattern])
-    ]  # fmt: skip
+    ]
+    return [row for row in rows if row["nested_breakpoints"]]
 
 
 def _declarations_within(
-    left: Sequence[store.AroundRecord], stack: StackTreeMember
+    left: Sequence[store.TreeBreakpoint], stack: StackTreeMember
 ) -> list[Declaration]:
     """The breakpoints of a tree that apply to resources of one of its stacks."""
     found: list[Declaration] = []
@@ -279,7 +412,7 @@ def _declarations_within(
         above = list(filter(None, one.path.split("/")))
         if stack.names[: len(above)] == above:
             declared = Declaration(one.pattern, decode_rule(one.rule), "")
-            found += led_to([declared], stack.names[len(above) :])
+            found += declarations_at([declared], stack.names[len(above) :])
     return found
 
 
@@ -287,10 +420,10 @@ def _declarations(records: Sequence[store.BreakpointRecord]) -> list[Declaration
     return [Declaration(one.pattern, decode_rule(one.rule), "") for one in records]
 
 
-def _entry(locked: stack_rows.Locked, by: Answer, kind: str, row: Json) -> Entry:
+def _entry(locked: stack_locks.LockedStack, by: Answer, kind: str, row: Json) -> Entry:
     return Entry(
-        stack_id=locked.id, hook_id=None, kind=kind, by=by.by.name, door=by.door, at=locked.now,
-        principal=by.by.id, token_id=by.by.token_id,
+        stack_id=locked.id, hook_id=None, kind=kind, by=by.by.name, channel=by.channel,
+        at=locked.now, principal=by.by.id, token_id=by.by.token_id,
         address=by.address, reason=by.reason,
         data={"id": str(row["id"]), "at": row["pattern"], "rule": row["rule"]},
     )  # fmt: skip

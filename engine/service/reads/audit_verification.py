@@ -7,11 +7,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.hooks.checkpoint import Checkpoint, Head, newest_heads
-from engine.hooks.hash_chain import NOTHING, Entry, first_wrong
+from engine.hooks.hash_chain import NOTHING, Entry, first_error
 from engine.store.audit_checkpoints import hashes_of, purged_before
-from engine.store.audit_log import decided_without_entry, read_trail, stacks_with_trail
+from engine.store.audit_log import find_hook_without_entry, read_log, stacks_with_log
 from engine.store.connection import Connection
-from engine.store.stack_queries import stack_exists
+from engine.store.stacks import stack_exists
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +25,30 @@ class KnownEntry:
 @dataclass(frozen=True, slots=True)
 class LogCheck:
     """The result for one stack. decisions: the number of entries. last: hash of the newest entry.
-    wrong: the first error; None if there is none."""
+    error: the first error; None if there is none."""
 
     stack_id: UUID
     decisions: int
     last: str
-    wrong: str | None
+    error: str | None
 
 
 async def check_all_logs(conn: Connection) -> list[LogCheck]:
     """Check the audit logs of all stacks that have one, deleted ones included."""
-    return [await check_log(conn, stack_id) for stack_id in await stacks_with_trail(conn)]
+    return [await check_log(conn, stack_id) for stack_id in await stacks_with_log(conn)]
 
 
 async def check_log(conn: Connection, stack_id: UUID, known: KnownEntry | None = None) -> LogCheck:
     """Check the audit log of a stack: it must be complete, have an entry for each decided hook, and
     contain the known entry."""
-    entries = await read_trail(conn, stack_id)
-    wrong = first_wrong(entries) or _mismatch(entries, known)
-    if wrong is None and (hook := await decided_without_entry(conn, stack_id)) is not None:
-        wrong = f"hook {hook} was decided, but has no entry"
-    if wrong is None and not entries and not await stack_exists(conn, stack_id):
-        wrong = "there is no stack and no audit log with this id"
+    entries = await read_log(conn, stack_id)
+    error = first_error(entries) or _mismatch(entries, known)
+    if error is None and (hook := await find_hook_without_entry(conn, stack_id)) is not None:
+        error = f"hook {hook} was decided, but has no entry"
+    if error is None and not entries and not await stack_exists(conn, stack_id):
+        error = "there is no stack and no audit log with this id"
     last = entries[-1].hash if entries else NOTHING
-    return LogCheck(stack_id, len(entries), last, wrong)
+    return LogCheck(stack_id, len(entries), last, error)
 
 
 def _mismatch(entries: list[Entry], known: KnownEntry | None) -> str | None:
@@ -70,7 +70,8 @@ async def check_heads(
 ) -> list[LogCheck]:
     """Compare the logs with their signed heads; adds results for stacks without any rows left.
 
-    kept_for: [retention] trails, after which the log of a deleted stack may be purged; None: never.
+    kept_for: [retention] audit_logs, after which the log of a deleted stack may be purged; None:
+    never.
     """
     signed = newest_heads(checkpoints)
     now = await hashes_of(conn, [head for heads in signed.values() for head in heads])
@@ -87,8 +88,8 @@ async def check_heads(
         if check is None and stack_id in purged:
             continue
         check = check or LogCheck(stack_id, 0, NOTHING, None)
-        if check.wrong is None and (error := _signed_mismatch(heads, now)) is not None:
-            check = replace(check, wrong=error)
+        if check.error is None and (error := _signed_mismatch(heads, now)) is not None:
+            check = replace(check, error=error)
         found[stack_id] = check
     return list(found.values())
 

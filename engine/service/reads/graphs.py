@@ -1,15 +1,20 @@
 """Graphs of current and past traversals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engine.errors import NotFound
-from engine.store import stack_queries
-from engine.store.archived_graphs import read_archived_traversals, read_past_nodes
+from engine.node.node import ENDED
+from engine.store import graphs
 from engine.store.connection import Connection
+from engine.store.graphs import (
+    StackTraversal,
+    read_archived_nodes,
+    read_current_traversals,
+    read_earlier_traversals,
+)
 from engine.store.records import NodeRecord, TraversalRecord
-from engine.store.stack_tree import Walk, read_traversal_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +40,8 @@ async def read_graphs(
     (TraversalNotFound).
     """
     if traversal is None:
-        return await _read(conn, await read_traversal_states(conn, stack_id, nested=nested))
-    past = await read_archived_traversals(conn, stack_id, traversal, nested=nested)
+        return await _read(conn, await read_current_traversals(conn, stack_id, nested=nested))
+    past = await read_earlier_traversals(conn, stack_id, traversal, nested=nested)
     found = await _read(conn, past)
     if not found or found[0].stack_id != stack_id:
         raise _not_found(f"there is no traversal {traversal}")
@@ -46,14 +51,16 @@ async def read_graphs(
     return [own, *(one for one in children if one.kept)]
 
 
-async def _read(conn: Connection, found: Sequence[Walk]) -> list[StackGraph]:
+async def _read(conn: Connection, found: Sequence[StackTraversal]) -> list[StackGraph]:
     """The graphs in the order of their paths: parents before nested stacks."""
     keys = [(one.id, one.traversal) for one in found]
-    traversals = await stack_queries.read_traversals_of(conn, keys)
-    past = await read_past_nodes(conn, keys)
+    traversals = await graphs.read_traversals_of(conn, keys)
+    past = await read_archived_nodes(conn, keys)
     nodes: dict[UUID, list[NodeRecord]] = {one.id: list(past.get(one.id, ())) for one in found}
-    for node in await stack_queries.read_nodes(conn, keys):
-        nodes[node.stack_id].append(node)
+    earlier = {one.id for one in found if not one.current}
+    for node in await graphs.read_nodes(conn, keys):
+        shown = _as_archived(node) if node.stack_id in earlier and node.state in ENDED else node
+        nodes[node.stack_id].append(shown)
     return [
         StackGraph(
             stack_id=one.id,
@@ -67,6 +74,14 @@ async def _read(conn: Connection, found: Sequence[Walk]) -> list[StackGraph]:
         for one in sorted(found, key=lambda one: one.path.split("/"))
         if one.id in traversals
     ]
+
+
+def _as_archived(node: NodeRecord) -> NodeRecord:
+    """A node of an earlier traversal looks the same before it is archived."""
+    return replace(
+        node, rules=None, wake_at=None, started_at=None, ended_at=None, pending_dependencies=0,
+        signal_resource_name=None, nested_stack_id=None,
+    )  # fmt: skip
 
 
 def _not_found(reason: str) -> NotFound:

@@ -8,23 +8,23 @@ from engine.errors import HeadgateError, NotFound
 from engine.hooks.rule import Rule, decode_rule, decode_rules
 from engine.hot.syntax.globs import matches_glob
 from engine.store.database import Database
+from engine.store.hook_lists import read_latest_hooks
 from engine.store.records import HookRecord, NodeRecord, ResourceRecord, StackRecord
 from engine.store.resources import (
-    InspectedNode,
-    Live,
-    read_inspected_nodes,
-    read_latest_hooks,
-    read_live,
-    read_more,
+    LiveBreakpoint,
+    NodeDetails,
+    read_live_breakpoints,
+    read_node_details,
+    read_resource_rules,
     read_resources,
 )
 from engine.types.registry import Registry
 from engine.words import Direction, Json, State
-from engine.work.hook_opening import Notice
-from engine.work.prepare import Unresolved, prepare
-from engine.work.visible_properties import masked, notice
+from engine.work.hook_opening import NotificationData
+from engine.work.prepare import UnresolvedProperties, prepare
+from engine.work.visible_properties import mask_properties, notification_data
 
-#: The most hooks of a resource that are returned, newest first.
+#: Maximum number of hooks of a resource to return, newest first.
 HOOKS = 10
 _ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
@@ -36,21 +36,21 @@ class Step:
     how often the operation was called again after the loss of its process."""
 
     node: NodeRecord
-    wanted: Notice | None
+    wanted: NotificationData | None
     waiting_for: Sequence[str]
     operation_key: UUID | None
     restarts: int
 
 
 @dataclass(frozen=True, slots=True)
-class SetBreakpoint:
+class EffectiveBreakpoint:
     """A breakpoint that applies to a resource. source: ``operator``, ``live``, ``step`` (step
-    mode), ``request`` (of this change), or ``written`` (template or environment). live: the record,
-    if a user set it on the live stack."""
+    mode), ``request`` (of this change), or ``definition`` (template or environment). live: the
+    record, if a user set it on the live stack."""
 
     rule: Rule
     source: str
-    live: Live | None = None
+    live: LiveBreakpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ResourceDetails:
     properties: Mapping[str, Json]
     required_by: Sequence[str]
     steps: Sequence[Step]
-    breakpoints: Sequence[SetBreakpoint]
+    breakpoints: Sequence[EffectiveBreakpoint]
     hooks: Sequence[HookRecord]
 
 
@@ -74,16 +74,16 @@ class ResourceInspection:
         self._registry = registry
 
     async def resource(self, stack: StackRecord, name: str) -> ResourceDetails:
-        """Raises NotFound (ResourceNotFound) if neither a resource nor a current node has the
-        name."""
+        """Raises NotFound (ResourceNotFound) if neither a resource nor a current node has the name.
+        A deleted stack has no current nodes, although its last graph may not be archived yet."""
         async with self._database.snapshot() as conn:
             rows = await read_resources(conn, stack.id, name)
-            nodes = await read_inspected_nodes(conn, stack.id, name)
-            more = await read_more(conn, stack.id, name)
+            nodes = await read_node_details(conn, stack.id, name)
+            more = await read_resource_rules(conn, stack.id, name)
             hooks = await read_latest_hooks(conn, stack.id, name, HOOKS)
-            live = await read_live(conn, stack.id)
+            live = await read_live_breakpoints(conn, stack.id)
         row = rows[0] if rows else None
-        if row is None and not nodes:
+        if row is None and (not nodes or stack.deleted_at is not None):
             raise NotFound(
                 f"The Resource ({name}) could not be found in Stack {stack.name}.",
                 remedy="GET .../graph also lists the resources of the current change.",
@@ -103,18 +103,18 @@ class ResourceInspection:
         )
 
     def _masked(self, row: ResourceRecord) -> Mapping[str, Json]:
-        properties = row.shown if row.shown is not None else row.properties
+        properties = row.masked_properties if row.masked_properties is not None else row.properties
         try:
-            return masked(properties or {}, self._registry.get(row.type).schema)
+            return mask_properties(properties or {}, self._registry.get(row.type).schema)
         except NotFound:  # the type is no longer installed: which properties are secret is unknown
-            return dict(row.shown or {})
+            return dict(row.masked_properties or {})
 
-    def _step(self, one: InspectedNode) -> Step:
+    def _step(self, one: NodeDetails) -> Step:
         work = one.work
         wanted = self._wanted(one)
         return Step(one.node, wanted, one.waiting_for, work.operation_key, work.restarts)
 
-    def _wanted(self, one: InspectedNode) -> Notice | None:
+    def _wanted(self, one: NodeDetails) -> NotificationData | None:
         """The desired properties as in a hook notification; None while their inputs are unknown."""
         static = (one.work.definition or {}).get("static")
         ended = one.node.state in _ENDED
@@ -122,14 +122,14 @@ class ResourceInspection:
         if ended or (early and one.node.direction == Direction.FORWARD):
             return None
         try:
-            return notice(prepare(one.work, self._registry))
-        except (Unresolved, HeadgateError):
+            return notification_data(prepare(one.work, self._registry))
+        except (UnresolvedProperties, HeadgateError):
             return None
 
 
 def _breakpoints(
-    nodes: Sequence[InspectedNode], lasting: Sequence[Rule], live: Sequence[Live]
-) -> Iterator[SetBreakpoint]:
+    nodes: Sequence[NodeDetails], lasting: Sequence[Rule], live: Sequence[LiveBreakpoint]
+) -> Iterator[EffectiveBreakpoint]:
     """One breakpoint for each point: of the current change first, then those of later changes."""
     by_rule = {decode_rule(one.rule): one for one in live}
     ahead = [rule for one in nodes for rule in decode_rules(one.node.rules)]
@@ -138,17 +138,17 @@ def _breakpoints(
         if rule.point in seen:
             continue
         seen.add(rule.point)
-        yield SetBreakpoint(rule, _source(rule, by_rule, lasting), by_rule.get(rule))
+        yield EffectiveBreakpoint(rule, _source(rule, by_rule, lasting), by_rule.get(rule))
 
 
-def _source(rule: Rule, live: Mapping[Rule, Live], lasting: Sequence[Rule]) -> str:
+def _source(rule: Rule, live: Mapping[Rule, LiveBreakpoint], lasting: Sequence[Rule]) -> str:
     if rule.by_operator:
         return "operator"
     if rule.stepped:
         return "step"
     if rule in live:
         return "live"
-    return "written" if rule in lasting else "request"
+    return "definition" if rule in lasting else "request"
 
 
 def _matches(pattern: str, path: str) -> bool:

@@ -1,25 +1,29 @@
-"""Reads of stacks: records, evaluated outputs, events, graphs and hooks."""
+"""Reads of stored state: stacks, evaluated outputs, events, graphs, hooks and audit logs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from engine.errors import NotFound
+from engine.errors import NotFound, public, without_value
 from engine.hooks.hash_chain import Entry
 from engine.hot.definition.stack import evaluate_output
-from engine.hot.expressions.expression import decode, referenced_resources
-from engine.hot.expressions.masking import MASK
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Expression, decode, is_static, referenced_resources
+from engine.hot.expressions.masking import MASK, contains_mask, iterate_texts, leaks_secret
 from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import date_of
 from engine.hot.schema.type_schema import TypeSchema
 from engine.service.reads.graphs import StackGraph, read_graphs
+from engine.service.reads.written_types import WrittenTypes, written_types
+from engine.service.requests.blueprint import Limits
 from engine.service.requests.requests import Output, StackView
-from engine.service.requests.secret_outputs import secret_outputs
-from engine.store import stack_queries
-from engine.store.audit_log import read_trail
+from engine.store import graphs, hook_lists, resources, stacks, templates
+from engine.store.audit_log import ListedEntry, LogFilter, read_log, read_log_of_project
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.events import EventFilter, list_events, read_event
+from engine.store.encrypted_rows import UNDECRYPTABLE
+from engine.store.events import EventFilter, list_events, read_event, read_tree_ids
 from engine.store.processes import ProcessRecord, list_processes
 from engine.store.records import (
     EventRecord,
@@ -31,8 +35,8 @@ from engine.store.records import (
     VersionRecord,
 )
 from engine.store.resources import read_descriptions, read_resources
-from engine.store.secret_rows import UNDECRYPTABLE
-from engine.store.stack_lists import StackFilter, StackPage, list_stacks
+from engine.store.stack_overview import Overview, OverviewFilter, read_overview
+from engine.store.stacks import StackFilter, StackPage, list_stacks
 from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.prepare import Inputs
@@ -41,9 +45,10 @@ from engine.work.prepare import Inputs
 class Reads:
     """Reads of stored state."""
 
-    def __init__(self, database: Database, registry: Registry) -> None:
+    def __init__(self, database: Database, registry: Registry, limits: Limits) -> None:
         self._database = database
         self._registry = registry
+        self._limits = limits
 
     @property
     def types(self) -> Mapping[str, TypeSchema]:
@@ -53,7 +58,7 @@ class Reads:
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""
         async with self._database.connection() as conn:
-            found = await stack_queries.find_stack(conn, project, _uuid(name_or_id), name_or_id)
+            found = await stacks.find_stack(conn, project, _uuid(name_or_id), name_or_id)
         if found is None:
             reason = f"The Stack ({name_or_id}) could not be found."
             raise NotFound(reason, code="EntityNotFound")
@@ -67,36 +72,36 @@ class Reads:
     async def template(self, stack: StackRecord) -> TemplateRecord:
         """The current template version."""
         async with self._database.connection() as conn:
-            return await stack_queries.read_template(conn, stack.id, stack.version)
+            return (await templates.read_template(conn, stack.id, stack.version)).ordered()
 
     async def version(self, stack: StackRecord, number: int) -> TemplateRecord:
         """A template version. Raises NotFound (VersionNotFound), also if it was purged."""
         async with self._database.connection() as conn:
-            found = await stack_queries.find_version(conn, stack.id, number)
+            found = await templates.find_template(conn, stack.id, number)
         if found is None:
             remedy = "GET .../versions lists the retained versions."
             raise NotFound(f"there is no version {number}", remedy=remedy, code="VersionNotFound")
-        return found
+        return found.ordered()
 
     async def history(
         self, stack: StackRecord, limit: int
     ) -> tuple[list[VersionRecord], list[TraversalRecord]]:
         """Template versions, and at most `limit` traversals; both newest first."""
         async with self._database.connection() as conn:
-            versions = await stack_queries.read_versions(conn, stack.id)
-            return versions, await stack_queries.read_traversals(conn, stack.id, limit)
+            versions = await templates.read_versions(conn, stack.id)
+            return versions, await graphs.read_traversals(conn, stack.id, limit)
 
     async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
         """The parameters of a stack, and its outputs if requested."""
         async with self._database.connection() as conn:
-            shown = await stack_queries.read_shown(conn, stack.id, stack.version)
+            shown = await templates.read_template_summary(conn, stack.id, stack.version)
             outputs = await _outputs(conn, stack, shown) if with_outputs else None
         return StackView(dict(shown.parameters), outputs)
 
     async def outputs(self, stack: StackRecord) -> list[Output]:
         """The evaluated outputs; secret ones of nested stacks are masked."""
         async with self._database.connection() as conn:
-            shown = await stack_queries.read_shown(conn, stack.id, stack.version)
+            shown = await templates.read_template_summary(conn, stack.id, stack.version)
             return await _outputs(conn, stack, shown)
 
     async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
@@ -111,10 +116,23 @@ class Reads:
         async with self._database.connection() as conn:
             return await read_descriptions(conn, stacks, name)
 
+    async def written_types(
+        self, project: str, stacks: Sequence[UUID], name: str | None = None
+    ) -> WrittenTypes:
+        """The types of resources as their templates write them. name: only of this resource."""
+        async with self._database.connection() as conn:
+            limits = self._limits.of(project)
+            return await written_types(conn, stacks, limits, self._registry, name)
+
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
         """The events that the Orchestration API lists: those with a status."""
         async with self._database.transaction(replan=True) as conn:
-            return await list_events(conn, stack.id, wanted)
+            types: WrittenTypes | None = None
+            if wanted.types or wanted.by_type:
+                tree = await read_tree_ids(conn, stack.id, wanted.depth)
+                limits = self._limits.of(stack.project)
+                types = await written_types(conn, tree, limits, self._registry)
+            return await list_events(conn, stack.id, wanted, types.by_stack if types else {})
 
     async def event(
         self, stack: StackRecord, event_id: UUID
@@ -125,6 +143,16 @@ class Reads:
         if found is None:
             raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
         return found
+
+    async def overview(self, project: str, wanted: OverviewFilter) -> Overview:
+        """The root stacks of a project, newest change first."""
+        async with self._database.transaction(replan=True) as conn:
+            return await read_overview(conn, project, wanted)
+
+    async def project_audit_log(self, project: str, wanted: LogFilter) -> list[ListedEntry]:
+        """The audit log entries of all stacks of a project, newest first."""
+        async with self._database.transaction(replan=True) as conn:
+            return await read_log_of_project(conn, project, wanted)
 
     async def processes(self) -> list[ProcessRecord]:
         """The running and recently stopped processes of this database."""
@@ -146,63 +174,67 @@ class Reads:
     async def hooks(
         self,
         project: str,
-        wanted: stack_queries.HookFilter,
+        wanted: hook_lists.HookFilter,
     ) -> list[HookRecord]:
         """The hooks that a filter selects, oldest first."""
         async with self._database.transaction(replan=True) as conn:
-            return await stack_queries.read_hooks(conn, project, wanted)
+            return await hook_lists.read_hooks(conn, project, wanted)
 
     async def audit_log(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
         """The stack's audit log entries with numbers above `after`, oldest first."""
         async with self._database.connection() as conn:
-            return await read_trail(conn, stack.id, after=after, limit=limit)
+            return await read_log(conn, stack.id, after=after, limit=limit)
 
     async def hook(self, hook_id: UUID, *, project: str | None) -> HookRecord:
         """A hook. project: None for any. Raises NotFound (HookNotFound), also for another project's
         hook."""
         async with self._database.connection() as conn:
-            found = await stack_queries.read_hook(conn, hook_id, project)
+            found = await hook_lists.read_hook(conn, hook_id, project)
         if found is None:
             raise NotFound(f"there is no hook {hook_id}", code="HookNotFound")
         return found
 
 
 async def _outputs(
-    conn: Connection, stack: StackRecord, shown: stack_queries.Shown
+    conn: Connection, stack: StackRecord, shown: templates.TemplateSummary
 ) -> list[Output]:
     if shown.undecryptable:
         return [Output(UNDECRYPTABLE, "", None, shown.undecryptable)]
     outputs = [(one, decode(one["value"], date_of(shown.written_in))) for one in shown.outputs]
     names = sorted({name for _, value in outputs for name in referenced_resources(value)})
     values = (
-        await stack_queries.read_values(conn, stack.id, names)
+        await resources.read_values(conn, stack.id, names)
         if names
-        else stack_queries.Values({}, {})
+        else resources.ResourceValues({}, {})
     )
-    view = Inputs(values.of)
+    view = Inputs(values.by_name)
     budget = resolution_budget()
 
     def evaluated(value: Json) -> tuple[Json, str | None]:
         for name in referenced_resources(value):
             if name in values.undecryptable:
-                return None, values.undecryptable[name]
+                return None, public(values.undecryptable[name])
         return evaluate_output(value, view, budget)
 
     found = [Output(one["key"], one["description"], *evaluated(value)) for one, value in outputs]
-    return found if stack.parent_id is None else await _masked(conn, stack, shown, view, found)
-
-
-async def _masked(
-    conn: Connection,
-    stack: StackRecord,
-    shown: stack_queries.Shown,
-    view: Inputs,
-    found: list[Output],
-) -> list[Output]:
-    """Mask the secret outputs of a nested stack: only its parent receives their values."""
-    stored = await stack_queries.read_template(conn, stack.id, stack.version)
+    is_public = stack.parent_id is None and not stack.private_outputs
+    if is_public and not any(one.error for one in found):
+        return found
+    stored = await templates.read_template(conn, stack.id, stack.version)
     secret = secret_outputs(shown, view, {one.key: one.value for one in found}, stored)
-    return [replace(one, value=MASK) if one.key in secret else one for one in found]
+    return [_masked(one, with_value=is_public) if one.key in secret else one for one in found]
+
+
+#: Replaces the reason of an output that may quote a secret.
+WITHHELD_OUTPUT = "it cannot be evaluated; the reason is not shown because it depends on a secret"
+
+
+def _masked(one: Output, *, with_value: bool) -> Output:
+    """A secret output. Its value is shown only in a stack that is not and was not nested; otherwise
+    it is for the parent. An error may quote secrets that the value does not contain.
+    """
+    error = None if one.error is None else without_value(one.error, WITHHELD_OUTPUT)
+    return replace(one, value=one.value if with_value else MASK, error=error)
 
 
 def _uuid(text: str) -> UUID | None:
@@ -210,3 +242,37 @@ def _uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+def secret_outputs(
+    shown: templates.TemplateSummary,
+    view: Inputs,
+    values: Mapping[str, Json],
+    stored: TemplateRecord,
+) -> frozenset[str]:
+    """Names of the secret outputs. values: of the outputs, by name. view: the stack's resources."""
+    version, hidden = date_of(shown.written_in), _hidden_texts(stored)
+    masked = view.masked() if view.has_secrets else None
+    return frozenset(
+        key
+        for one in shown.outputs
+        if (key := one["key"]) in values
+        if one.get("secret")
+        or ("secret" not in one and leaks_secret(values[key], hidden))
+        or (masked is not None and _reads_secrets(decode(one["value"], version), masked))
+    )
+
+
+def _reads_secrets(expression: Expression, masked: Inputs) -> bool:
+    if is_static(expression):
+        return False
+    try:
+        return contains_mask(resolve(expression, masked, masked=True, budget=resolution_budget()))
+    except FunctionError:  # evaluating masks can exceed a budget that the values do not
+        return True
+
+
+def _hidden_texts(stored: TemplateRecord) -> set[str]:
+    """Values of hidden parameters, for outputs that an earlier release stored without `secret`."""
+    values = {**(stored.environment.get("parameters") or {}), **stored.parameters}
+    return {text for name in stored.hidden_parameters for text in iterate_texts(values.get(name))}

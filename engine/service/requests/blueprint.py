@@ -6,10 +6,14 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from engine.errors import Findings, Invalid
+from engine.errors import Finding, Findings, Invalid
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import Limits as HookLimits
+from engine.hooks.rule_matching import declarations_of_parent
 from engine.hooks.rule_reader import Declaration, Reader
+from engine.hot.definition.lifecycle import Lifecycle
+from engine.hot.definition.model import ResourceAssertions
+from engine.hot.definition.reuse import ReusableResources
 from engine.hot.definition.stack import (
     ResourceDefinition,
     StackDefinition,
@@ -17,19 +21,23 @@ from engine.hot.definition.stack import (
     fill_defaults,
 )
 from engine.hot.environment.environment import Environment
+from engine.hot.evaluation.assertions import encode_assertions
 from engine.hot.expressions.expression import encode
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostLimits
+from engine.hot.nested.nested_templates import NESTING_DEPTH
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.template.template import Template
 from engine.service.requests.parsing import (
+    EMPTY,
     OperatorEnvironment,
+    ParsedRequest,
     read_request,
-    unmasked,
+    unmask,
     without_hidden,
 )
 from engine.service.requests.quotas import Quotas
 from engine.service.requests.requests import StackRequest
-from engine.store.encryption import Hidden, Scope
+from engine.store.encryption import Scope, Secret
 from engine.store.records import TemplateRecord
 from engine.store.traversal_start import NodeInputs
 from engine.types.registry import Registry
@@ -47,7 +55,8 @@ class Limits:
     signals: stored per resource. signal_bytes: per signal. resource_bytes: size of the evaluated
     properties of one resource. constraint_timeout: for each external validator call. operator: the
     operator's breakpoint rules. environment: the operator's, for every stack. projects: overrides,
-    by project. language: the cost budget for evaluating a template.
+    by project. language: the cost budget for evaluating a template. nesting_depth: maximum
+    levels of nested stacks. strict: warnings are errors.
     """
 
     source: SourceLimits
@@ -63,20 +72,43 @@ class Limits:
     quotas: Quotas = field(default_factory=Quotas)
     projects: Mapping[str, "Limits"] = field(default_factory=dict)
     language: CostLimits = DEFAULT_LIMITS
+    nesting_depth: int = NESTING_DEPTH
     constraint_timeout: timedelta = timedelta(seconds=10)
+    strict: bool = False
 
     def of(self, project: str) -> "Limits":
         """The limits of a project."""
         return self.projects.get(project, self)
+
+    def read(
+        self,
+        request: StackRequest,
+        stored: TemplateRecord | None,
+        *,
+        fetched: Mapping[str, str] = EMPTY,
+        kept: TemplateRecord | None = None,
+    ) -> ParsedRequest:
+        """`read_request` within these limits, with the operator's environment."""
+        return read_request(
+            request,
+            stored,
+            limits=self.source,
+            most_resources=self.resources,
+            nesting_depth=self.nesting_depth,
+            operator=self.environment,
+            fetched=fetched,
+            kept=kept,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
     """A parsed and validated request: everything that a change stores.
 
-    by_operator, asked, by_environment, by_template: breakpoint rules by source, in descending
-    precedence; asked: of this request. source: the template's text as it was sent; None if it was
-    sent as an object.
+    by_operator, by_request, by_environment, by_template: breakpoint rules by source, in descending
+    precedence. source: the template's text as it was sent; None if it was sent as an object.
+    hidden: see `hidden_names`. warnings: about the request; strict: further ones are errors.
+    template_order: of the keys of a stored template; None: that of `template`.
     """
 
     template: Template
@@ -85,10 +117,29 @@ class Blueprint:
     parameters: Mapping[str, Json]
     definition: StackDefinition
     by_operator: Sequence[Declaration]
-    asked: Sequence[Declaration]
+    by_request: Sequence[Declaration]
     by_environment: Sequence[Declaration]
     by_template: Sequence[Declaration]
     source: str | None = None
+    hidden: frozenset[str] = frozenset()
+    warnings: Sequence[Finding] = ()
+    strict: bool = False
+    template_order: Json = None
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether the request, the environment or the template has breakpoint rules."""
+        return bool(self.by_request or self.by_environment or self.by_template)
+
+
+@dataclass(frozen=True, slots=True)
+class NestedPlace:
+    """Where a nested stack is that a change of its own concerns. path: names of the resources from
+    the root stack. parent_rules: the rules that its parent stack passed on, as rows of
+    `NestedContext.nested_breakpoints`."""
+
+    path: Sequence[str]
+    parent_rules: Sequence[Json]
 
 
 def build(
@@ -100,28 +151,26 @@ def build(
     stack_name: str,
     registry: Registry,
     limits: Limits,
+    nested: NestedPlace | None = None,
+    previous: ReusableResources | None = None,
 ) -> Blueprint:
     """Build the blueprint of a request. stored: the stack's current template version, which updates
-    with `existing` or `keep_hidden` use. stack_id: None if the stack does not exist yet.
+    with `existing` or `keep_hidden` use. stack_id: None if the stack does not exist yet. nested:
+    None for a root stack. previous: of an earlier blueprint of the stack, with the same registry
+    and timeout.
 
     Raises Invalid with all errors, LimitReached.
     """
     kept = stored if request.keep_hidden else None
     stored = stored if request.existing else None
-    parsed = read_request(
-        request,
-        stored,
-        limits=limits.source,
-        most_resources=limits.resources,
-        operator=limits.environment,
-        kept=kept,
-    )
+    parsed = limits.read(request, stored, kept=kept)
     template, environment = parsed.template, parsed.environment
     parameters = _parameters(request, stored, template)
     if kept:
-        parameters = unmasked("parameters", parameters, kept)
+        parameters = unmask("parameters", parameters, kept)
     if stored:
         environment = _without_unknown(environment, template, request.clear_parameters)
+    kept_hidden = _retained_hidden_names(stored or kept, environment, parameters)
     findings = Findings()
     definition = None
     try:
@@ -137,47 +186,132 @@ def build(
             validators=registry.validators().keys(),
             nesting=parsed.nesting,
             unknown=frozenset() if stack_id else IDS,
+            secret=kept_hidden,
             limits=limits.language,
+            previous=previous,
         )
     except Invalid as error:
         findings.all += error.findings
     # Without a definition there are no parameter values, so that no condition can be evaluated.
     decide = definition.decide if definition else always
     reader = Reader(findings, limits.hooks, decide, registry.steps())
-    asked = reader.requested(request.hooks_add)
-    by_environment = reader.declarations(environment.hook_declarations)
+    by_request = reader.requested(request.hooks_add)
+    reader.check_cleared(request.hooks_clear)
+    # The rules in a nested stack's environment are of its parent, which evaluates their conditions.
+    by_environment = (
+        reader.declarations(environment.hook_declarations)
+        if nested is None
+        else [one for one, _ in declarations_of_parent(nested.parent_rules, nested.path[-1])]
+    )
     by_template = reader.declarations(template.hook_declarations)
+    strict = request.strict or limits.strict
+    warnings = warnings_of(parsed, definition)
+    if strict:
+        findings.all += as_errors(warnings)
     if definition is None:
         raise Invalid(findings.all)
     findings.raise_if_any()
-    hidden, sources = definition.hidden, limits.source
+    hidden = hidden_names(definition, environment, kept_hidden)
+    sources = limits.source
     return Blueprint(
         template,
         environment,
         without_hidden(parsed.files, request.environment_files, hidden, sources),
         parameters,
         definition,
-        operator_declarations(limits.operator, project, limits.hooks, definition.decide),
-        asked,
+        operator_declarations(
+            limits.operator,
+            project,
+            limits.hooks,
+            definition.decide,
+            nested.path if nested else (),
+        ),
+        by_request,
         by_environment,
         by_template,
         parsed.source,
+        hidden,
+        warnings,
+        strict,
+        parsed.template_order,
     )
+
+
+def warnings_of(parsed: ParsedRequest, definition: StackDefinition | None) -> tuple[Finding, ...]:
+    """The warnings about a request. definition: None if it is not valid."""
+    if definition is None:
+        return (*parsed.template.warnings, *parsed.environment.warnings)
+    return definition.warnings
+
+
+def as_errors(warnings: Sequence[Finding]) -> list[Finding]:
+    """The errors that warnings are for a strict request."""
+    return [replace(one, code="StackValidationFailed") for one in warnings]
+
+
+def hidden_names(
+    definition: StackDefinition, environment: Environment, inherited: Collection[str]
+) -> frozenset[str]:
+    """Names of the parameters whose values are masked in this stack's documents and encrypted at
+    rest: its hidden parameters, and those that it does not declare itself, has in its
+    `parameter_defaults`, and another stack of the tree hides.
+
+    inherited: hidden parameters of the parent stack or of the stored version.
+    """
+    elsewhere = environment.parameter_defaults.keys() - definition.schemas.keys()
+    if not elsewhere:
+        return definition.hidden
+    return definition.hidden | (elsewhere & _hidden_in_nested_stacks(definition).union(inherited))
+
+
+def _hidden_in_nested_stacks(definition: StackDefinition) -> frozenset[str]:
+    """The hidden parameters of the nested stacks and of members, on every level."""
+    each = (one.definition for one in definition.contained)
+    return frozenset(name for one in each for name in one.hidden | _hidden_in_nested_stacks(one))
 
 
 def _parameters(
     request: StackRequest, stored: TemplateRecord | None, template: Template
 ) -> dict[str, Json]:
-    """The parameters of a request, over the stored ones if `stored` is given. As in Heat,
+    """The parameters of a request, over those of `stored`. As in Heat,
     parameters that the template does not declare are dropped."""
     if stored is None:
         return dict(request.parameters)
     kept = {
         name: value
-        for name, value in stored.parameters.items()
+        for name, value in stored.ordered_parameters().items()
         if name in template.parameters and name not in request.clear_parameters
     }
     return {**kept, **request.parameters}
+
+
+def _retained_hidden_names(
+    before: TemplateRecord | None, environment: Environment, parameters: Mapping[str, Json]
+) -> frozenset[str]:
+    """Names of the hidden parameters whose stored values this change keeps.
+
+    They stay hidden even if neither the template nor the environment hides them, because a parent
+    stack or an earlier version did. before: the version that the request starts from, or None.
+    """
+    if before is None:
+        return frozenset()
+    stored = before.environment
+    old = _effective(stored.get("parameter_defaults"), stored.get("parameters"), before.parameters)
+    new = _effective(environment.parameter_defaults, environment.parameters, parameters)
+    return frozenset(
+        name for name in before.hidden_parameters if name in old and new.get(name) == old[name]
+    )
+
+
+def _effective(
+    defaults: Mapping[str, Json] | None,
+    values: Mapping[str, Json] | None,
+    requested: Mapping[str, Json],
+) -> dict[str, Json]:
+    """The values of parameters by precedence; null is no value."""
+    both = {**(values or {}), **requested}
+    ranked = [*(defaults or {}).items(), *both.items()]
+    return {name: value for name, value in ranked if value is not None}
 
 
 def _without_unknown(
@@ -209,10 +343,10 @@ def node_inputs(
     scope: the encryption scope of the definitions.
     """
     definition, restricted = blueprint.definition, blueprint.environment.registry.restrictions_of
+    changed = [definition.resources[name] for name in names if name in definition.resources]
+    read = {one for resource in changed for one in resource.reads}
     secret = {
-        resource.name
-        for resource in definition.resources.values()
-        if registry.get(resource.type).schema.has_secrets()
+        name for name in read if registry.get(definition.resources[name].type).schema.has_secrets()
     }
     return {
         resource.name: NodeInputs(
@@ -222,8 +356,7 @@ def node_inputs(
             sorted(resource.reads),
             sorted(resource.requires),
         )
-        for name in names
-        if (resource := definition.resources.get(name)) is not None
+        for resource in changed
     }
 
 
@@ -233,7 +366,7 @@ def _optional_parts(
     stored: dict[str, Json] = {}
     if resource.update_policy:
         policy = encode(resource.update_policy)
-        stored["update_policy"] = Hidden(policy, scope) if resource.secret_policy else policy
+        stored["update_policy"] = Secret(policy, scope) if resource.secret_policy else policy
         if resource.secret_policy:
             stored["secret_policy"] = True
     if resource.external_id is not None:
@@ -242,6 +375,30 @@ def _optional_parts(
         stored["deletion_policy"] = resource.deletion_policy
     if restricted:
         stored["restricted"] = sorted(restricted)
+    if resource.lifecycle is not None:
+        stored |= _lifecycle_parts(resource.lifecycle, scope)
+    if resource.assertions is not None:
+        stored |= _assertion_parts(resource.assertions, scope)
+    return stored
+
+
+def _assertion_parts(assertions: ResourceAssertions, scope: Scope) -> dict[str, Json]:
+    """Conditions with values of secrets are encrypted."""
+    encrypted: Callable[[Json], Json] = (
+        partial(Secret, scope=scope) if assertions.secret else _plain
+    )
+    both = {
+        "preconditions": assertions.preconditions,
+        "postconditions": assertions.postconditions,
+    }
+    return {name: encrypted(encode_assertions(each)) for name, each in both.items() if each}
+
+
+def _lifecycle_parts(lifecycle: Lifecycle, scope: Scope) -> dict[str, Json]:
+    stored: dict[str, Json] = {"lifecycle": lifecycle.encode()}
+    if lifecycle.triggers:
+        triggers = lifecycle.encode_triggers()
+        stored["triggers"] = Secret(triggers, scope) if lifecycle.secret else triggers
     return stored
 
 
@@ -250,7 +407,7 @@ def _change_data(
 ) -> dict[str, Json]:
     stored: dict[str, Json] = {}
     if name in kept:
-        stored["kept"] = Hidden(kept[name], scope)
+        stored["kept"] = Secret(kept[name], scope)
     if name in adjusted:
         stored["adjusted"] = adjusted[name]
     return stored
@@ -260,8 +417,8 @@ def _definition(
     resource: ResourceDefinition, version: str, registry: Registry, secret: set[str], scope: Scope
 ) -> dict[str, Json]:
     masked = resource.masked_properties
-    sealed: Callable[[Json], Json] = (
-        partial(Hidden, scope=scope) if masked is not None or resource.secret_metadata else _plain
+    encrypted: Callable[[Json], Json] = (
+        partial(Secret, scope=scope) if masked is not None or resource.secret_metadata else _plain
     )
     stored: dict[str, Json] = {
         "version": version,
@@ -271,14 +428,14 @@ def _definition(
     if resource.secret_metadata:
         stored["secret_metadata"] = True
     if resource.reads:
-        stored["properties"] = sealed(encode(resource.properties))
-        stored["metadata"] = sealed(encode(resource.metadata))
+        stored["properties"] = encrypted(encode(resource.properties))
+        stored["metadata"] = encrypted(encode(resource.metadata))
         stored["secret_references"] = sorted(secret & resource.reads)
     else:
         schema = registry.get(resource.type).schema
         stored["static"] = True
-        stored["properties"] = sealed(fill_defaults(schema, resource.properties))
-        stored["metadata"] = sealed(resource.metadata)
+        stored["properties"] = encrypted(fill_defaults(schema, resource.properties))
+        stored["metadata"] = encrypted(resource.metadata)
     return stored
 
 

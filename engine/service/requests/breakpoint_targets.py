@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.errors import Findings, NotFound
+from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
 from engine.hooks.rule import Limits
 from engine.hooks.rule_matching import LEAF, Tree, check_patterns
@@ -16,22 +16,25 @@ from engine.hooks.rule_reader import Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import add_nested_findings, nested_place
+from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.template import Template
 from engine.service.requests.blueprint import Blueprint
 from engine.types.registry import Registry
 
-#: By the name of a type, the resources beneath one of that type: LEAF for none, None for unknown.
+#: Returns the tree of nested resources of a type, by its name; LEAF: it has none; None: unknown.
 SubtreeLookup = Callable[[str], Tree | None]
 
 
 def check_rules(
     blueprint: Blueprint, existing: Iterable[tuple[str, str]], registry: Registry, limits: Limits
-) -> list[str]:
+) -> list[Finding]:
     """Warnings about short rules that match no resource. Raises Invalid for other wrong rules, also
     in nested templates. existing: (path, type) of the existing resources."""
     findings = Findings()
+    if not blueprint.has_rules and not blueprint.definition.nested:
+        return []
     lookup = subtree_lookup(registry)
-    rules = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
     known = merge_trees(
         existing_tree(existing, lookup), declared_tree(blueprint.definition, lookup)
     )
@@ -56,12 +59,20 @@ def subtree_lookup(registry: Registry) -> SubtreeLookup:
 
 def declared_tree(definition: StackDefinition, lookup: SubtreeLookup) -> dict[str, Tree | None]:
     """The resources that a stack's template declares, with those of its nested templates."""
-    return {
-        name: _nested_tree(definition.nested[name], lookup)
-        if name in definition.nested
-        else lookup(one.type)
-        for name, one in definition.resources.items()
-    }
+    return _with_base_names(
+        {
+            name: _nested_tree(definition.nested[name], lookup)
+            if name in definition.nested
+            else lookup(one.type)
+            for name, one in definition.resources.items()
+        }
+    )
+
+
+def _with_base_names(tree: dict[str, Tree | None]) -> dict[str, Tree | None]:
+    """Add `web` for the resources such as `web["a"]`: a pattern may be for all of them."""
+    bases = {base: below for name, below in tree.items() if (base := base_name(name))}
+    return bases | tree if bases else tree
 
 
 def _nested_tree(nested: NestedStackDefinition, lookup: SubtreeLookup) -> Tree:
@@ -92,7 +103,7 @@ def _check_nested_rules(
             check_patterns(rules, _nested_tree(one, lookup), wrong)
         _check_nested_rules(template, one.nested, reader, lookup, wrong)
         place = nested_place(f"{resources}.{name}", one.kind.file)
-        add_nested_findings(place, wrong.all, findings)
+        add_nested_findings(place, one.kind.file, wrong.all, findings)
 
 
 def existing_tree(rows: Iterable[tuple[str, str]], lookup: SubtreeLookup) -> dict[str, Tree | None]:
@@ -105,6 +116,8 @@ def existing_tree(rows: Iterable[tuple[str, str]], lookup: SubtreeLookup) -> dic
             level[one] = level.get(one) or {}
             level = level[one]
         level[name] = level.get(name) or lookup(type_name)
+        if base := base_name(name):
+            level[base] = level[name]
     return known
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engine.hooks.rule import decode_rule, encode_rule
-from engine.hooks.rule_matching import Breakpoints, led
+from engine.hooks.rule_matching import Breakpoints, pattern_at
 from engine.hooks.rule_reader import Declaration
 from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
@@ -13,12 +13,13 @@ from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
 from engine.store.breakpoints import (
     read_breakpoints,
-    read_breakpoints_around,
-    read_inside,
+    read_breakpoints_of_ancestors,
+    read_resource_paths,
 )
 from engine.store.connection import Connection
-from engine.store.current_resources import read_concerned, read_plain
-from engine.store.traversal_start import Below, Within
+from engine.store.current_resources import read_concerned, read_existing, read_settled
+from engine.store.stack_rows import StackHeader
+from engine.store.traversal_start import NestedContext, ParentStep
 from engine.words import Action, Json, Point
 
 
@@ -47,11 +48,12 @@ class DesiredState:
     """The template version that a traversal has as its target, and the options of the change.
 
     number, version: of the traversal and of the template version. stored: the version is stored
-    already. cleared: ``resource:point`` patterns of breakpoints to skip. kept: snapshot data by
-    resource name, for a restore. wanted_plan: the digest of the plan that the requester has seen,
-    or "". refuses: raise Invalid for a plan with problems; False: its forbidden nodes fail.
-    credential: the cloud credential that the operations use. within: the step of the parent stack
-    that starts this traversal; None for a root stack.
+    already. cleared_breakpoints: ``resource:point`` patterns of breakpoints to skip. kept: snapshot
+    data by resource name, for a restore. wanted_plan: the digest of the plan that the requester has
+    seen, or "". refuses: raise Invalid for a plan with problems; False: its forbidden nodes fail.
+    credential: the cloud credential that the operations use. parent_step: the step of the parent
+    stack that starts this traversal; None for a root stack. header: of the stack, if it is known.
+    excluded: as in `Rule`. moved: earlier names by the names of resources that this change moves.
     """
 
     stack_id: UUID
@@ -62,13 +64,21 @@ class DesiredState:
     current: CurrentState
     requested_by: Principal
     stored: bool = False
-    cleared: Sequence[str] = ()
+    cleared_breakpoints: Sequence[str] = ()
     options: Options = field(default_factory=Options)
     kept: Mapping[str, Json] = field(default_factory=dict)
     wanted_plan: str = ""
     refuses: bool = True
     credential: str = field(default="", repr=False)
-    within: Within | None = None
+    parent_step: ParentStep | None = None
+    header: StackHeader | None = None
+    excluded: Sequence[str] = ()
+    moved: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of resources of the template and of existing rows to compare with it."""
+        return len(self.blueprint.definition.resources) + len(self.current.rows)
 
     def selected(self) -> list[str] | None:
         """Sorted names of the resources that a partial update may change; None for all."""
@@ -78,17 +88,17 @@ class DesiredState:
         names = {*self.blueprint.definition.resources, *(row.name for row in self.current.rows)}
         return sorted(filter(chosen, names))
 
-    def nested_context(self) -> Below:
+    def nested_context(self) -> NestedContext:
         """The parent's step, and the breakpoints that this change passes on to nested stacks."""
         blueprint = self.blueprint
         declared = [(one, False) for one in (*blueprint.by_template, *blueprint.by_environment)]
-        declared += [(one, True) for one in blueprint.asked]
-        asked = [
-            {"pattern": one.pattern, "rule": encode_rule(one.rule), "asked": asked}
-            for one, asked in declared
+        declared += [(one, True) for one in blueprint.by_request]
+        passed_on = [
+            {"pattern": one.pattern, "rule": encode_rule(one.rule), "requested": by_request}
+            for one, by_request in declared
             if "/" in one.pattern
         ]
-        return Below(self.within, asked, self.cleared)
+        return NestedContext(self.parent_step, passed_on, self.cleared_breakpoints, self.excluded)
 
 
 async def read_current_state(
@@ -101,31 +111,41 @@ async def read_current_state(
     that change in any case.
     """
     wanted = blueprint.definition.resources
-    plain = await read_plain(conn, stack_id)
+    plain = await read_settled(conn, stack_id)
     settled = {
         name
         for name, digest in plain.digests.items()
         if name in wanted and wanted[name].digest == digest
     }
     settled -= {*also, *_with_update_hooks(blueprint)}
-    changed = downstream({name: one.reads for name, one in wanted.items()}, wanted.keys() - settled)
+    reads = {name: one.reads for name, one in wanted.items() if one.reads}
+    changed = downstream(reads, wanted.keys() - settled)
     required = {one for name in changed for one in wanted[name].requires}
     gone = plain.digests.keys() - wanted.keys()
-    rows = await read_concerned(conn, stack_id, changed | required | gone)
+    rows = await read_concerned(conn, stack_id, changed | required | gone, plain)
     live = await live_breakpoints(conn, stack_id)
-    nested = await read_matchable(conn, stack_id, blueprint)
-    return CurrentState(rows, frozenset(settled - changed - required), plain.kept, live, nested)
+    nested = await _read_matchable(conn, stack_id, blueprint)
+    return CurrentState(
+        rows, frozenset(settled - changed - required), plain.has_rules, live, nested
+    )
 
 
-async def read_matchable(
+async def read_whole_state(conn: Connection, stack_id: UUID, blueprint: Blueprint) -> CurrentState:
+    """The current state with all rows."""
+    rows = await read_existing(conn, stack_id)
+    live = await live_breakpoints(conn, stack_id)
+    return CurrentState(rows, live=live, nested=await _read_matchable(conn, stack_id, blueprint))
+
+
+async def _read_matchable(
     conn: Connection, stack_id: UUID, blueprint: Blueprint
 ) -> Sequence[tuple[str, str]]:
     """(path, type) of resources in nested stacks, if a breakpoint has a path pattern. The change
     may be about to delete them."""
-    declared = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    declared = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
     if not any("/" in one.pattern for one in declared):
         return ()
-    return await read_inside(conn, stack_id)
+    return await read_resource_paths(conn, stack_id)
 
 
 async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
@@ -137,8 +157,8 @@ async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration
     ]
     from_parents = [
         Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
-        for one in await read_breakpoints_around(conn, stack_id)
-        if (pattern := led(one.pattern, one.path.split("/"))) is not None
+        for one in await read_breakpoints_of_ancestors(conn, stack_id)
+        if (pattern := pattern_at(one.pattern, one.path.split("/"))) is not None
     ]
     return [*from_parents, *own]
 
@@ -146,10 +166,13 @@ async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration
 def _with_update_hooks(blueprint: Blueprint) -> list[str]:
     """Resources with a short pre-update hook, also in nested stacks: it opens even without a
     change."""
-    breakpoints = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
+    resources = blueprint.definition.resources
+    if not blueprint.has_rules:
+        return [name for name, one in resources.items() if one.pauses_every_update]
+    breakpoints = Breakpoints(blueprint.by_request, blueprint.by_environment, blueprint.by_template)
     return [
         name
-        for name, one in blueprint.definition.resources.items()
+        for name, one in resources.items()
         if one.pauses_every_update
         or any(rule.short and rule.point == Point.PRE_UPDATE for rule in breakpoints.of(name))
     ]

@@ -1,31 +1,36 @@
 """External validation: plug-ins for custom constraints, and resource types that look up existing
 physical resources, validate values before a change is stored.
 
-An update with plug-ins is built twice: before its stack is locked, to call the validators, and
-under the lock, with their results.
+An update is built and validated before its stack is locked. If the stack has changed when it is
+locked, the update is built again under the lock, and validated with the results that are known.
 """
 
 import asyncio
 import inspect
 import json
+import traceback
 from collections.abc import Mapping, Set
 from datetime import timedelta
+
+import structlog
+from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict, Findings
 from engine.hot.definition.model import StackDefinition
 from engine.hot.definition.validators import ValidationRequest, collect_validations
+from engine.hot.expressions.masking import iterate_texts
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.installation import read_now
-from engine.types.custom_constraints import BUILT_IN, ValidationContext, Verdict
+from engine.store.monitoring import read_now
+from engine.types.custom_constraints import ValidationContext, Verdict
 from engine.types.registry import Registry
 
-#: The most validator calls of one request at the same time.
-MOST_CONCURRENT = 16
-#: Built-in constraints; their validators return at once.
-OWN = frozenset(one.name for one in BUILT_IN)
+log: FilteringBoundLogger = structlog.get_logger()
 
-#: Results by question: the error, or None for a valid value.
+#: Maximum number of concurrent validator calls of one request.
+MAX_CONCURRENT = 16
+
+#: Results by request: the error, or None for a valid value.
 Results = Mapping[bytes, str | None]
 
 
@@ -41,20 +46,15 @@ class ExternalValidation:
         """Names of the validators: custom constraints, and resource types with a lookup."""
         return self._registry.validators().keys()
 
-    @property
-    def has_plugins(self) -> bool:
-        """Whether a plug-in has validators: their calls may have to be awaited."""
-        return not self.names <= OWN
-
     async def validate(self, definition: StackDefinition, project: str, credential: str) -> Results:
         """Call the validators for all values and await them. Raises Invalid with all errors."""
-        asked = self._questions(definition)
-        if not asked:
+        requests = self._requests(definition)
+        if not requests:
             return {}
         async with self._database.connection() as conn:
             context = ValidationContext(project, await read_now(conn), credential)
-        results = await self._run(asked, context)
-        _raise_errors(asked, results)
+        results = await self._run(requests, context)
+        _raise_errors(requests, results)
         return results
 
     async def validate_locked(
@@ -63,30 +63,30 @@ class ExternalValidation:
         definition: StackDefinition,
         project: str,
         credential: str,
-        answered: Results,
+        known: Results,
     ) -> None:
-        """Validate under the stack's lock, without waiting. answered: the results of `validate`.
+        """Validate under the stack's lock, without waiting. known: the results of `validate`.
 
         Raises Invalid; Conflict if a value without a result needs a validator that must be awaited.
         """
-        asked = self._questions(definition)
-        if not asked:
+        requests = self._requests(definition)
+        if not requests:
             return
         context = ValidationContext(project, await read_now(conn), credential)
-        results = dict(answered)
-        for one in asked:
+        results = dict(known)
+        for one in requests:
             if _key(one) not in results:
                 results[_key(one)] = self._call_without_waiting(one, context)
-        _raise_errors(asked, results)
+        _raise_errors(requests, results)
 
-    def _questions(self, definition: StackDefinition) -> list[ValidationRequest]:
+    def _requests(self, definition: StackDefinition) -> list[ValidationRequest]:
         return collect_validations(definition, self._registry.schemas(), self.names)
 
     def _call(self, one: ValidationRequest, context: ValidationContext) -> Verdict:
         try:
             return self._registry.validators()[one.validator](one.value, context)
         except Exception as error:  # plug-in code
-            return _unreachable(one, error)
+            return _failed(one, error)
 
     def _call_without_waiting(
         self, one: ValidationRequest, context: ValidationContext
@@ -103,18 +103,18 @@ class ExternalValidation:
         )
 
     async def _run(
-        self, asked: list[ValidationRequest], context: ValidationContext
+        self, requests: list[ValidationRequest], context: ValidationContext
     ) -> dict[bytes, str | None]:
         results: dict[bytes, str | None] = {}
         timed_out: set[str] = set()
-        limit = asyncio.Semaphore(MOST_CONCURRENT)
+        limit = asyncio.Semaphore(MAX_CONCURRENT)
 
         async def call(key: bytes, one: ValidationRequest) -> None:
             async with limit:
                 results[key] = await self._call_with_timeout(one, context, timed_out)
 
         async with asyncio.TaskGroup() as tasks:
-            for key, one in {_key(one): one for one in asked}.items():
+            for key, one in {_key(one): one for one in requests}.items():
                 tasks.create_task(call(key, one))
         return results
 
@@ -132,13 +132,17 @@ class ExternalValidation:
             except TimeoutError:
                 timed_out.add(one.validator)
             except Exception as error:  # plug-in code
-                return _unreachable(one, error)
-        return f"{one.validator} did not answer within {self._timeout_s:g} s; send it again"
+                return _failed(one, error)
+        return (
+            f"{one.validator} did not answer within {self._timeout_s:g} s; send the request again"
+        )
 
 
-def _unreachable(one: ValidationRequest, error: Exception) -> str:
-    """The error for a failed call, without the exception's text, which may contain a secret."""
-    return f"{one.validator} could not be reached ({type(error).__name__}); send it again"
+def _failed(one: ValidationRequest, error: Exception) -> str:
+    """The reason of a failed call. The exception's text may contain a secret: it is not logged."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log.error("validator.failed", validator=one.validator, error=type(error).__name__, where=where)
+    return f"{one.validator} failed to validate it (see the server's log); send the request again"
 
 
 def _key(one: ValidationRequest) -> bytes:
@@ -146,15 +150,32 @@ def _key(one: ValidationRequest) -> bytes:
     return json.dumps([one.validator, one.value], sort_keys=True).encode()
 
 
-def _raise_errors(asked: list[ValidationRequest], results: Results) -> None:
+#: A validator's reason is hidden if it contains this many consecutive characters of a secret value.
+SECRET_PIECE = 4
+
+
+def refusal(one: ValidationRequest, wrong: str) -> str:
+    """The error with the value, unless it is hidden. A plug-in's reason may repeat it."""
+    if not one.hidden:
+        return f"Error validating value '{one.value}': {wrong}"
+    reason = wrong.lower()
+    pieces = (
+        text[start : start + SECRET_PIECE]
+        for text in map(str.lower, iterate_texts(one.value))
+        for start in range(max(len(text) - SECRET_PIECE, 0) + 1)
+    )
+    repeats = any(piece in reason for piece in pieces)
+    return f"its hidden value: {f'it is not a valid {one.validator}' if repeats else wrong}"
+
+
+def _raise_errors(requests: list[ValidationRequest], results: Results) -> None:
     """Raise Invalid with all errors, in the order of the requests."""
     findings = Findings()
-    for one in asked:
+    for one in requests:
         wrong = results[_key(one)]
         if wrong is None:
             continue
-        shown = "its hidden value" if one.hidden else f"Error validating value '{one.value}'"
-        reason = one.description or f"{shown}: {wrong}"
+        reason = one.description or refusal(one, wrong)
         if one.parameter:
             reason = f"Parameter '{one.parameter}' is invalid: {reason}"
         findings.add(one.place, reason)

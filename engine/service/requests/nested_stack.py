@@ -1,6 +1,6 @@
 """Builds the blueprint of a nested stack from the template files and values of its parent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -8,9 +8,8 @@ import orjson
 
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import operator_declarations
-from engine.hooks.rule import decode_rule
-from engine.hooks.rule_matching import inside
-from engine.hooks.rule_reader import Decide, Declaration, Reader
+from engine.hooks.rule_matching import declarations_of_parent
+from engine.hooks.rule_reader import Decide, Reader
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.resource_facade import ResourceFacade
@@ -19,9 +18,10 @@ from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import TypeUse
 from engine.hot.nested.template_type import nested_parameters, settings_inside, template_type
 from engine.hot.syntax.document import check_document
+from engine.hot.syntax.keyed_names import plain_name
 from engine.hot.template.template import Template, parse_template
-from engine.service.requests.blueprint import Blueprint, Limits
-from engine.service.requests.parsing import ParsedRequest, read_request
+from engine.service.requests.blueprint import Blueprint, Limits, hidden_names
+from engine.service.requests.parsing import EMPTY, ParsedRequest
 from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
 from engine.types.contract import ReconcileNested
@@ -29,11 +29,11 @@ from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json
 
 #: The longest name of a stack.
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class OwningResource:
     """The parent's resource that owns the nested stack. metadata, update_policy: resolved. secret:
     names of properties with secret values. secret_parts: fields of this class with secret
     values."""
@@ -49,48 +49,55 @@ class Resource:
 @dataclass(frozen=True, slots=True)
 class NestedStack:
     """Identity of a nested stack, and the breakpoints that its parent passes on. path: names of the
-    resources from the root stack. asked: rows of `Below.asked`."""
+    resources from the root stack. breakpoints: rows of `NestedContext.nested_breakpoints`."""
 
     stack_id: UUID
     stack_name: str
     project: str
     path: Sequence[str]
-    asked: Sequence[Json]
+    breakpoints: Sequence[Json]
 
 
 def read_parent(parent: TemplateRecord, limits: Limits) -> ParsedRequest:
     """A stored template version of the parent stack, parsed."""
-    return read_request(
-        StackRequest(existing=True),
-        parent,
-        limits=limits.source,
-        most_resources=limits.resources,
-        operator=limits.environment,
-    )
+    parsed = limits.read(StackRequest(existing=True), parent)
+    return replace(parsed, hidden=frozenset(parent.hidden_parameters))
 
 
 def nested_name(parent: str, resource: str, stack_id: UUID) -> str:
     """``parent-resource-0123456789ab``: as Heat names nested stacks; truncated at its start."""
-    end = f"-{resource}-{stack_id.hex[-12:]}"
-    return f"{parent[: LONGEST_NAME - len(end)]}{end}"
+    end = f"-{plain_name(resource)}-{stack_id.hex[-12:]}"
+    return f"{parent[: MAX_NAME_LENGTH - len(end)]}{end}"
+
+
+def previewed_name(parent: str, resource: str) -> str:
+    """The name of a new nested stack in a preview, as in Heat: its own one ends with random
+    characters."""
+    end = f"-{plain_name(resource)}"
+    return f"{parent[: MAX_NAME_LENGTH - len(end)]}{end}"
 
 
 def build_nested(
     parent: ParsedRequest,
     command: ReconcileNested,
-    resource: Resource,
+    resource: OwningResource,
     child: NestedStack,
     *,
     registry: Registry,
     limits: Limits,
+    current_files: Mapping[str, str] = EMPTY,
     unknown: frozenset[str] = frozenset(),
 ) -> Blueprint:
-    """The blueprint of a nested stack. command: what the resource type requests. unknown: names of
-    parameters and pseudo parameters whose values are not known before the stack is created.
+    """The blueprint of a nested stack. command: what the resource type requests. current_files: of
+    the nested stack's current version, for members of a group that a later batch changes; files of
+    the parent take precedence. unknown: names of parameters and pseudo parameters whose values are
+    not known before the stack is created.
 
     Raises Invalid with all errors, LimitReached.
     """
+    files = {**current_files, **parent.files}
     template, environment, parameters = _template(parent, command, resource, registry, limits)
+    hidden_defaults = parent.hidden.intersection(environment.parameter_defaults)
     pseudo = {
         "OS::stack_id": str(child.stack_id),
         "OS::project_id": child.project,
@@ -100,14 +107,14 @@ def build_nested(
         template=template,
         environment=environment,
         parameters=parameters,
-        files=parent.files,
+        files=files,
         pseudo={name: value for name, value in pseudo.items() if name not in unknown},
         types=registry.schemas(),
         check_properties=registry.check_properties,
         validators=registry.validators().keys(),
-        nesting=replace(parent.nesting, path=tuple(child.path)),
+        nesting=replace(parent.nesting, files=files, path=tuple(child.path)),
         unknown=unknown,
-        secret=resource.secret,
+        secret=resource.secret | hidden_defaults.difference(parameters),
         facade=ResourceFacade(
             resource.metadata,
             DeletionPolicy(resource.deletion_policy),
@@ -119,18 +126,21 @@ def build_nested(
     findings = Findings()
     decide = _true_if_undecided(definition.decide) if unknown else definition.decide
     reader = Reader(findings, limits.hooks, decide, registry.steps())
-    passed_on = list(_passed_on(child.asked, resource.name))
+    passed_on = declarations_of_parent(child.breakpoints, resource.name)
     blueprint = Blueprint(
         template,
         environment,
-        _needed(parent.files, template, environment),
+        _needed_files(files, template, environment),
         parameters,
         definition,
-        operator_declarations(limits.operator, child.project, limits.hooks, decide, child.path),
+        operator_declarations(
+            limits.operator, child.project, limits.hooks, decide, child.path, by_parent=True
+        ),
         [one for one, with_change in passed_on if with_change],
         # Rules of its environment come from the parent, with their conditions evaluated there.
         [one for one, with_change in passed_on if not with_change],
         reader.declarations(template.hook_declarations),
+        hidden=hidden_names(definition, environment, parent.hidden),
     )
     findings.raise_if_any()
     return blueprint
@@ -151,7 +161,7 @@ def _true_if_undecided(decide: Decide) -> Decide:
 def _template(
     parent: ParsedRequest,
     command: ReconcileNested,
-    resource: Resource,
+    resource: OwningResource,
     registry: Registry,
     limits: Limits,
 ) -> tuple[Template, Environment, Mapping[str, Json]]:
@@ -164,7 +174,7 @@ def _template(
         return kind.template, kind.environment, command.parameters
     words = VERSIONS[parent.template.version].dialect
     place = f"{words.resources}.{name}"
-    type_name = parent.template.resources[name].type
+    type_name = parent.template.body_of(name).type
     found = environment.registry.find(type_name, name, registry.schemas())
     opened = None
     if found is not None:
@@ -172,22 +182,13 @@ def _template(
         opened = parent.nesting.open_template(found, use, environment, registry.schemas(), findings)
     findings.raise_if_any()
     if opened is None:
-        findings.add(f"{place}.{words.type}", f"{type_name} leads to no template")
+        findings.add(f"{place}.{words.type}", f"no template is known for {type_name}")
         raise Invalid(findings.all)
-    given, _ = nested_parameters(opened.schema, command.parameters)
-    return opened.template, opened.environment, given
+    parameters, _ = nested_parameters(opened.schema, command.parameters)
+    return opened.template, opened.environment, parameters
 
 
-def _passed_on(rows: Iterable[Json], resource: str) -> Iterable[tuple[Declaration, bool]]:
-    """The parent's breakpoints for this stack, each with True if it is from the current request."""
-    for one in rows:
-        pattern = inside(one["pattern"], resource)
-        if pattern is not None:
-            place = f"a breakpoint at {one['pattern']}"
-            yield Declaration(pattern, decode_rule(one["rule"]), place), one["asked"]
-
-
-def _needed(
+def _needed_files(
     files: Mapping[str, str], template: Template, environment: Environment
 ) -> dict[str, str]:
     """The files that a nested stack may need: those that its texts name, directly or indirectly."""

@@ -1,19 +1,23 @@
 """Parses a request: its template, its environment and its files."""
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
 
-from engine.errors import Findings, Invalid, LimitReached
+from engine.errors import ENVIRONMENT, Finding, Findings, Invalid, LimitReached
 from engine.hot.environment.environment import Environment, parse_environment
-from engine.hot.environment.merging import VALUES, merge_files, merge_into_stored
+from engine.hot.environment.merging import (
+    HIDDEN_PARAMETERS_SECTION,
+    VALUES,
+    merge_files,
+    merge_into_stored,
+)
 from engine.hot.environment.registry import Registry
 from engine.hot.expressions.masking import MASK
 from engine.hot.language.dialect import DIALECTS
-from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.nested.nested_templates import NESTING_DEPTH, NestedTemplates
 from engine.hot.schema.parameters import ParameterSchema
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import DocumentLimits, check_document, check_size, read_document
@@ -22,13 +26,11 @@ from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
 from engine.words import Json
 
-#: The environment section with names of parameters to hide in addition to the template's.
-HIDES = "encrypted_param_names"
 EMPTY: Final[Mapping[str, str]] = {}
-#: The most environment files of a request, and their characters; a file counts each time it is
-#: named.
-MOST_ENVIRONMENTS: Final = 1_000
-MOST_OF_ENVIRONMENTS: Final = 1_048_576
+#: Maximum number of environment files of a request, and of their characters. A file counts each
+#: time that the request names it.
+MAX_ENVIRONMENTS: Final = 1_000
+MAX_ENVIRONMENT_CHARACTERS: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,16 @@ class OperatorEnvironment:
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
     """A parsed request. environment: merged with the stored one. files: with the stored ones, by
-    name. source: the template's text; None if it was sent as an object."""
+    name. source: the template's text; None if it was sent as an object. hidden: as
+    `Blueprint.hidden`, of a stack that exists. template_order: as in `Blueprint`."""
 
     template: Template
     environment: Environment
     files: Mapping[str, str]
     nesting: NestedTemplates
     source: str | None = None
+    hidden: frozenset[str] = frozenset()
+    template_order: Json = None
 
 
 def read_request(
@@ -67,6 +72,7 @@ def read_request(
     *,
     limits: DocumentLimits,
     most_resources: int,
+    nesting_depth: int = NESTING_DEPTH,
     operator: OperatorEnvironment,
     fetched: Mapping[str, str] = EMPTY,
     kept: TemplateRecord | None = None,
@@ -78,31 +84,41 @@ def read_request(
     parsed template and environment, so that the rest can be validated too.
     """
     files = {**(stored.files if stored else {}), **fetched, **request.files}
-    findings = Findings()
+    findings, read = Findings(), Findings()
     template = None
     try:
-        template = read_template(_template(request, stored, limits))
+        template = read_template(_template(request, stored, limits, read), read)
     except Invalid as error:
         findings.all += error.findings
+    warnings = Findings()
     try:
-        document = _environment(request, stored, template, files, limits)
+        document = _environment(request, stored, template, files, limits, warnings)
         environment = parse_environment(
-            with_hidden(document, kept) if kept else document, operator.registry
+            restore_hidden(document, kept) if kept else document, operator.registry
         )
+        own = () if request.environment_files else environment.warnings
+        found = (*warnings.warnings, *own)
+        environment = replace(environment, warnings=_of_environment(found))
     except Invalid as error:
         environment = Environment(
-            registry=Registry(operator=operator.registry), findings=error.findings
+            registry=Registry(operator=operator.registry),
+            findings=_of_environment(error.findings),
         )
-        findings.all += error.findings
+        findings.all += environment.findings
     if template is None:
         raise Invalid(findings.all)
     return ParsedRequest(
         template,
         environment,
         files,
-        NestedTemplates(files, operator.files, limits, most_resources),
+        NestedTemplates(files, operator.files, limits, most_resources, nesting_depth),
         _source(request, stored),
+        template_order=_template_order(request, stored),
     )
+
+
+def _of_environment(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(one.in_file(ENVIRONMENT) for one in found)
 
 
 def _source(request: StackRequest, stored: TemplateRecord | None) -> str | None:
@@ -112,14 +128,26 @@ def _source(request: StackRequest, stored: TemplateRecord | None) -> str | None:
     return request.template if isinstance(request.template, str) else None
 
 
-def _template(request: StackRequest, stored: TemplateRecord | None, limits: DocumentLimits) -> Json:
+def _template_order(request: StackRequest, stored: TemplateRecord | None) -> Json:
+    """The order of the stored template's keys; None if the request has a template."""
+    if request.template is not None or stored is None:
+        return None
+    return stored.order_of("template")
+
+
+def _template(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    limits: DocumentLimits,
+    warnings: Findings,
+) -> Json:
     if request.template is None:
         if stored is not None:
             return stored.template
         findings = Findings()
         findings.add("template", "is missing", "Send it as an object or as text.")
         raise Invalid(findings.all)
-    return _document(request.template, "template", limits)
+    return _document(request.template, "template", limits, warnings)
 
 
 def _environment(
@@ -128,20 +156,24 @@ def _environment(
     template: Template | None,
     files: Mapping[str, str],
     limits: DocumentLimits,
+    warnings: Findings,
 ) -> dict[str, Json]:
-    given = _given(request, template, files, limits)
-    return merge_into_stored(stored.environment, given) if stored else given
+    requested = _requested_environment(request, template, files, limits, warnings)
+    if stored is None:
+        return requested
+    return merge_into_stored(stored.ordered_environment(), requested)
 
 
-def _given(
+def _requested_environment(
     request: StackRequest,
     template: Template | None,
     files: Mapping[str, str],
     limits: DocumentLimits,
+    warnings: Findings,
 ) -> dict[str, Json]:
     """The environment of the request alone. template: None if it could not be parsed."""
     if request.environment_files:
-        findings = Findings()
+        findings = Findings(warned=warnings.warned)
         for name in request.environment_files:
             if name not in request.files:
                 reason = f'"{name}" is not among the files'
@@ -162,45 +194,50 @@ def _given(
         return merged
     if not request.environment:
         return {}
-    document = _document(request.environment, "environment", limits)
+    document = _document(request.environment, "environment", limits, warnings)
     parse_environment(document)
     return merge_into_stored({}, document)
 
 
 def _check_environment_count(request: StackRequest) -> None:
-    """Raise LimitReached for too many or too large environment files: each mention is merged."""
+    """Raise LimitReached for too many or too large environment files. A file that the request names
+    several times is merged each time."""
     names = request.environment_files
     size = sum(len(request.files.get(name, "")) for name in names)
-    if len(names) > MOST_ENVIRONMENTS or size > MOST_OF_ENVIRONMENTS:
+    if len(names) > MAX_ENVIRONMENTS or size > MAX_ENVIRONMENT_CHARACTERS:
         raise LimitReached(
             f"the request names {len(names)} files with {size} characters",
             place="environment_files",
-            remedy=f"The most are {MOST_ENVIRONMENTS}, with {MOST_OF_ENVIRONMENTS} characters;"
-            " a file counts each time it is named.",
+            remedy=f"The limits are {MAX_ENVIRONMENTS} files and {MAX_ENVIRONMENT_CHARACTERS}"
+            " characters; a file counts each time that the request names it.",
             code="RequestLimitExceeded",
         )
 
 
-def with_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+def restore_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
     """An environment with its masked values replaced by the hidden values of a stored version. What
     the stored environment hides stays hidden: the API does not show that section."""
     found = dict(document)
     for section in VALUES:
         if section in found:
-            found[section] = unmasked(section, found[section], kept)
-    earlier = kept.environment.get(HIDES, [])
+            found[section] = unmask(section, found[section], kept)
+    earlier = kept.environment.get(HIDDEN_PARAMETERS_SECTION, [])
     if earlier:
-        found[HIDES] = list(dict.fromkeys((*found.get(HIDES, []), *earlier)))
+        found[HIDDEN_PARAMETERS_SECTION] = list(
+            dict.fromkeys((*found.get(HIDDEN_PARAMETERS_SECTION, []), *earlier))
+        )
     return found
 
 
-def unmasked(section: str, values: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+def unmask(section: str, values: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
     """Values of an environment section, with masked hidden values replaced by the stored ones."""
     before = kept.environment.get(section) or {}
     if section == "parameters":
         before = {**before, **kept.parameters}
     return {
-        name: before[name] if value == MASK and name in kept.hidden and name in before else value
+        name: before[name]
+        if value == MASK and name in kept.hidden_parameters and name in before
+        else value
         for name, value in values.items()
     }
 
@@ -210,20 +247,32 @@ def _checked_file(
 ) -> dict[str, Json]:
     """A parsed environment file. Adds its errors to the findings, with the file's name; returns {}
     if there are any."""
+    read = Findings()
     try:
-        document = _file(files[name], name, limits)
-        parse_environment(document)
+        document = _file(files[name], name, limits, read)
+        read.warn_all(parse_environment(document).warnings)
     except Invalid as error:
-        findings.all += [
-            replace(one, place=f"{name}: {one.place}" if one.place else one.place)
-            for one in error.findings
-        ]
+        findings.all += _in_file(name, error.findings)
         return {}
+    findings.warn_all(_in_file(name, read.warnings))
     return document
 
 
-def _file(text: str, name: str, limits: DocumentLimits) -> dict[str, Json]:
-    return read_document(text, f"environment {name}", limits) if text.strip() else {}
+def _in_file(name: str, found: Iterable[Finding]) -> list[Finding]:
+    """Findings of an environment file, with its name."""
+    return [
+        replace(
+            one,
+            place=f"{name}: {one.place}" if one.place else one.place,
+            file=name,
+            inner_place=one.place,
+        )
+        for one in found
+    ]
+
+
+def _file(text: str, name: str, limits: DocumentLimits, warnings: Findings) -> dict[str, Json]:
+    return read_document(text, f"environment {name}", limits, warnings) if text.strip() else {}
 
 
 def _schemas(
@@ -240,7 +289,7 @@ def _templates(files: Mapping[str, str], limits: DocumentLimits) -> Iterator[Tem
     for name, text in files.items():
         if any(key in text for key in DIALECTS):
             try:
-                yield parse_template(read_document(text, name, limits))
+                yield parse_template(read_document(text, name, limits, Findings()))
             except Invalid:
                 continue  # not a template; if the stack uses it as one, that reports the error
 
@@ -255,7 +304,7 @@ def without_hidden(
     environments have been merged, so that their values are not needed."""
     kept = dict(files)
     for name in dict.fromkeys(environment_files):
-        document = _file(files[name], name, limits)
+        document = _file(files[name], name, limits, Findings())
         for section in VALUES:
             values = document.get(section)
             if isinstance(values, dict) and (secret := values.keys() & hidden):
@@ -264,12 +313,13 @@ def without_hidden(
     return kept
 
 
-def _document(value: Json, what: str, limits: DocumentLimits) -> dict[str, Json]:
+def _document(
+    value: Json, what: str, limits: DocumentLimits, warnings: Findings
+) -> dict[str, Json]:
     """Parse a text, or check an object, whose size is that of its compact JSON. what: its name for
     errors. Raises Invalid."""
     if isinstance(value, str):
-        return read_document(value, what, limits)
+        return read_document(value, what, limits, warnings)
     document = check_document(value, what, limits)
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    check_size(text, what, limits)
+    check_size(orjson.dumps(document), what, limits)
     return document

@@ -56,7 +56,7 @@ class Quotas:
         limit: int = getattr(self, measure.name)
         if not limit:
             return
-        count = await store.used(conn, measure.sql, project, limit, more=more)
+        count = await store.usage(conn, measure.sql, project, limit, more=more)
         if count > limit:
             raise LimitReached(
                 f"with this, the project would have {count} {measure.words}; it may have {limit}",

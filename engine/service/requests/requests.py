@@ -2,12 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
-from engine.hooks.automation import Automation
+from engine.errors import Findings
 from engine.plan.draft import Adopted
-from engine.principal import NOBODY, Principal
-from engine.words import Decision, Door, How, Json, word_of
+from engine.principal import UNKNOWN_PRINCIPAL, Principal
+from engine.words import Json
+
+#: Characters, as in Heat.
+MAX_TAG_LENGTH = 80
+
+
+def check_tags(tags: Sequence[str], findings: Findings) -> None:
+    """Add a finding for each tag of a stack that is too long."""
+    for tag in tags:
+        if len(tag) > MAX_TAG_LENGTH:
+            reason = f'"{tag[:20]}..." is longer than {MAX_TAG_LENGTH} characters'
+            findings.add("tags", reason, "Shorten it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +26,19 @@ class StackRequest:
 
     template: a map, or text (YAML or JSON); None with ``existing`` keeps the stored one.
     environment: a map or text; ignored when environment_files names entries of ``files``.
-    tags, timeout_mins, disable_rollback: None keeps (update) or takes the default (create).
-    existing: PATCH semantics: start from the stored template, environment and parameters.
+    tags, timeout_mins, disable_rollback: None: an update keeps the value, a create uses the
+    default. existing: PATCH semantics: start from the stored template, environment and parameters.
     keep_hidden: hidden values that are sent masked keep their stored values, and parameters that
-    the stored environment hides stay hidden.
-    only, except_: globs on resource names; a partial update changes only the selected resources.
-    moved: resources to rename or to take over from another stack without changing them.
-    plan_digest: of the plan that the requester has seen; another plan is refused. "": any plan.
-    adopted: physical resources to adopt, by resource name; None: this is no adoption.
-    hooks_clear: ``resource:point`` patterns of breakpoints to skip in this traversal; ``*``: all.
-    hooks_add: full rules with ``at``, as in the environment's ``hooks`` list, or
-    ``resource:point`` texts; they apply to this traversal only.
-    credential: the cloud credential that the operations use.
+    the stored environment hides stay hidden. only, except_: globs on resource names; a partial
+    update changes only the selected resources. moved: resources to rename or to take over from
+    another stack without changing them. plan_digest: of the plan that the requester has seen;
+    another plan is refused. "": any plan. adopted: physical resources to adopt, by resource name;
+    None: no adoption. private_outputs: of an adoption: the exported stack was nested; secret
+    outputs stay masked. hooks_clear: ``resource:point`` patterns of breakpoints to skip in this
+    traversal; ``*``: all. hooks_add: full rules with ``at``, as in the environment's ``hooks``
+    list, or ``resource:point`` texts; they apply to this traversal only. strict: warnings are
+    errors. converge: an update also repairs resources that differ from their recorded state,
+    according to the last observation. credential: the cloud credential that the operations use.
     """
 
     name: str = ""
@@ -47,10 +58,13 @@ class StackRequest:
     moved: Sequence["Move"] = ()
     plan_digest: str = ""
     adopted: Mapping[str, Adopted] | None = None
+    private_outputs: bool = False
     hooks_clear: Sequence[str] = ()
     hooks_add: Sequence[Json] = ()
-    requested_by: Principal = NOBODY
+    requested_by: Principal = UNKNOWN_PRINCIPAL
     idempotency_key: str = ""
+    strict: bool = False
+    converge: bool = False
     credential: str = field(default="", repr=False)
 
     @property
@@ -67,35 +81,6 @@ class Move:
     name: str
     to: str
     from_stack: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer to a hook.
-
-    by: the principal, for the audit log. door: the answer channel. automation: the subscription
-    that authorizes an answer with the hook's token; None if the role of `by` authorizes it.
-    properties: for a patch. extend: for progress, by how much to extend the deadline. how: for a
-    step. address: of the client. credential: the cloud credential for the rest of the change.
-    """
-
-    decision: Decision
-    by: Principal
-    door: Door
-    reason: str = ""
-    digest: str = ""
-    data: Json = None
-    properties: Mapping[str, Json] | None = None
-    extend: timedelta | None = None
-    automation: Automation | None = None
-    address: str = ""
-    credential: str = field(default="", repr=False)
-    how: How = How.OVER
-
-    @property
-    def word(self) -> str:
-        """The decision as the audit log records it."""
-        return word_of(self.decision, self.how)
 
 
 @dataclass(frozen=True, slots=True)

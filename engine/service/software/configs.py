@@ -1,18 +1,35 @@
-"""Software configs, and their deployments to servers."""
+"""Software configs and their deployments to servers: those of the API, and those of resources
+(`ConfigStore`), in the same tables.
+
+A change of a deployment wakes the operation of its resource, if that waits for it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
-from engine.service.software.deployment_callbacks import notify_changed, notify_deleted
+from engine.store import deployment_resources
 from engine.store import software_configs as store
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.deployment_resources import ServerRecord, find_server, lock_waiting
+from engine.store.deployment_resources import (
+    DeploymentResource,
+    RunningOperation,
+    ServerRecord,
+    find_server,
+    lock_deployment_resource,
+)
+from engine.store.hooks import record_events
+from engine.store.resource_signals import SignalTarget, find_target, wake_operation
 from engine.store.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
-from engine.types.software.software_store import NewConfig
-from engine.words import Json
+from engine.types.software.software_store import (
+    Deployment,
+    DeploymentResult,
+    NewConfig,
+    Publication,
+)
+from engine.words import Json, Status
 
 
 class Software:
@@ -37,17 +54,17 @@ class Software:
     async def configs(
         self, project: str | None, marker: UUID | None, limit: int | None
     ) -> list[ConfigRecord]:
-        """Configs, newest first. project: None for all projects. marker: the last id of the page
-        before."""
+        """Configs, newest first. project: None for all projects. marker: the last ID of the
+        previous page."""
         async with self._database.connection() as conn:
             return await store.list_configs(conn, project, marker, limit)
 
     async def delete_config(self, project: str, config_id: UUID) -> None:
         """Delete a config. Raises Invalid (InvalidRestrictedAction) while a deployment uses it."""
         async with self._database.transaction() as conn:
-            if not await store.lock_config(conn, project, config_id):
+            if not await store.lock_config_for_deletion(conn, project, config_id):
                 raise _no_config(config_id)
-            if not await store.delete_unused_config(conn, config_id):
+            if not await store.delete_locked_config(conn, config_id):
                 raise _in_use(config_id)
 
     async def deploy(self, project: str, server_id: str, new: DeploymentChange) -> DeploymentRecord:
@@ -73,7 +90,7 @@ class Software:
     ) -> DeploymentRecord:
         """Update a deployment, and wake the operation that waits for it."""
         async with self._database.transaction() as conn:
-            waiting = await lock_waiting(conn, project, deployment_id)
+            waiting = await lock_deployment_resource(conn, project, deployment_id)
             await _lock_config(conn, project, change.config_id)
             found = await store.change_deployment(conn, project, deployment_id, change)
             await notify_changed(conn, waiting, change)
@@ -84,7 +101,7 @@ class Software:
     async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
         """Delete a deployment, and wake the operation that waits for it."""
         async with self._database.transaction() as conn:
-            waiting = await lock_waiting(conn, project, deployment_id)
+            waiting = await lock_deployment_resource(conn, project, deployment_id)
             if not await store.delete_deployment(conn, project, deployment_id):
                 raise _no_deployment(deployment_id)
             await notify_deleted(conn, waiting)
@@ -93,7 +110,7 @@ class Software:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""
         async with self._database.connection() as conn:
             found = await store.configs_of_server(conn, project, server_id)
-        return [replace(one, inputs=_with(values, one.inputs)) for one, values in found]
+        return [replace(one, inputs=_with_values(values, one.inputs)) for one, values in found]
 
     async def server(self, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
         """A server resource of any project; the caller has authenticated with the resource's
@@ -102,7 +119,7 @@ class Software:
             return await find_server(conn, stack_id, resource_id)
 
 
-def _with(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:
+def _with_values(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:
     """The inputs with their deployed values."""
     return [
         one | {"value": values[one["name"]]} if one["name"] in values else one for one in inputs
@@ -111,7 +128,7 @@ def _with(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:
 
 async def _lock_config(conn: Connection, project: str, config_id: UUID | None) -> None:
     """Lock a config against deletion. Raises NotFound."""
-    if config_id is not None and not await store.hold_config(conn, project, config_id):
+    if config_id is not None and not await store.lock_config_for_use(conn, project, config_id):
         raise _no_config(config_id)
 
 
@@ -127,3 +144,110 @@ def _no_config(config_id: UUID) -> NotFound:
 
 def _no_deployment(deployment_id: UUID) -> NotFound:
     return NotFound(f"Deployment with id {deployment_id} not found", code="NotFound")
+
+
+async def notify_changed(
+    conn: Connection, waiting: DeploymentResource | None, change: DeploymentChange
+) -> None:
+    """Wake the operation that waits for a deployment, and record its progress as an event. The
+    caller has locked the stack. waiting: the resource of the deployment, or None."""
+    if waiting is None or change.status is None:
+        return
+    await wake_operation(conn, waiting.stack_id, waiting.resource_id)
+    if change.status != Status.IN_PROGRESS:
+        return
+    resource = await find_target(conn, waiting.stack_id, waiting.resource_id)
+    operation = await deployment_resources.find_running_operation(conn, waiting)
+    if resource is not None and operation is not None:
+        await record_events(
+            conn, [_progress(waiting, resource, operation, change.status_reason or "")]
+        )
+
+
+async def notify_deleted(conn: Connection, waiting: DeploymentResource | None) -> None:
+    """Wake the operation that waits for a deleted deployment. The caller has locked the stack."""
+    if waiting is not None:
+        await wake_operation(conn, waiting.stack_id, waiting.resource_id)
+
+
+def _progress(
+    waiting: DeploymentResource, resource: SignalTarget, under_way: RunningOperation, reason: str
+) -> Json:
+    """The event of a deployment's progress."""
+    operation = under_way.operation
+    return {
+        "stack_id": waiting.stack_id,
+        "type": f"headgate.resource.{operation}.progress",
+        "resource_name": resource.name,
+        "resource_type": resource.type,
+        "physical_id": resource.physical_id,
+        "action": "UPDATE" if operation == "replace" else operation.upper(),
+        "status": Status.IN_PROGRESS,
+        "reason": reason,
+        "data": asdict(under_way),
+    }
+
+
+class ConfigStore:
+    """Stores for resource types: implements engine/types/software/software_store.py."""
+
+    def __init__(self, database: Database, software: Software) -> None:
+        self._database = database
+        self._software = software
+
+    async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+        async with self._database.connection() as conn:
+            await store.insert_config_once(conn, config_id, project, new)
+
+    async def config(self, project: str, config_id: str) -> NewConfig | None:
+        try:
+            return _new_config(await self._software.config(project, UUID(config_id)))
+        except (NotFound, ValueError):
+            return None
+
+    async def delete_config(self, project: str, config_id: str) -> None:
+        try:
+            await self._software.delete_config(project, UUID(config_id))
+        except (NotFound, ValueError):
+            return
+
+    async def publish(self, project: str, published: Publication) -> None:
+        async with self._database.transaction() as conn:
+            await deployment_resources.publish(
+                conn, project, UUID(published.deployment_id), published
+            )
+
+    async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
+        try:
+            wanted = UUID(deployment_id)
+        except ValueError:
+            return None
+        async with self._database.connection() as conn:
+            found = await deployment_resources.find_published(conn, project, wanted)
+        if found is None:
+            return None
+        values, config = found.output_values or {}, _new_config(found.config)
+        return Deployment(found.status, found.status_reason, values, config)
+
+    async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
+        change = _change(Status.IN_PROGRESS, reason)
+        await self._software.change_deployment(project, UUID(deployment_id), change)
+
+    async def complete(self, project: str, deployment_id: str, ended: DeploymentResult) -> None:
+        change = _change(ended.status, ended.reason, ended.output_values)
+        async with self._database.connection() as conn:
+            await store.change_deployment(conn, project, UUID(deployment_id), change)
+
+    async def unpublish(self, project: str, deployment_id: str) -> None:
+        async with self._database.transaction() as conn:
+            await deployment_resources.withdraw(conn, project, UUID(deployment_id))
+
+
+def _change(
+    status: Status, reason: str, output_values: Mapping[str, Json] | None = None
+) -> DeploymentChange:
+    return DeploymentChange(None, None, output_values, None, status, reason)
+
+
+def _new_config(one: ConfigRecord) -> NewConfig:
+    return NewConfig(one.name, one.group, one.config, one.inputs, one.outputs, one.options)

@@ -1,40 +1,48 @@
-"""The end of a traversal: its verdict, its closing event, and the rollback of a failed change.
+"""The end of a traversal: its result, its closing event, and the rollback of a failed change.
 
 A rollback is a traversal toward the last complete template version, or, if there is none, toward an
 empty template. Stacks with `disable_rollback` have none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from uuid import UUID
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError, Unavailable
+from engine.errors import Findings, HeadgateError, Unavailable
+from engine.hot.template.moved_and_imported import imported_names, read_moved
 from engine.hot.template.template import empty_template
 from engine.plan.draft import Options
-from engine.plan.verdict import Verdict, ended_early, verdict
+from engine.plan.traversal_result import TraversalResult, ended_early, result_of
 from engine.principal import Principal, internal
+from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
-from engine.store import credentials
-from engine.store.advance import End
+from engine.store import credentials, resource_rows
+from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
-from engine.store.database import all_or_nothing
-from engine.store.encryption import Sealed
-from engine.store.nested_stacks import wake_parent
-from engine.store.stack_queries import read_template
-from engine.store.stack_rows import record_stack_event
+from engine.store.database import savepoint
+from engine.store.encryption import DecryptionFailed
+from engine.store.nested_stacks import read_nested_tree, wake_parent
+from engine.store.records import TemplateRecord
+from engine.store.stack_rows import mark_deleted, record_stack_event
+from engine.store.templates import read_requesters, read_template
 from engine.store.traversal_end import (
-    Ending,
+    CompletedTraversals,
+    EndingTraversal,
+    cancel_operations,
+    complete_traversals,
     end_early,
     end_traversal,
     failed_nodes,
     last_complete,
     lock_ending,
-    mark_deleted,
 )
-from engine.words import Action, TraversalState
+from engine.types.registry import Registry
+from engine.words import Action, Json, TraversalState
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -47,7 +55,12 @@ _WORDS = {
 }
 
 
-async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
+async def end_complete(conn: Connection, ends: Sequence[TraversalToEnd]) -> CompletedTraversals:
+    """End those of the traversals whose nodes have all succeeded and that `end` need not end."""
+    return await complete_traversals(conn, ends, COMPLETE_RESULTS)
+
+
+async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -> None:
     """End a traversal whose nodes have all ended, or that has timed out.
 
     Does nothing if it has been ended already.
@@ -55,36 +68,40 @@ async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
     ending = await lock_ending(conn, ended.stack_id, ended.traversal)
     if ending is None:
         return
-    if ending.late:
+    if ending.timed_out:
         outcome = ended_early(ending.action, TIMED_OUT, TraversalState.FAILED)
-        interruptible = traversals.registry.cancellable_types()
         await end_traversal_early(
             conn,
-            interruptible,
+            traversals.registry,
             ended,
             ending.action,
             ending.version,
             outcome,
             by=internal("timeout"),
+            cancels=True,
         )
     else:
-        outcome = verdict(ending.action, await failed_nodes(conn, ended.stack_id, ended.traversal))
+        outcome = result_of(
+            ending.action, await failed_nodes(conn, ended.stack_id, ended.traversal)
+        )
         await _record(conn, ended, ending.action, ending.version, outcome)
         await end_traversal(conn, ended.stack_id, ended.traversal, outcome)
-    await _wake_parent(conn, traversals, ended)
+    if ending.nested:
+        await _wake_parent(conn, traversals, ended)
     if outcome.state is TraversalState.COMPLETE and ending.action is Action.DELETE:
         await mark_deleted(conn, ended.stack_id)
     failed = outcome.state is TraversalState.FAILED and ending.action in ROLLED_BACK
     if failed and not ending.disable_rollback:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
-    await credentials.forget(conn, ended.stack_id)
+    if ending.has_credentials:
+        await credentials.delete_unused(conn, ended.stack_id)
 
 
-async def fail(conn: Connection, ended: End, reason: str) -> None:
+async def fail(conn: Connection, ended: TraversalToEnd, reason: str) -> None:
     """Fail a traversal for which `end` raised: without a rollback, and without the deletion of a
     deleted stack's rows. Does nothing if it has been ended already."""
     ending = await lock_ending(conn, ended.stack_id, ended.traversal)
-    if ending is None or ending.late:
+    if ending is None or ending.timed_out:
         return
     outcome = ended_early(ending.action, reason, TraversalState.FAILED)
     await _record(conn, ended, ending.action, ending.version, outcome)
@@ -92,16 +109,19 @@ async def fail(conn: Connection, ended: End, reason: str) -> None:
     await wake_parent(conn, ended.stack_id, ended.traversal)
 
 
-async def _wake_parent(conn: Connection, traversals: Traversals, ended: End) -> None:
+async def _wake_parent(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -> None:
     """Wake the parent's node that waits for this nested stack, and pass on the credential: the
     parent's traversal stored none while it waited."""
     parent = await wake_parent(conn, ended.stack_id, ended.traversal)
-    sealed = await credentials.read(conn, ended.stack_id, ended.traversal)
-    if parent is not None and sealed is not None and traversals.sealer is not None:
+    if parent is None or traversals.keyring is None:
+        return
+    encrypted = await credentials.read(conn, ended.stack_id, ended.traversal)
+    if encrypted is not None:
         project = (await credentials.projects_of(conn, [ended.stack_id]))[ended.stack_id]
         try:
-            credential = traversals.sealer.open(credentials.scope(project, ended.stack_id), sealed)
-        except Sealed as error:  # operations that need it fail with their own errors
+            scope = credentials.scope(project, ended.stack_id)
+            credential = traversals.keyring.decrypt(scope, encrypted)
+        except DecryptionFailed as error:  # operations that need it fail with their own errors
             log.warning("credential.undecryptable", reason=str(error))
             return
         await traversals.keep_credential(conn, *parent, credential)
@@ -109,31 +129,47 @@ async def _wake_parent(conn: Connection, traversals: Traversals, ended: End) -> 
 
 async def end_traversal_early(
     conn: Connection,
-    interruptible: Sequence[str],
-    ended: End,
+    registry: Registry,
+    ended: TraversalToEnd,
     action: Action,
     version: int,
-    outcome: Verdict,
+    outcome: TraversalResult,
     *,
     by: Principal,
+    cancels: bool,
 ) -> None:
-    """End a traversal before its nodes have ended. Running operations run to their outcomes; no
-    other operation starts.
+    """End a traversal before its nodes have ended; no other operation starts.
 
-    interruptible: types whose operations stop waiting at once.
+    cancels: running operations are cancelled; else they run to their outcomes, except those that
+    another change may supersede.
     """
     stack_id, number = ended
-    await end_early(conn, stack_id, number, by, outcome.state, outcome.reason, interruptible)
+    supersedable = registry.supersedable_types()
+    await end_early(conn, stack_id, number, by, outcome.state, outcome.reason, supersedable)
+    if cancels:
+        await cancel_operations(conn, stack_id, registry.cancellable_types())
     await _record(conn, ended, action, version, outcome)
 
 
+def _event_type(action: Action, outcome: TraversalResult) -> str:
+    return f"headgate.stack.{action.lower()}.{_WORDS[outcome.state]}"
+
+
+#: By action: the result of a traversal whose nodes have all succeeded, and the type of its event.
+COMPLETE_RESULTS: Mapping[str, Json] = {
+    str(action): {**asdict(outcome), "event_type": _event_type(action, outcome)}
+    for action in Action
+    for outcome in (result_of(action, ()),)
+}
+
+
 async def _record(
-    conn: Connection, ended: End, action: Action, version: int, outcome: Verdict
+    conn: Connection, ended: TraversalToEnd, action: Action, version: int, outcome: TraversalResult
 ) -> None:
     await record_stack_event(
         conn,
         stack_id=ended.stack_id,
-        kind=f"headgate.stack.{action.lower()}.{_WORDS[outcome.state]}",
+        kind=_event_type(action, outcome),
         action=action,
         status=outcome.shown,
         reason=outcome.reason,
@@ -142,7 +178,11 @@ async def _record(
 
 
 async def roll_back(
-    conn: Connection, traversals: Traversals, ended: End, ending: Ending, by: Principal
+    conn: Connection,
+    traversals: Traversals,
+    ended: TraversalToEnd,
+    ending: EndingTraversal,
+    by: Principal,
 ) -> None:
     """Start a rollback. If it is not possible (a resource type no longer exists), record an event
     with the reason; the stack stays failed. Raises Unavailable.
@@ -150,7 +190,7 @@ async def roll_back(
     reached = await last_complete(conn, ended.stack_id)
     version = ending.newest + 1 if reached is None else reached
     try:
-        async with all_or_nothing(conn):
+        async with savepoint(conn):
             await _start_rollback(conn, traversals, ended, ending, by, reached, version)
     except Unavailable:
         raise
@@ -160,11 +200,30 @@ async def roll_back(
         await _record(conn, ended, Action.ROLLBACK, version, outcome)
 
 
+async def _undo_moves(
+    conn: Connection, stack_id: UUID, failed: TemplateRecord, blueprint: Blueprint
+) -> None:
+    """Give resources that the failed version moved their earlier names again. The caller has locked
+    the stack."""
+    names = blueprint.definition.resources.keys()
+    section = failed.template.get("moved")
+    for one in read_moved(section, failed.template.get("resources") or {}, Findings()):
+        if one.name not in names or one.to in names:
+            continue
+        found = await resource_rows.find_resource(conn, stack_id, one.to)
+        taken = await resource_rows.find_resource(conn, stack_id, one.name)
+        if found is not None and taken is None:
+            await resource_rows.move(conn, stack_id, found.id, stack_id, one.name)
+            way = resource_rows.ResourceMove(stack_id, one.to, stack_id, one.name)
+            reason = f"renamed from {one.to}"
+            await resource_rows.record_move(conn, stack_id, one.name, found, reason, way)
+
+
 async def _start_rollback(
     conn: Connection,
     traversals: Traversals,
-    ended: End,
-    ending: Ending,
+    ended: TraversalToEnd,
+    ending: EndingTraversal,
     by: Principal,
     reached: int | None,
     version: int,
@@ -179,6 +238,14 @@ async def _start_rollback(
         stack_id=ended.stack_id,
         name=ending.name,
     )
+    failed = await read_template(conn, ended.stack_id, ending.version)
+    await _undo_moves(conn, ended.stack_id, failed, blueprint)
+    excluded = await read_requesters(conn, ended.stack_id, reached, scales=False) if reached else []
+    # A failed adoption deletes none of the adopted physical resources.
+    abandons = reached is None and ending.action is Action.ADOPT
+    if abandons:
+        for nested in reversed(await read_nested_tree(conn, ended.stack_id)):
+            await mark_deleted(conn, nested)
     await traversals.start_update(
         conn,
         DesiredState(
@@ -190,9 +257,13 @@ async def _start_rollback(
             current=await read_current_state(conn, ended.stack_id, blueprint),
             requested_by=by,
             stored=reached is not None,
-            # A failed adoption deletes none of the adopted physical resources.
-            options=Options(retains=reached is None and ending.action is Action.ADOPT),
+            excluded=excluded,
+            options=Options(
+                retains=abandons,
+                # A failed import deletes none, either.
+                retained=imported_names(failed.template) - blueprint.definition.resources.keys(),
+            ),
             refuses=False,
         ),
     )
-    await credentials.hand_on(conn, ended.stack_id, ended.traversal, ended.traversal + 1)
+    await credentials.copy(conn, ended.stack_id, ended.traversal, ended.traversal + 1)

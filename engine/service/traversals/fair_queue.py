@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 
-class Queued(Protocol):
+class QueuedJob(Protocol):
     """A job of the queue. user: the requester, unique within the project."""
 
     @property
@@ -19,13 +19,13 @@ class Queued(Protocol):
     def user(self) -> str: ...
 
 
-J = TypeVar("J", bound=Queued)
+J = TypeVar("J", bound=QueuedJob)
 
 
 @dataclass(slots=True)
 class FairQueue(Generic[J]):
-    """slots: the most jobs that run at the same time. per_project, per_user: the most of one
-    project and of one user."""
+    """slots: maximum number of running jobs. per_project, per_user: maximum of one project and of
+    one user."""
 
     slots: int
     per_project: int

@@ -7,14 +7,23 @@ end of the nested traversal wakes it (engine/service/traversals/end.py).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from inspect import isawaitable
 from typing import NamedTuple, assert_never
 from uuid import UUID
 
+from engine.errors import Findings, NotFound
 from engine.hooks.rule_matching import cleared_inside
-from engine.plan.verdict import ended_early
+from engine.hot.evaluation.resolver import evaluate_output
+from engine.hot.expressions.expression import decode
+from engine.hot.expressions.member_attributes import ALL_SECRET
+from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.language.versions import date_of
+from engine.plan.draft import Adopted, Options
+from engine.plan.traversal_result import ended_early
+from engine.service.reads.stacks import secret_outputs
+from engine.service.requests.adoption import check_adopted, read_adopted
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import (
     CurrentState,
@@ -22,47 +31,124 @@ from engine.service.requests.change import (
     live_breakpoints,
     read_current_state,
 )
+from engine.service.requests.change_checks import check_immutable
 from engine.service.requests.external_validation import ExternalValidation
-from engine.service.requests.immutable_parameters import check_immutable
 from engine.service.requests.nested_stack import (
     NestedStack,
-    Resource,
+    OwningResource,
     build_nested,
     nested_name,
     read_parent,
 )
 from engine.service.traversals import end as ending
-from engine.service.traversals.children import Children
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import nested_stacks, stack_rows
-from engine.store.advance import Claim, End, Work
+from engine.store import nested_stacks, stack_locks
+from engine.store.advance import Claim, TraversalToEnd, Work
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.nested_stacks import ChildRecord, Held
-from engine.store.stack_queries import read_template
-from engine.store.traversal_start import Within
+from engine.store.encryption import DecryptionFailed
+from engine.store.nested_stacks import ClaimedTraversal, MemberRecord, NestedStackRecord
+from engine.store.scaling import find_properties
+from engine.store.snapshots import SnapshotRecord, insert_nested_snapshot, read_snapshots
+from engine.store.templates import read_template, read_template_summary
+from engine.store.traversal_start import ParentStep
 from engine.types.contract import (
     ActOnNested,
     Call,
+    Child,
     DeleteNested,
     Failed,
+    Member,
     Outcome,
     ReconcileNested,
+    RestoreNested,
     RunNested,
     Stopped,
     Wait,
 )
-from engine.words import Action, DeletionPolicy, Operation, TraversalState
-from engine.work.prepare import Inputs, Prepared
+from engine.types.registry import Registry
+from engine.words import Action, DeletionPolicy, Json, Operation, StackId, TraversalState
+from engine.work.prepare import Inputs, PreparedNode
 from engine.work.visible_properties import kept_view
 
-#: The most nested stacks that a process reads and plans at the same time, to bound its memory.
-MOST_CONCURRENT = 4
+
+class Children:
+    def __init__(self, database: Database, registry: Registry) -> None:
+        self._database = database
+        self._registry = registry
+
+    async def find(self, work: Work, call: Call) -> NestedStackRecord | None:
+        """The nested stack of a resource; a deleted one only if this operation deleted it."""
+        async with self._database.connection() as conn:
+            found = await nested_stacks.find_nested_stack(
+                conn, work.key.stack_id, call.resource_id, call.physical_id
+            )
+        gone = (
+            found is not None and found.deleted and found.parent_operation_key != call.operation_key
+        )
+        return None if gone else found
+
+    async def read(self, child: NestedStackRecord, key: UUID) -> Child:
+        """The nested stack as the type's operation receives it. key: of that operation.
+
+        Raises DecryptionFailed (Undecryptable).
+        """
+        async with self._database.connection() as conn:
+            rows = await nested_stacks.read_members(conn, child.id)
+            shown = await read_template_summary(conn, child.id, child.version)
+            stored = await read_template(conn, child.id, child.version)
+        if shown.undecryptable:
+            raise DecryptionFailed(shown.undecryptable, code="Undecryptable")
+        secrets = {row.name: self._secrets(row) for row in rows}
+        view = Inputs({
+            row.name: [row.reference, row.attributes, secrets[row.name]] for row in rows
+        })  # fmt: skip
+        budget = resolution_budget()
+        outputs: dict[str, Json] = {}
+        for one in shown.outputs if child.state == TraversalState.COMPLETE else ():
+            value = decode(one["value"], date_of(shown.written_in))
+            outputs[one["key"]], _ = evaluate_output(value, view, budget)
+        secret = secret_outputs(shown, view, outputs, stored)
+        return Child(
+            StackId(child.id),
+            child.name,
+            (child.parent_step or "") if child.parent_operation_key == key else "",
+            TraversalState(child.state),
+            child.reason,
+            [Member(**asdict(row) | {"secret_attributes": secrets[row.name]}) for row in rows],
+            outputs,
+            stored.template,
+            stored.parameters,
+            secret,
+        )
+
+    async def read_referenced(self, prepared: PreparedNode) -> Mapping[str, Json] | None:
+        """The resource that the type's `names` refers to; None if it refers to none."""
+        reference = prepared.type.referenced_resource(prepared.properties)
+        if reference is None:
+            return None
+        async with self._database.connection() as conn:
+            return await find_properties(conn, prepared.work.key.stack_id, reference)
+
+    def _secrets(self, row: MemberRecord) -> Sequence[str]:
+        """Names of a member's secret attributes. Rows of earlier releases do not have them: all
+        attributes are secret if the type has secrets or is unknown."""
+        if row.secret_attributes is not None:
+            return row.secret_attributes
+        try:
+            return ALL_SECRET if self._registry.get(row.type).schema.has_secrets() else ()
+        except NotFound:
+            return ALL_SECRET
+
+
+#: Maximum number of nested stacks that a process reads and plans concurrently, to limit its memory.
+MAX_CONCURRENT = 4
 IN_PLACE_ACTIONS = {
     Operation.CHECK: Action.CHECK,
     Operation.SUSPEND: Action.SUSPEND,
     Operation.RESUME: Action.RESUME,
+    Operation.SNAPSHOT: Action.SNAPSHOT,
 }
 #: Calls the operation of the resource type.
 Run = Callable[[Call], Outcome | Awaitable[Outcome]]
@@ -72,18 +158,18 @@ Run = Callable[[Call], Outcome | Awaitable[Outcome]]
 class _Step:
     """A step of an operation: a command for its nested stack."""
 
-    prepared: Prepared
+    prepared: PreparedNode
     call: Call
     nest: RunNested
-    child: ChildRecord | None
+    child: NestedStackRecord | None
 
     @property
     def claim(self) -> Claim:
         return self.prepared.work.key
 
     @property
-    def within(self) -> Within:
-        return Within(
+    def parent_step(self) -> ParentStep:
+        return ParentStep(
             self.claim.traversal, self.claim.node, self.call.operation_key, self.nest.step
         )
 
@@ -104,19 +190,19 @@ class NestedStacks:
         self._new_id = new_id
         self._wake = wake
         self._children = Children(database, traversals.registry)
-        self._slots = asyncio.Semaphore(MOST_CONCURRENT)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def run_operation(self, prepared: Prepared, call: Call, run: Run) -> Outcome:
+    async def run_operation(self, prepared: PreparedNode, call: Call, run: Run) -> Outcome:
         """Call an operation; if it returns a command for the nested stack, start that.
 
         Raises what the operation and the start of a traversal raise.
         """
         work = prepared.work
         child = await self._children.find(work, call)
-        if child is not None and child.is_brought_by(call.operation_key):
+        if child is not None and child.is_run_by(call.operation_key):
             if not call.superseded:
                 return Wait(None, call.progress)
-            await self._end_child_early(work, child)
+            await self._end_child_early(work, child, cancels=call.cancelled)
             child = await self._children.find(work, call)
         view = None if child is None else await self._children.read(child, call.operation_key)
         has_secrets = bool(_resource(prepared).secret)
@@ -128,62 +214,91 @@ class NestedStacks:
         async with self._slots:
             return await self._start(_Step(prepared, call, outcome, child))
 
-    async def _end_child_early(self, work: Work, child: ChildRecord) -> None:
-        """End the nested traversal early, with the state of the parent's traversal."""
+    async def _end_child_early(
+        self, work: Work, child: NestedStackRecord, *, cancels: bool
+    ) -> None:
+        """End the nested traversal early, with the state of the parent's traversal. cancels: cancel
+        its operations.
+
+        Does nothing if another one has replaced it: a worker that has lost its claim must not end
+        the traversal of a newer operation.
+        """
         stopped = work.traversal_state == TraversalState.STOPPED
         state = TraversalState.STOPPED if stopped else TraversalState.FAILED
         async with self._database.transaction("nest") as conn:
-            await nested_stacks.lock_both(conn, [work.key.stack_id, child.id])
-            locked = await stack_rows.lock_stack(conn, work.project, child.id)
+            await stack_locks.lock_stacks(conn, [work.key.stack_id, child.id])
+            locked = await stack_locks.lock_stack(conn, work.project, child.id)
             if locked is None or locked.state not in UNDER_WAY:
                 return
+            if locked.traversal != child.traversal:
+                return
             action = Action(locked.action)
-            verdict = ended_early(action, _WHY[work.traversal_state].format(action), state)
-            end = End(locked.id, locked.traversal)
-            interruptible = self._traversals.registry.cancellable_types()
-            by = locked.requested_by
+            verdict = ended_early(action, _REASONS[work.traversal_state].format(action), state)
+            end = TraversalToEnd(locked.id, locked.traversal)
             await ending.end_traversal_early(
-                conn, interruptible, end, action, locked.version, verdict, by=by
+                conn,
+                self._traversals.registry,
+                end,
+                action,
+                locked.version,
+                verdict,
+                by=locked.requested_by,
+                cancels=cancels,
             )
 
     async def _start(self, step: _Step) -> Outcome:
         """Start the step, unless another worker has the node or its traversal has ended."""
         command, child = step.nest.goal, step.child
         async with self._database.connection() as conn:
-            held = await nested_stacks.held(conn, step.claim)
+            parent_traversal = await nested_stacks.read_claimed_traversal(conn, step.claim)
         waiting = Wait(None, step.nest.progress)
-        if held is None:
+        if parent_traversal is None:
             return waiting  # another worker has claimed the node: the outcome is discarded
         plan = (
-            await self._plan(step, command, held) if isinstance(command, ReconcileNested) else None
+            await self._plan(step, command, parent_traversal)
+            if isinstance(command, ReconcileNested | RestoreNested)
+            else None
         )
         async with self._database.transaction("nest") as conn:
-            family = [step.claim.stack_id, *([child.id] if child else [])]
-            await nested_stacks.lock_both(conn, family)
-            held = await nested_stacks.held(conn, step.claim)
-            if held is None:
+            parent_and_child = [step.claim.stack_id, *([child.id] if child else [])]
+            await stack_locks.lock_stacks(conn, parent_and_child)
+            parent_traversal = await nested_stacks.read_claimed_traversal(conn, step.claim)
+            if parent_traversal is None:
                 return waiting
-            if held.state != TraversalState.RUNNING:
-                return _outcome_of_ended(held.state, child)
+            if parent_traversal.state != TraversalState.RUNNING:
+                return _outcome_of_ended(parent_traversal.state, child)
             if plan is not None:
-                await self._update(conn, step, plan, held)
-            elif child is not None and not isinstance(command, ReconcileNested):
-                await self._delete_or_act(conn, step, command, child, held)
+                await self._update(conn, step, plan, parent_traversal)
+            elif child is not None and isinstance(command, DeleteNested | ActOnNested):
+                await self._delete_or_act(conn, step, command, child, parent_traversal)
             else:
                 reason = "it has no nested stack"
                 return Failed(reason, public_reason=reason)
         self._wake()
         return waiting
 
-    async def _plan(self, step: _Step, command: ReconcileNested, held: Held) -> "_Plan":
+    async def _plan(
+        self,
+        step: _Step,
+        command: ReconcileNested | RestoreNested,
+        parent_traversal: ClaimedTraversal,
+    ) -> "_Plan":
         """Build the nested stack's definition, before anything is locked. Raises Invalid."""
         work, call, child = step.prepared.work, step.call, step.child
+        snapshot: SnapshotRecord | None = None
         async with self._database.connection() as conn:
-            parent = await read_template(conn, work.key.stack_id, held.version)
+            if isinstance(command, RestoreNested):
+                command, snapshot = await _restored(conn, command, child)
+            parent = await read_template(conn, work.key.stack_id, parent_traversal.version)
+            current_files: Mapping[str, str] = {}
+            if child is not None and command.template is not None:
+                current_files = (await read_template(conn, child.id, child.version)).files
         stack_id = self._new_id() if child is None else child.id
         name = child.name if child else nested_name(work.stack_name, work.name, stack_id)
         limits = self._traversals.limits.of(work.project)
-        nested_stack = NestedStack(stack_id, name, work.project, work.place.split("/"), held.asked)
+        nested_stack = NestedStack(
+            stack_id, name, work.project, work.place.split("/"), parent_traversal.nested_breakpoints
+        )
         registry = self._traversals.registry
         blueprint = await self._traversals.thread_pool(
             lambda: build_nested(
@@ -193,28 +308,39 @@ class NestedStacks:
                 nested_stack,
                 registry=registry,
                 limits=limits,
+                current_files=current_files,
             ),
             work.project,
         )
         await self._external_validation.validate(
             blueprint.definition, work.project, call.credential
         )
-        return _Plan(stack_id, name, blueprint)
+        adopted = None
+        if command.adopts is not None:
+            findings = Findings()
+            adopted = read_adopted(command.adopts, findings)
+            findings.raise_if_any()
+            check_adopted(blueprint, adopted, registry)
+        kept = snapshot.kept(blueprint.definition.resources) if snapshot else {}
+        return _Plan(stack_id, name, blueprint, adopted, kept, snapshot is not None)
 
-    async def _update(self, conn: Connection, step: _Step, plan: "_Plan", held: Held) -> None:
+    async def _update(
+        self, conn: Connection, step: _Step, plan: "_Plan", parent_traversal: ClaimedTraversal
+    ) -> None:
         """Start a traversal that creates or updates the nested stack."""
         work, call = step.prepared.work, step.call
         number, version, action, current = 1, 1, Action.CREATE, None
         if step.child is None:
-            await nested_stacks.insert_child(
+            await nested_stacks.insert_nested_stack(
                 conn, plan.stack_id, plan.name, work.key.stack_id, call.resource_id, work.name
             )
         else:
             locked = await self._traversals.lock(conn, work.project, plan.stack_id)
-            await self._traversals.supersede(conn, locked, held.requested_by)
+            await self._traversals.supersede(conn, locked, parent_traversal.requested_by)
             number, version, action = locked.traversal + 1, locked.newest + 1, Action.UPDATE
             await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
-            current = await read_current_state(conn, plan.stack_id, plan.blueprint)
+            current = await read_current_state(conn, plan.stack_id, plan.blueprint, plan.kept)
+        action = plan.action or action
         desired = DesiredState(
             stack_id=plan.stack_id,
             action=action,
@@ -222,13 +348,18 @@ class NestedStacks:
             version=version,
             blueprint=plan.blueprint,
             current=current or CurrentState(live=await live_breakpoints(conn, plan.stack_id)),
-            requested_by=held.requested_by,
-            cleared=cleared_inside(held.cleared, work.name),
+            requested_by=parent_traversal.requested_by,
+            options=Options(adopted=plan.adopted or {}, restored=frozenset(plan.kept)),
+            kept=plan.kept,
+            cleared_breakpoints=cleared_inside(parent_traversal.cleared_breakpoints, work.name),
             refuses=False,
             credential=call.credential,
-            within=step.within,
+            parent_step=step.parent_step,
+            excluded=parent_traversal.excluded,
         )
         planned = await self._traversals.start_update(conn, desired)
+        lasting = [one for one in parent_traversal.nested_breakpoints if not one["requested"]]
+        await nested_stacks.store_parent_rules(conn, plan.stack_id, lasting)
         quotas = self._traversals.limits.of(work.project).quotas
         await quotas.check_change(conn, work.project, planned)
 
@@ -237,21 +368,32 @@ class NestedStacks:
         conn: Connection,
         step: _Step,
         command: DeleteNested | ActOnNested,
-        child: ChildRecord,
-        held: Held,
+        child: NestedStackRecord,
+        parent_traversal: ClaimedTraversal,
     ) -> None:
         """Start a traversal that deletes the nested stack or runs an in-place action on it."""
-        project, by = step.prepared.work.project, held.requested_by
+        project, by = step.prepared.work.project, parent_traversal.requested_by
         locked = await self._traversals.lock(conn, project, child.id)
         await self._traversals.supersede(conn, locked, by)
         match command:
             case DeleteNested():
                 existing = await read_existing(conn, child.id)
-                await self._traversals.start_delete(conn, locked, existing, by, step.within)
+                await self._traversals.start_delete(
+                    conn, locked, existing, by, step.parent_step, parent_traversal.excluded
+                )
             case ActOnNested(operation=operation):
                 action = IN_PLACE_ACTIONS[operation]
+                if action is Action.SNAPSHOT:
+                    await insert_nested_snapshot(
+                        conn,
+                        child.id,
+                        step.call.operation_key,
+                        (step.claim.stack_id, step.claim.traversal),
+                        locked.traversal + 1,
+                        locked.version,
+                    )
                 await self._traversals.start_action(
-                    conn, locked, action, operation, by, step.within
+                    conn, locked, action, operation, by, step.parent_step, parent_traversal.excluded
                 )
             case _ as never:
                 assert_never(never)
@@ -261,13 +403,43 @@ class NestedStacks:
 
 
 class _Plan(NamedTuple):
+    """adopted: physical resources by resource name; None: no adoption. kept: snapshot data by
+    resource name. restores: the nested stack returns to a snapshot."""
+
     stack_id: UUID
     name: str
     blueprint: Blueprint
+    adopted: Mapping[str, Adopted] | None
+    kept: Mapping[str, Json]
+    restores: bool
+
+    @property
+    def action(self) -> Action | None:
+        """The action of the nested stack; None: a create or update."""
+        if self.restores:
+            return Action.RESTORE
+        return None if self.adopted is None else Action.ADOPT
+
+
+async def _restored(
+    conn: Connection, command: RestoreNested, child: NestedStackRecord | None
+) -> tuple[ReconcileNested, SnapshotRecord | None]:
+    """The command and the snapshot for a restore. Raises NotFound (SnapshotNotFound);
+    DecryptionFailed (Undecryptable)."""
+    found = await read_snapshots(conn, child.id, command.snapshot_id, nested=True) if child else []
+    if not found or child is None:
+        reason = "the snapshot of the nested stack does not exist"
+        raise NotFound(reason, code="SnapshotNotFound")
+    if found[0].undecryptable:
+        raise DecryptionFailed(found[0].undecryptable, code="Undecryptable")
+    if command.parameters is not None:
+        return ReconcileNested(None, command.parameters), found[0]
+    stored = await read_template(conn, child.id, found[0].version)
+    return ReconcileNested(stored.template, stored.parameters), found[0]
 
 
 #: Why a nested traversal ends early, by the state of the parent's traversal.
-_WHY: Mapping[str, str] = {
+_REASONS: Mapping[str, str] = {
     TraversalState.SUPERSEDED: "superseded by a newer change",
     TraversalState.STOPPED: "Stopped: the parent stack was stopped",
     TraversalState.FAILED: "Stack {} cancelled",
@@ -275,17 +447,17 @@ _WHY: Mapping[str, str] = {
 }
 
 
-def _outcome_of_ended(state: str, child: ChildRecord | None) -> Outcome:
+def _outcome_of_ended(state: str, child: NestedStackRecord | None) -> Outcome:
     """The outcome of an operation whose traversal ended before the step could start."""
     physical_id = str(child.id) if child else None
     if state == TraversalState.STOPPED:
-        reason = "Stopped: before it was carried out"
+        reason = "Stopped: before the operation started"
         return Stopped(reason, physical_id, public_reason=reason)
     reason = "superseded by a newer change"
     return Failed(reason, physical_id, public_reason=reason)
 
 
-def _resource(prepared: Prepared) -> Resource:
+def _resource(prepared: PreparedNode) -> OwningResource:
     work, shown = prepared.work, kept_view(prepared)
     properties = prepared.properties
     secret = frozenset(
@@ -293,7 +465,7 @@ def _resource(prepared: Prepared) -> Resource:
     )
     policy = (work.definition or {}).get("deletion_policy", DeletionPolicy.DELETE)
     metadata, updating = work.metadata_now or {}, work.update_policy_now or {}
-    return Resource(work.name, str(policy), metadata, updating, secret, _secret_parts(work))
+    return OwningResource(work.name, str(policy), metadata, updating, secret, _secret_parts(work))
 
 
 def _secret_parts(work: Work) -> frozenset[str]:

@@ -4,46 +4,54 @@ All methods that take a connection run in the caller's transaction, which has lo
 row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from engine.errors import Finding, Invalid, NotFound
+from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
 from engine.hooks.operator import always, operator_declarations
-from engine.hooks.rule import Rule
+from engine.hooks.rule import Rule, encode_rules
 from engine.hooks.rule_matching import Breakpoints
+from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.plan.draft import Existing, Plan
-from engine.plan.gates import gated
-from engine.plan.passes import plan
-from engine.plan.visits import plan_visits
+from engine.plan.gates import add_gates
+from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
-from engine.service.plan_view.gate_view import GateView, view_of_nodes, view_of_update
-from engine.service.requests.blueprint import Blueprint, Limits, build, node_inputs
+from engine.service.prediction import refuse_known_replacements
+from engine.service.requests.blueprint import (
+    Blueprint,
+    Limits,
+    NestedPlace,
+    as_errors,
+    build,
+    node_inputs,
+    stored_outputs,
+)
 from engine.service.requests.breakpoint_targets import check_rules
 from engine.service.requests.change import DesiredState, live_breakpoints
+from engine.service.requests.change_checks import check_root_stack, partial_filter
+from engine.service.requests.definition_cache import CacheKey, DefinitionCache
 from engine.service.requests.requests import StackRequest
-from engine.service.traversals.persistence import store_rules, store_version
+from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
 from engine.service.traversals.thread_pool import ThreadPool
-from engine.store import credentials, stack_rows, traversal_start
+from engine.store import credentials, stack_locks, stack_rows, templates, traversal_start
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
-from engine.store.encryption import Scope, Sealer
-from engine.store.records import TemplateRecord
-from engine.store.traversal_end import supersede
-from engine.store.traversal_start import Below
+from engine.store.encryption import Keyring, Scope
+from engine.store.records import StackRecord, TemplateRecord
+from engine.store.traversal_end import cancel_operations, supersede
+from engine.store.traversal_start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import Registry
-from engine.words import (
-    Action,
-    Json,
-    Operation,
-    ResourceId,
-    StackId,
-    TraversalState,
-)
+from engine.words import Action, Json, Operation, ResourceId, StackId, TraversalState
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
+
+#: Maximum number of warnings in an event, and characters of each.
+MAX_RECORDED_WARNINGS, MAX_WARNING_LENGTH = 20, 500
+#: Maximum number of resources that are planned on the event loop.
+PLANNED_AT_ONCE = 200
 
 
 class Traversals:
@@ -54,17 +62,18 @@ class Traversals:
         *,
         new_id: Callable[[], UUID],
         lifecycle_plugins: bool = False,
-        sealer: Sealer | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         """lifecycle_plugins: True if any are installed: traversals get nodes that call them.
-        sealer: encrypts credentials; without it, no credential is stored.
+        keyring: encrypts credentials; without it, no credential is stored.
         """
-        self.sealer = sealer
+        self.keyring = keyring
         self._lifecycle_plugins = lifecycle_plugins
         self.registry = registry
         self.limits = limits
         self.new_id = new_id
         self.thread_pool = ThreadPool()
+        self._definitions = DefinitionCache()
 
     async def build(
         self,
@@ -74,6 +83,7 @@ class Traversals:
         project: str,
         stack_id: UUID | None,
         name: str,
+        nested: NestedPlace | None = None,
     ) -> Blueprint:
         """Parse and validate a request in a thread; see `engine.service.requests.blueprint.build`.
 
@@ -88,33 +98,87 @@ class Traversals:
             stack_name=name,
             registry=self.registry,
             limits=self.limits.of(project),
+            nested=nested,
         )
-        return await self.thread_pool(task, project)
+        if stack_id is None or nested is not None:
+            return await self.thread_pool(task, project)
+        key = CacheKey(stack_id, request.timeout_mins)
+        cached = partial(task, previous=self._definitions.get(key))
+        blueprint = await self.thread_pool(cached, project)
+        self._definitions.put(key, blueprint.definition.reusable or NONE_REUSABLE)
+        return blueprint
+
+    async def build_for(
+        self,
+        stack: stack_locks.LockedStack | StackRecord,
+        request: StackRequest,
+        stored: TemplateRecord | None,
+        nested: NestedPlace | None = None,
+    ) -> Blueprint:
+        """As `build`, for a stack that exists."""
+        return await self.build(
+            request,
+            stored,
+            project=stack.project,
+            stack_id=stack.id,
+            name=stack.name,
+            nested=nested,
+        )
 
     async def lock(
         self, conn: Connection, project: str | None, stack_id: UUID
-    ) -> stack_rows.Locked:
+    ) -> stack_locks.LockedStack:
         """Lock a stack's row. project: None for any.
 
         Raises NotFound (EntityNotFound), also for a deleted stack.
         """
-        locked = await stack_rows.lock_stack(conn, project, stack_id)
+        locked = await stack_locks.lock_stack(conn, project, stack_id)
         if locked is None or locked.deleted:
-            raise NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")
+            raise stack_not_found(stack_id)
         return locked
 
-    async def supersede(self, conn: Connection, locked: stack_rows.Locked, by: Principal) -> None:
+    async def lock_root(
+        self, conn: Connection, project: str, stack_id: UUID, done: str
+    ) -> stack_locks.LockedStack:
+        """As `lock`. Raises Invalid (NotSupported) for a nested stack; see `check_root_stack`."""
+        locked = await self.lock(conn, project, stack_id)
+        check_root_stack(locked, done)
+        return locked
+
+    async def supersede(
+        self, conn: Connection, locked: stack_locks.LockedStack, by: Principal
+    ) -> None:
         """Supersede the traversal of the stack, if one is under way."""
         if locked.state in UNDER_WAY:
-            interruptible = self.registry.cancellable_types()
-            await supersede(conn, locked.id, locked.traversal, by, interruptible)
+            supersedable = self.registry.supersedable_types()
+            await supersede(conn, locked.id, locked.traversal, by, supersedable)
 
-    def plan_update(self, desired: DesiredState) -> tuple[Plan, list[str]]:
-        """The plan, and warnings about patterns that match no resource. Raises Invalid."""
+    async def plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
+        """The plan, and the warnings about the request, with those about patterns that match no
+        resource. Raises Invalid.
+
+        Large stacks are planned in a thread: each resource is matched against each pattern.
+        """
+        work = partial(self._plan_update, desired)
+        if desired.size <= PLANNED_AT_ONCE:
+            return work()
+        return await self.thread_pool(work, project)
+
+    async def select(
+        self, request: StackRequest, names: Collection[str], project: str
+    ) -> Callable[[str], bool] | None:
+        """See `partial_filter`, which runs in a thread."""
+        if not request.only and not request.except_:
+            return None
+        return await self.thread_pool(partial(partial_filter, request, names), project)
+
+    def _plan_update(self, desired: DesiredState) -> tuple[Plan, list[Finding]]:
         blueprint = desired.blueprint
         warnings = check_rules(
             blueprint, desired.current.types_by_path(), self.registry, self.limits.hooks
         )
+        if warnings and blueprint.strict:
+            raise Invalid(as_errors(warnings))
         breakpoints = self._breakpoints(desired)
         planned = plan(
             blueprint.definition.resources,
@@ -124,17 +188,17 @@ class Traversals:
             desired.options,
             desired.current.settled,
         )
-        if desired.refuses and desired.within is None:
+        if desired.refuses and desired.parent_step is None:
             _refuse(planned)
         stack_id = StackId(desired.stack_id)
-        planned = gated(
+        planned = add_gates(
             planned,
             stack_id,
             desired.action,
             breakpoints.of_stack(),
-            watched=self._lifecycle_plugins,
+            lifecycle_plugins=self._lifecycle_plugins,
         )
-        return planned, warnings
+        return planned, [*blueprint.warnings, *warnings]
 
     def _breakpoints(self, desired: DesiredState) -> Breakpoints:
         """All breakpoint rules of an update, of every source."""
@@ -143,24 +207,33 @@ class Traversals:
         types |= {name: one.type for name, one in blueprint.definition.resources.items()}
         return Breakpoints(
             desired.current.live,
-            blueprint.asked,
+            blueprint.by_request,
             blueprint.by_environment,
             blueprint.by_template,
-            cleared=desired.cleared,
+            cleared_breakpoints=desired.cleared_breakpoints,
             operator=blueprint.by_operator,
             type_of=types.get,
+            excluded=desired.excluded,
         )
 
-    async def start_update(self, conn: Connection, desired: DesiredState) -> Plan:
+    async def start_update(
+        self, conn: Connection, desired: DesiredState, warned: Findings | None = None
+    ) -> Plan:
         """Store the template version, the traversal, its graph, and the event of its start.
+        warned: gets the warnings about the request.
 
         Raises Invalid, if the plan is refused.
         """
-        planned, warnings = self.plan_update(desired)
+        header = desired.header or await stack_rows.read_stack_header(conn, desired.stack_id)
+        planned, warnings = await self.plan_update(desired, header.project)
+        if desired.refuses and desired.parent_step is None:
+            await refuse_known_replacements(conn, desired, planned, self.registry)
+        if warned is not None:
+            warned.warn_all(warnings)
         started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
-        desired.version, desired.requested_by, desired.selected())  # fmt: skip
+        desired.version, desired.requested_by, desired.selected(), header)  # fmt: skip
         if not desired.stored:
-            await store_version(conn, desired, self.limits.versions, project=started.project)
+            await _store_version(conn, desired, self.limits.versions, project=started.project)
         names = {node.name for node in planned.nodes}
         scope = Scope(started.project, desired.stack_id, "node.definition")
         inputs = node_inputs(desired.blueprint, self.registry, names, desired.kept,
@@ -170,7 +243,7 @@ class Traversals:
             rows, registry = desired.current.rows, self.registry
             view = await view_of_update(conn, started, planned, desired.blueprint, rows, registry)
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
-        await store_rules(conn, desired)
+        await _store_rules(conn, desired)
         await self.keep_credential(conn, desired.stack_id, desired.number, desired.credential)
         return planned
 
@@ -179,60 +252,69 @@ class Traversals:
     ) -> None:
         """Store a credential for a traversal, encrypted; deleted when the traversal waits or
         ends."""
-        await self.keep_credentials(conn, [(stack_id, traversal)], credential)
+        await self.keep_credentials(conn, {(stack_id, traversal): credential})
 
     async def keep_credentials(
-        self, conn: Connection, traversals: Sequence[tuple[UUID, int]], credential: str
+        self, conn: Connection, kept: Mapping[tuple[UUID, int], str]
     ) -> None:
-        """As `keep_credential`, for several traversals: (stack id, traversal number)."""
-        if credential and traversals and self.sealer is not None:
-            projects = await credentials.projects_of(conn, [stack for stack, _ in traversals])
-            seal = self.sealer.seal
-            sealed = [
-                (stack, number, seal(credentials.scope(projects[stack], stack), credential))
-                for stack, number in traversals
-                if stack in projects
-            ]
-            await credentials.keep(conn, sealed)
+        """As `keep_credential`, for several traversals (stack id, traversal number)."""
+        kept = {key: credential for key, credential in kept.items() if credential}
+        if not kept or self.keyring is None:
+            return
+        projects = await credentials.projects_of(conn, [stack for stack, _ in kept])
+        encrypt = self.keyring.encrypt
+        encrypted = [
+            (stack, number, encrypt(credentials.scope(projects[stack], stack), credential))
+            for (stack, number), credential in kept.items()
+            if stack in projects
+        ]
+        await credentials.store(conn, encrypted)
 
     async def start_delete(
         self,
         conn: Connection,
-        locked: stack_rows.Locked,
+        locked: stack_locks.LockedStack,
         existing: Sequence[Existing],
         by: Principal,
-        within: traversal_start.Within | None = None,
+        parent_step: traversal_start.ParentStep | None = None,
+        excluded: Sequence[str] = (),
     ) -> None:
-        """Start a traversal that deletes all resources. within: see `DesiredState`.
+        """Start a traversal that deletes all resources, and cancel the operations that it waits
+        for. parent_step, excluded: see `DesiredState`.
 
         Raises Invalid, if the plan is refused.
         """
+        if any(row.running for row in existing):
+            await cancel_operations(conn, locked.id, self.registry.cancellable_types())
         breakpoints, stored = await self._rules_without_request(
-            conn, locked.project, locked.id, locked.names_above, existing
+            conn, locked.project, locked.id, locked.names_above, existing, excluded
         )
         planned = plan({}, existing, breakpoints.of, self._new_resource_id)
-        if within is None:
+        if parent_step is None:
             _refuse(planned)
         rules = breakpoints.of_stack(stored)
-        await self._start_without_template(conn, locked, Action.DELETE, planned, rules, by, within)
+        context = NestedContext(parent_step, excluded=excluded)
+        await self._start_without_template(conn, locked, Action.DELETE, planned, rules, by, context)
 
     async def start_action(
         self,
         conn: Connection,
-        locked: stack_rows.Locked,
+        locked: stack_locks.LockedStack,
         action: Action,
         operation: Operation,
         by: Principal,
-        within: traversal_start.Within | None = None,
+        parent_step: traversal_start.ParentStep | None = None,
+        excluded: Sequence[str] = (),
     ) -> None:
-        """Start the traversal of an in-place action. within: see `DesiredState`."""
+        """Start the traversal of an in-place action. parent_step, excluded: see `DesiredState`."""
         existing = await read_existing(conn, locked.id)
         breakpoints, stored = await self._rules_without_request(
-            conn, locked.project, locked.id, locked.names_above, existing
+            conn, locked.project, locked.id, locked.names_above, existing, excluded
         )
-        planned = plan_visits(operation, existing, breakpoints.of)
+        planned = plan_in_place(operation, existing, breakpoints.of)
         rules = breakpoints.of_stack(stored)
-        await self._start_without_template(conn, locked, action, planned, rules, by, within)
+        context = NestedContext(parent_step, excluded=excluded)
+        await self._start_without_template(conn, locked, action, planned, rules, by, context)
 
     async def plan_delete(
         self,
@@ -248,7 +330,7 @@ class Traversals:
         )
         planned = plan({}, existing, breakpoints.of, self._new_resource_id)
         rules = breakpoints.of_stack(stored) if existing else ()
-        return gated(planned, StackId(stack_id), Action.DELETE, rules, watched=False)
+        return add_gates(planned, StackId(stack_id), Action.DELETE, rules, lifecycle_plugins=False)
 
     async def _rules_without_request(
         self,
@@ -257,6 +339,7 @@ class Traversals:
         stack_id: UUID,
         path: Sequence[str],
         existing: Sequence[Existing],
+        excluded: Sequence[str] = (),
     ) -> tuple[Breakpoints, tuple[Rule, ...]]:
         """The breakpoints of a change without a template: of the operator and of the live stack;
         and the stored rules of the stack itself. path: names of the resources from the root stack
@@ -264,32 +347,34 @@ class Traversals:
         """
         types = {row.name: row.type for row in existing}
         by_operator = operator_declarations(
-            self.limits.operator, project, self.limits.hooks, always, path
+            self.limits.operator, project, self.limits.hooks, always, path, by_parent=bool(path)
         )
         live = await live_breakpoints(conn, stack_id)
-        breakpoints = Breakpoints(live, operator=by_operator, type_of=types.get)
+        breakpoints = Breakpoints(live, operator=by_operator, type_of=types.get, excluded=excluded)
         return breakpoints, await traversal_start.stack_rules(conn, stack_id)
 
     async def _start_without_template(
         self,
         conn: Connection,
-        locked: stack_rows.Locked,
+        locked: stack_locks.LockedStack,
         action: Action,
         planned: Plan,
         rules: Sequence[Rule],
         by: Principal,
-        within: traversal_start.Within | None,
+        nested_context: NestedContext,
     ) -> None:
-        planned = gated(planned, StackId(locked.id), action, rules, watched=self._lifecycle_plugins)
+        planned = add_gates(
+            planned, StackId(locked.id), action, rules, lifecycle_plugins=self._lifecycle_plugins
+        )
         started = await self._gate_view(
             conn, locked.id, action, locked.traversal + 1, locked.version, by
         )
         view = (
-            await view_of_nodes(conn, started, planned)
+            await view_of_nodes(conn, started, planned, self.registry)
             if traversal_start.has_gate(planned)
             else None
         )
-        await self._store(conn, started, planned, {}, (), view, Below(within))
+        await self._store(conn, started, planned, {}, (), view, nested_context)
 
     async def _gate_view(
         self,
@@ -300,8 +385,9 @@ class Traversals:
         version: int,
         by: Principal,
         only: Sequence[str] | None = None,
+        header: stack_rows.StackHeader | None = None,
     ) -> GateView:
-        header = await stack_rows.read_stack_header(conn, stack_id)
+        header = header or await stack_rows.read_stack_header(conn, stack_id)
         return GateView(
             stack_id, header.project, header.name, action, number, version, by, header.tags, only
         )
@@ -312,23 +398,25 @@ class Traversals:
         started: GateView,
         planned: Plan,
         inputs: Mapping[str, traversal_start.NodeInputs],
-        warnings: Sequence[str],
+        warnings: Sequence[Finding],
         view: Mapping[str, Json] | None,
-        nested_context: Below,
+        nested_context: NestedContext,
     ) -> None:
         """Store the traversal, its graph and its first event. view: stored with the stack's own
         gate nodes, if the plan has any.
         """
         stack_id, action, number = started.stack_id, started.action, started.number
         version = started.version
-        await stack_rows.point_stack(
-            conn, stack_id=stack_id, version=version, traversal=number, traceparent=TRACE.get()
-        )
+        trace = TRACE.get()
+        if number > 1 or trace:  # a new stack has its first version and traversal
+            await stack_rows.set_current(
+                conn, stack_id=stack_id, version=version, traversal=number, traceparent=trace
+            )
         data: dict[str, Json] = {"traversal": number, "version": version}
         if warnings:
-            data["warnings"] = list(warnings)
-        if planned.stale:
-            data["stale"] = list(planned.stale)
+            data["warnings"] = recorded_warnings(warnings)
+        if planned.out_of_date:
+            data["out_of_date"] = list(planned.out_of_date)
         await stack_rows.record_stack_event(
             conn,
             stack_id=stack_id,
@@ -349,12 +437,25 @@ class Traversals:
             inputs=inputs,
             requested_by=started.requested_by,
             view=view,
-            watched=self._lifecycle_plugins,
-            below=nested_context,
+            lifecycle_plugins=self._lifecycle_plugins,
+            nested=nested_context,
         )
 
     def _new_resource_id(self) -> ResourceId:
         return ResourceId(self.new_id())
+
+
+def action_in_progress(locked: stack_locks.LockedStack, remedy: str, place: str = "") -> Conflict:
+    return Conflict(
+        f"Stack {locked.name} already has an action ({locked.action}) in progress.",
+        place=place,
+        remedy=remedy,
+        code="ActionInProgress",
+    )
+
+
+def stack_not_found(stack_id: UUID) -> NotFound:
+    return NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")
 
 
 def _refuse(planned: Plan) -> None:
@@ -362,3 +463,50 @@ def _refuse(planned: Plan) -> None:
         raise Invalid([
             Finding(one.place, one.reason, one.remedy, "PlanRefused") for one in planned.problems
         ])  # fmt: skip
+
+
+def recorded_warnings(warnings: Sequence[Finding]) -> list[str]:
+    """The warnings as an event contains them: without positions and lines of the template."""
+    texts = [str(one)[:MAX_WARNING_LENGTH] for one in warnings[:MAX_RECORDED_WARNINGS]]
+    if more := len(warnings) - len(texts):
+        texts.append(f"There are {more} more warnings.")
+    return texts
+
+
+async def _store_version(
+    conn: Connection, desired: DesiredState, max_versions: int, *, project: str
+) -> None:
+    """Store the template version. max_versions: the number of versions that the stack retains."""
+    blueprint, definition = desired.blueprint, desired.blueprint.definition
+    await templates.insert_template(
+        conn,
+        project=project,
+        stack_id=desired.stack_id,
+        version=desired.version,
+        description=definition.description,
+        template=blueprint.template.document,
+        environment=blueprint.environment.document,
+        files=blueprint.files,
+        parameters=blueprint.parameters,
+        masked_parameters=definition.shown_parameters(),
+        hidden_parameters=blueprint.hidden,
+        outputs=stored_outputs(definition),
+        requested_by=desired.requested_by,
+        source=blueprint.source,
+        template_order=blueprint.template_order,
+    )
+    if desired.version > max_versions:
+        await templates.delete_old_versions(conn, desired.stack_id, max_versions)
+
+
+async def _store_rules(conn: Connection, desired: DesiredState) -> None:
+    """Store the rules of the template and the environment with the stack and its resources."""
+    blueprint, resources = desired.blueprint, desired.blueprint.definition.resources
+    declared = (*desired.current.live, *blueprint.by_request, *blueprint.by_environment,
+                *blueprint.by_template)  # fmt: skip
+    before = desired.current.has_rules or any(row.rules for row in desired.current.rows)
+    if declared or before:
+        lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
+        rules = {name: encode_rules(lasting.of(name)) for name in resources}
+        of_stack = encode_rules(lasting.of_stack())
+        await traversal_start.store_rules(conn, desired.stack_id, rules, of_stack)

@@ -1,5 +1,5 @@
-"""A thread pool with a fair queue, for reading templates: one may take seconds, and must block
-neither the event loop nor other projects."""
+"""A thread pool with a fair queue for parsing and evaluating templates. One template may take
+seconds, and must block neither the event loop nor other projects."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,10 +27,10 @@ def _connected() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The client of a request. gone: returns True once the client has closed its connection."""
+    """The client of a request. is_disconnected: whether the client has closed its connection."""
 
     user: str = ""
-    gone: Callable[[], bool] = _connected
+    is_disconnected: Callable[[], bool] = _connected
 
 
 #: The client of the current request; the default for jobs of the engine itself.
@@ -73,10 +73,10 @@ class ThreadPool:
 
     def _start(self) -> None:
         while (job := self._queue.take()) is not None:
-            if job.client.gone():
+            if job.client.is_disconnected():
                 self._queue.done(job)
                 if not job.result.done():
-                    job.result.set_exception(client_gone())
+                    job.result.set_exception(client_disconnected())
                 continue
             loop = job.result.get_loop()
             running = loop.run_in_executor(self._threads, job.work)
@@ -93,10 +93,10 @@ class ThreadPool:
             job.result.set_result(running.result())
 
 
-def client_gone() -> Unavailable:
+def client_disconnected() -> Unavailable:
     """The error for a client that has closed its connection."""
     return Unavailable(
         "the client closed the connection before its request was processed",
-        remedy="Send it again.",
+        remedy="Send the request again.",
         code="ClientGone",
     )

@@ -6,3 +6,6 @@ drop function if exists left_behind;
 drop function if exists leave_behind;
 drop function if exists projects_after;
 drop function if exists forget_credentials;
+drop function if exists working_time;
+drop function if exists working_time_over_at;
+drop function if exists update_clock;

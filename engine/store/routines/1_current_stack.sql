@@ -9,7 +9,7 @@ select s.id, s.project, s.name, v.description, t.action,
        t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
        case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
        s.traversal, s.version, s.pinned_by, s.pinned_at, s.pinned_reason,
-       s.parent_id, s.root_id, s.path
+       s.parent_id, s.root_id, s.path, s.private_outputs
   from stack s
   join traversal t on t.stack_id = s.id and t.number = s.traversal
   join template v on v.stack_id = s.id and v.version = s.version;

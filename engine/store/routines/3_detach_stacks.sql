@@ -19,20 +19,21 @@ $$;
 -- Makes each of these stacks whose owning resource is gone a root stack.
 create or replace function detach_stacks(p_stacks uuid[]) returns void
 language sql as $$
-    with recursive detached (id, root_id, cut) as (
+    with recursive detached (id, root_id, suffix_start) as (
         select c.id, c.id, length(c.path) + 2
           from unnest(p_stacks) p (id)
           join stack c on c.id = p.id and c.parent_id is not null and c.deleted_at is null
          where not exists (select from resource r
                             where r.stack_id = c.parent_id and r.id = c.parent_resource)
         union all
-        select c.id, l.root_id, l.cut from detached l join stack c on c.parent_id = l.id
+        select c.id, l.root_id, l.suffix_start from detached l join stack c on c.parent_id = l.id
     )
     update stack s
        set parent_id = case when l.id <> l.root_id then s.parent_id end,
            parent_resource = case when l.id <> l.root_id then s.parent_resource end,
            root_id = nullif(l.root_id, l.id),
-           path = substr(s.path, l.cut)
+           private_outputs = s.private_outputs or l.id = l.root_id,
+           path = substr(s.path, l.suffix_start)
       from detached l
      where s.id = l.id
 $$;

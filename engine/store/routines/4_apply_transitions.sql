@@ -1,72 +1,103 @@
 -- Applies the decisions of the node machine: updates nodes and resources, and opens hooks. p_steps: see
--- `advance`; the stacks' rows are locked. p_moved: nodes that changed their state. p_events: events to
+-- `advance`; the stacks' rows are locked. p_changed: nodes that changed their state. p_events: events to
 -- record. p_refused: steps that were not written.
 -- Only `advance` calls it, so its planner settings apply.
 drop function if exists apply_transitions(text, interval, timestamptz, jsonb);
 
 create function apply_transitions(p_worker text, p_lease interval, p_now timestamptz, p_steps jsonb,
-                                  out p_moved moved_node[], out p_events event_draft[],
+                                  out p_changed changed_node[], out p_events event_draft[],
                                   out p_refused refused_step[])
 language plpgsql as $$
 declare
-    v_gone jsonb;
+    v_replaced jsonb;
 begin
-    with said as (
+    with input as (
         select * from jsonb_to_recordset(p_steps) as s (
             stack_id uuid, traversal integer, node integer, claim integer, state text,
-            phase text, operation text, passed text[], wake_at timestamptz, progress jsonb,
-            attempts integer, reason text, confirmed jsonb, awaits uuid, resource jsonb,
-            kept jsonb, hook jsonb, events jsonb)
-    ), arrived as materialized (
-        select s.stack_id, s.traversal, s.node, s.claim, s.operation, s.passed, s.phase, s.state,
-               case when n.woken and s.state = 'parked' and s.phase = 'act' then p_now
+            phase text, operation text, breakpoints_hit text[], wake_at timestamptz, progress jsonb,
+            attempts integer, reason text, step_mode text, confirmation jsonb,
+            signal_resource_id uuid, resource jsonb, snapshot jsonb, hook jsonb, events jsonb,
+            run integer, run_size integer, operation_key uuid)
+    ), matched as materialized (
+        select s.stack_id, s.traversal, s.node, s.claim, s.operation, s.breakpoints_hit, s.phase,
+               s.state,
+               case when n.call_again and s.state = 'parked' and s.phase = 'execute' then p_now
                     else s.wake_at end as wake_at,
-               s.progress, s.attempts, s.reason, s.awaits, s.resource, s.kept, s.events, s.hook,
-               nullif(s.confirmed, 'null') as confirmed,
-               -- An ended traversal opens no hooks; the machine decides again.
-               t.state <> 'running' and s.hook is not null as refused,
+               s.progress, s.attempts, s.reason, s.signal_resource_id, s.resource, s.snapshot, s.events,
+               s.hook,
+               nullif(s.confirmation, 'null') as confirmation,
+               -- An ended traversal opens no hooks. In another step mode, other hooks open before
+               -- the operation or after it. The machine decides again.
+               t.state <> 'running' and s.hook is not null
+               or t.state = 'running' and s.step_mode is distinct from t.step_mode
+                  and (s.hook is not null or s.state = 'running') as refused,
+               -- Stepping stops before each operation.
+               t.state = 'running' and t.step_mode is not distinct from s.step_mode
+               and t.step_mode is distinct from 'step' as may_run,
                t.state as traversal_state, t.reason as traversal_reason,
-               t.requested_by, t.requested_by_id,
-               n.requirers, n.successor, n.requires, n.held, st.traversal as current,
+               t.step_mode as current_mode,
+               t.requested_by, t.requested_by_id, s.run, s.run_size, s.operation_key,
+               s.run is distinct from s.node and s.run is not null as later,
+               n.dependents, n.successor, n.requires, n.was_blocked, st.traversal as current_traversal,
                st.project
-          from said s
+          from input s
          -- One search by key for each step: a plain join can read whole stacks.
          cross join lateral (
-               select n.requirers, n.successor, n.requires, n.woken,
-                      n.state = 'parked' and n.wake_at is null as held
+               select n.dependents, n.successor, n.requires, n.call_again,
+                      n.state = 'parked' and n.wake_at is null as was_blocked
                  from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
                   and n.id = s.node and n.claim = s.claim
-                  and n.state in ('ready', 'running', 'parked') offset 0) n
+                  and case when s.run is null or s.run = s.node
+                           then n.state in ('ready', 'running', 'parked')
+                           -- A later node of a run. The one pending dependency is in the run.
+                           else n.state = 'waiting' and n.pending_dependencies = 1
+                                and n.phase = 'execute' and n.operation = s.operation
+                                and n.rules is null end offset 0) n
          cross join lateral (
-               select t.state, t.reason, t.requested_by, t.requested_by_id from traversal t
+               select t.state, t.reason, t.step_mode, t.requested_by, t.requested_by_id
+                 from traversal t
                 where t.stack_id = s.stack_id and t.number = s.traversal offset 0) t
           join stack st on st.id = s.stack_id
+    ), complete_run as materialized (
+        -- The later nodes of a run are written all or not at all: none, if one has changed since it
+        -- was read, or the first one.
+        select stack_id, traversal, run from matched
+         where run is not null and not refused and state = 'done' and (may_run or not later)
+         group by stack_id, traversal, run having count(*) = max(run_size)
     ), step as materialized (
-        select * from arrived where not refused
-    ), moved as (
+        select * from matched m
+         where not refused
+           and (not later or exists (select from complete_run c
+                                      where c.stack_id = m.stack_id and c.traversal = m.traversal
+                                        and c.run = m.run))
+    ), updated_node as (
         update node n
-           set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
+           set state = s.state, phase = s.phase, operation = s.operation,
+               breakpoints_hit = s.breakpoints_hit,
                claim = n.claim + 1, -- the same step is not applied twice
                progress = s.progress, attempts = s.attempts, reason = s.reason,
-               confirmed = s.confirmed, awaits = s.awaits, woken = false,
-               lost = 0, restarted = false,
+               confirmation = s.confirmation, signal_resource_id = s.signal_resource_id,
+               call_again = false,
+               pending_dependencies = case when s.later then 0 else n.pending_dependencies end,
+               expired_leases = 0, restarted = false,
                restarts = case when s.operation <> n.operation then 0 else n.restarts end,
                wake_at = case s.state when 'running' then p_now + p_lease
                                       when 'ready' then p_now
                                       else s.wake_at end,
                worker = case when s.state = 'running' then p_worker end,
-               started_at = case when s.phase = 'act' and s.state = 'running'
+               started_at = case when s.phase = 'execute' and s.state = 'running' or s.later
                                  then coalesce(n.started_at, p_now) else n.started_at end,
                ended_at = case when s.state in ('done', 'failed', 'stopped', 'dropped') then p_now end,
                -- The update ended with a replacement; its create is another operation.
-               operation_key = case when s.operation <> n.operation and s.phase <> 'act' then null
-                                    when s.phase <> 'act' then n.operation_key
+               operation_key = case when s.later then s.operation_key
+                                    when s.operation <> n.operation and s.phase <> 'execute' then null
+                                    when s.phase <> 'execute' then n.operation_key
                                     when s.operation <> n.operation then gen_random_uuid()
                                     else coalesce(n.operation_key, gen_random_uuid()) end
           from step s
          where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
-    ), written as (
+    ), updated_resource as (
         update resource r
            set action = s.resource ->> 'action', status = s.resource ->> 'status',
                reason = coalesce(s.resource ->> 'reason', r.reason),
@@ -74,14 +105,15 @@ begin
                physical_id = s.resource ->> 'physical_id',
                reference = nullif(s.resource -> 'reference', 'null'),
                properties = s.resource -> 'properties',
-               shown = nullif(s.resource -> 'shown', 'null'),
-               secret = nullif(s.resource -> 'secret', 'null'),
+               masked_properties = nullif(s.resource -> 'masked_properties', 'null'),
+               secret_attributes = nullif(s.resource -> 'secret_attributes', 'null'),
                attributes = s.resource -> 'attributes',
                data = s.resource -> 'data', metadata = s.resource -> 'metadata',
                digest = coalesce(s.resource ->> 'digest', r.digest),
                bytes = coalesce((s.resource ->> 'bytes')::integer, r.bytes),
-               broken = (s.resource ->> 'broken')::boolean,
+               tainted = (s.resource ->> 'tainted')::boolean,
                deletion_policy = s.resource ->> 'deletion_policy',
+               lifecycle = nullif(s.resource -> 'lifecycle', 'null'),
                requires = case when s.requires is null then r.requires else
                    array(select q.id from unnest(s.requires) required (name)
                           cross join lateral (
@@ -92,25 +124,25 @@ begin
           from step s
          where s.resource ->> 'write' = 'update' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
-    ), failed as (
+    ), failed_resource as (
         -- The worker wrote a part of the row; the rest stays as it is.
         update resource r
            set action = s.resource ->> 'action', status = 'FAILED',
                reason = s.resource ->> 'reason',
                physical_id = coalesce(s.resource ->> 'physical_id', r.physical_id),
-               broken = r.broken or (s.resource ->> 'broken')::boolean, updated_at = p_now
+               tainted = r.tainted or (s.resource ->> 'tainted')::boolean, updated_at = p_now
           from step s
          where s.resource ->> 'write' = 'fail' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
-    ), removed as (
+    ), deleted_resource as (
         delete from resource r using step s
          where s.resource ->> 'write' = 'remove' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
-    ), unsignalled as (
+    ), deleted_signal as (
         delete from resource_signal g using step s
          where s.resource ->> 'write' = 'remove' and g.stack_id = s.stack_id
            and g.resource_id = (s.resource ->> 'id')::uuid
-    ), replaced as (
+    ), replaced_resource as (
         -- "leave": the replacement failed and its row stays; the old one remains current.
         update resource r
            set replaced_by = case s.resource ->> 'write' when 'insert'
@@ -123,16 +155,17 @@ begin
           from step s
          where s.resource ->> 'write' in ('insert', 'leave') and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'replaces')::uuid
-    ), inserted as (
+    ), inserted_resource as (
         insert into resource (stack_id, id, name, type, action, status, reason, physical_id,
-                              reference, properties, shown, secret, attributes, data, metadata,
-                              digest, requires, rules, broken, replaced_by, deletion_policy,
-                              bytes)
+                              reference, properties, masked_properties, secret_attributes,
+                              attributes, data, metadata, digest, requires, rules, tainted,
+                              replaced_by, deletion_policy, bytes, lifecycle)
         select s.stack_id, (s.resource ->> 'id')::uuid, s.resource ->> 'name',
                s.resource ->> 'type', s.resource ->> 'action', s.resource ->> 'status',
                s.resource ->> 'reason', s.resource ->> 'physical_id',
                nullif(s.resource -> 'reference', 'null'), s.resource -> 'properties',
-               nullif(s.resource -> 'shown', 'null'), nullif(s.resource -> 'secret', 'null'),
+               nullif(s.resource -> 'masked_properties', 'null'),
+               nullif(s.resource -> 'secret_attributes', 'null'),
                s.resource -> 'attributes', s.resource -> 'data', s.resource -> 'metadata',
                s.resource ->> 'digest',
                array(select q.id from unnest(s.requires) required (name)
@@ -146,47 +179,48 @@ begin
                     else (select q.rules from resource q
                            where q.stack_id = s.stack_id
                              and q.id = (s.resource ->> 'replaces')::uuid) end,
-               (s.resource ->> 'broken')::boolean,
+               (s.resource ->> 'tainted')::boolean,
                (s.resource ->> 'replaced_by')::uuid,
                s.resource ->> 'deletion_policy',
-               coalesce((s.resource ->> 'bytes')::integer, 0)
+               coalesce((s.resource ->> 'bytes')::integer, 0),
+               nullif(s.resource -> 'lifecycle', 'null')
           from step s where s.resource ->> 'write' in ('insert', 'leave')
-    ), kept as (
+    ), inserted_snapshot as (
         insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
                                        physical_id, properties, metadata, data)
         select s.stack_id, s.traversal, k.id, k.name, k.type, k.physical_id, k.properties,
                k.metadata, k.data
-          from step s cross join jsonb_to_record(coalesce(s.kept, '{}')) as k (
+          from step s cross join jsonb_to_record(coalesce(s.snapshot, '{}')) as k (
                id uuid, name text, type text, physical_id text, properties jsonb,
                metadata jsonb, data jsonb)
-         where s.kept is not null
-    ), hooked as (
+         where s.snapshot is not null
+    ), inserted_hook as (
         insert into hook (stack_id, id, project, traversal, node, resource_name, path, point,
-                          mode, state, on_timeout, timeout, notice, digest, opened_at,
-                          deadline, decision, decided_by, door, decided_at, rule,
+                          mode, state, on_timeout, timeout, notification, digest, opened_at,
+                          deadline, decision, decided_by, channel, decided_at, rule,
                           requested_by, requested_by_id, wake_at)
         select s.stack_id, h.id, s.project, s.traversal, s.node, h.resource_name, h.path,
                h.point, h.mode, h.state, h.on_timeout, make_interval(secs => h.timeout),
-               -- The notice contains the answers to the node's earlier hooks.
-               case when a.answers is null then h.notice
-                    else h.notice || jsonb_build_object('answers', a.answers) end,
+               -- The notification contains the answers to the node's earlier hooks.
+               case when a.answers is null then h.notification
+                    else h.notification || jsonb_build_object('answers', a.answers) end,
                h.digest, p_now, p_now + make_interval(secs => h.timeout),
                h.decision, case when h.state <> 'waiting' then 'rule' end,
                case when h.state <> 'waiting' then 'rule' end,
                case when h.state <> 'waiting' then p_now end,
                h.rule, s.requested_by, s.requested_by_id,
-               p_now + make_interval(secs => h.wakes)
+               p_now + make_interval(secs => h.wake_after)
           from step s
          cross join jsonb_to_recordset(s.hook) as h (
                id uuid, resource_name text, path text, point text, mode text, state text,
-               on_timeout text, timeout double precision, notice jsonb, digest text,
-               decision text, rule jsonb, wakes double precision)
+               on_timeout text, timeout double precision, notification jsonb, digest text,
+               decision text, rule jsonb, wake_after double precision)
          cross join lateral (
                select jsonb_object_agg(o.path || ':' || o.point, o.data) as answers
                  from hook o
                 where o.stack_id = s.stack_id and o.traversal = s.traversal
                   and o.data is not null) a
-    ), drafted as (
+    ), event as (
         select row (s.stack_id, e.type, e.resource_name, e.resource_type, e.physical_id,
                     e.action, e.status, e.reason,
                     e.data || jsonb_build_object('traversal', s.traversal, 'node', s.node)
@@ -196,24 +230,26 @@ begin
                type text, resource_name text, resource_type text, physical_id text,
                action text, status text, reason text, data jsonb)
     )
-    select coalesce(array_agg(row (s.stack_id, s.traversal, s.node, s.state, s.operation, s.held,
-                                   s.state = 'parked' and s.wake_at is null, s.requirers,
-                                   s.successor, s.current,
+    select coalesce(array_agg(row (s.stack_id, s.traversal, s.node, s.state, s.operation,
+                                   s.was_blocked,
+                                   s.state = 'parked' and s.wake_at is null, s.dependents,
+                                   s.successor, s.current_traversal,
                                    case when s.resource ->> 'write' = 'insert'
-                                        then (s.resource ->> 'id')::uuid end)::moved_node), '{}'),
-           (select coalesce(array_agg(draft), '{}') from drafted),
+                                        then (s.resource ->> 'id')::uuid end,
+                                   s.later)::changed_node), '{}'),
+           (select coalesce(array_agg(draft), '{}') from event),
            (select array_agg(row (r.stack_id, r.traversal, r.node, r.claim, r.traversal_state,
-                                  r.traversal_reason)::refused_step)
-              from arrived r where r.refused),
+                                  r.traversal_reason, r.current_mode)::refused_step)
+              from matched r where r.refused),
            jsonb_agg(s.resource || jsonb_build_object('stack_id', s.stack_id))
                filter (where s.resource ->> 'write' = 'remove'
                          and s.resource ->> 'replaced_by' is not null)
-      into p_moved, p_events, p_refused, v_gone
+      into p_changed, p_events, p_refused, v_replaced
       from step s;
     -- Dependents of a resource that was replaced and is now gone depend on its replacement.
-    if v_gone is not null then
+    if v_replaced is not null then
         update resource r set requires = array_replace(r.requires, g.id, g.replaced_by)
-          from jsonb_to_recordset(v_gone) as g (stack_id uuid, id uuid, replaced_by uuid)
+          from jsonb_to_recordset(v_replaced) as g (stack_id uuid, id uuid, replaced_by uuid)
          where r.stack_id = g.stack_id and g.id = any (r.requires);
     end if;
 end;

@@ -1,11 +1,11 @@
--- Claims due deliveries of one queue for p_lease seconds: p_free attempts, of which at most p_retries
--- are retries, and p_each at a time for one subscription, of which p_busy are under way. For ordered
--- subscriptions, up to p_behind deliveries after the first one of a stack are claimed with it, except
--- for the channels in p_paced.
+-- Claims due deliveries of one queue for p_lease seconds: p_limit attempts, of which at most
+-- p_retry_limit are retries, and p_per_subscription at a time for one subscription, of which p_active
+-- are under way. For ordered subscriptions, up to p_following deliveries after the first one of a stack
+-- are claimed with it, except for the channels in p_rate_limited.
 --
 -- It steps through an index from one subscription with due deliveries to the next, and then reads only
--- those that have waited longest, as many as p_free allows. The cost depends on the number of
--- subscriptions and on p_free, not on the number of deliveries.
+-- those that have waited longest, as many as p_limit allows. The cost depends on the number of
+-- subscriptions and on p_limit, not on the number of deliveries.
 --
 -- Deliveries are found by ID: for stack, number and subscription, PostgreSQL may choose an index whose
 -- first column is the subscription, and read all deliveries of the subscription.
@@ -13,8 +13,9 @@ drop function if exists claim_deliveries(boolean, uuid[], bigint[], bigint, bigi
                                          double precision, bigint, text[]);
 
 create function claim_deliveries(
-    p_urgent boolean, p_subscriptions uuid[], p_busy bigint[], p_each bigint, p_free bigint,
-    p_retries bigint, p_lease double precision, p_behind bigint, p_paced text[])
+    p_urgent boolean, p_subscriptions uuid[], p_active bigint[], p_per_subscription bigint,
+    p_limit bigint, p_retry_limit bigint, p_lease double precision, p_following bigint,
+    p_rate_limited text[])
 returns table (stack_id uuid, sequence bigint, subscription_id uuid, claim integer, id uuid)
 language plpgsql
 -- Search by key also in tables that were empty when the plan was made or have no statistics.
@@ -26,7 +27,7 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with recursive sender (id, next_at, again) as (
+    with recursive sender (id, next_at, is_retry) as (
         (select d.subscription_id, d.next_at, d.attempts > 0 from delivery d
           where d.state = 'pending' and d.next_at is not null and d.urgent = p_urgent
           order by d.subscription_id, d.next_at limit 1)
@@ -40,15 +41,15 @@ begin
     ), ready as materialized (
         -- Subscriptions whose first delivery is a first attempt, and those with a retry, have separate
         -- shares: many failing endpoints do not delay those that work.
-        select w.id, s.ordered, least(p_each - w.busy, p_free) as room,
-               row_number() over (partition by w.again order by w.next_at, w.id) as place
-          from (select sender.*, coalesce((select b.busy from unnest(p_subscriptions, p_busy)
-                                                  b (id, busy) where b.id = sender.id), 0) as busy
+        select w.id, s.ordered, least(p_per_subscription - w.active, p_limit) as free,
+               row_number() over (partition by w.is_retry order by w.next_at, w.id) as place
+          from (select sender.*, coalesce((select b.active from unnest(p_subscriptions, p_active)
+                                                  b (id, active) where b.id = sender.id), 0) as active
                   from sender where sender.next_at <= now() offset 0) w
          cross join lateral (
                select s.ordered from subscription s
                 where s.id = w.id and s.state = 'enabled' offset 0) s
-         where w.busy < p_each
+         where w.active < p_per_subscription
     ), candidate as materialized (
         select d.*, row_number() over (partition by d.attempts > 0 order by d.turn, d.next_at)
                         as place
@@ -66,40 +67,40 @@ begin
                        where e.subscription_id = d.subscription_id and e.stack_id = d.stack_id
                          and e.state = 'pending' and e.next_at is not null
                          and e.sequence < d.sequence))
-                order by d.subscription_id, d.next_at limit r.room) d
-         where r.place <= p_free
+                order by d.subscription_id, d.next_at limit r.free) d
+         where r.place <= p_limit
     ), chosen as (
         select d.id, d.stack_id, d.subscription_id, d.attempts
           from candidate c
           join delivery d on d.id = c.id
-         where (c.attempts = 0 or c.place <= p_retries)
+         where (c.attempts = 0 or c.place <= p_retry_limit)
            -- Not the condition of the partial indexes, which do not help to find an ID.
            and case d.state when 'pending' then d.next_at <= now() end
-         order by c.attempts > 0, c.place limit p_free
+         order by c.attempts > 0, c.place limit p_limit
            for no key update of d skip locked
-    ), behind as materialized (
+    ), following as materialized (
         select b.row, b.nth
           from chosen c
          cross join lateral (
                select s.id from subscription s
-                where s.id = c.subscription_id and s.channel <> all (p_paced) offset 0) s
+                where s.id = c.subscription_id and s.channel <> all (p_rate_limited) offset 0) s
          cross join lateral (
                select d.ctid as row, d.urgent, row_number() over (order by d.sequence) as nth
                  from delivery d
                 where d.subscription_id = c.subscription_id and d.stack_id = c.stack_id
                   and d.state = 'pending' and d.next_at is null
-                order by d.sequence limit p_behind) b
+                order by d.sequence limit p_following) b
          where c.attempts = 0 and b.urgent = p_urgent
-    ), held as (
+    ), locked as (
         select d.id, d.stack_id, d.subscription_id, b.nth
-          from behind b
+          from following b
           join delivery d on d.ctid = b.row
          where d.state = 'pending' and d.next_at is null
            for no key update of d skip locked
     ), counted as (
         select h.*, row_number() over (partition by h.subscription_id, h.stack_id order by h.nth)
                         as place
-          from held h
+          from locked h
     ), run as materialized (
         select c.id from chosen c
          union all

@@ -1,41 +1,72 @@
--- Claims work for p_worker that is due at p_seen, in at most 16 traversals: up to p_want nodes, and
--- traversals to end. p_after, p_bytes, p_suspects: see `advance`. p_now: time of the claims. p_due: the
--- traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread: nodes.
--- p_served: the project that was served last. p_events: events to record.
+-- Claims work for p_worker that is due at p_due_at, in at most 16 traversals: up to p_limit nodes, and
+-- traversals to end. p_after, p_bytes, p_include_suspects, p_run_types: see `advance`. p_now: time of the
+-- claims.
+-- p_due: the traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread:
+-- nodes. p_first: the claimed nodes that may begin a run. p_last_project: the project that was served last. p_events: events to record.
 -- Only `advance` calls it, so its planner settings apply.
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
+drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[]);
 
-create function claim_due(p_worker text, p_lease interval, p_seen timestamptz, p_want integer,
-                          p_after text, p_bytes bigint, p_suspects boolean,
+create function claim_due(p_worker text, p_lease interval, p_due_at timestamptz, p_limit integer,
+                          p_after text, p_bytes bigint, p_include_suspects boolean,
+                          p_run_types text[],
                           out p_now timestamptz, out p_due node_key[], out p_ends node_key[],
                           out p_claimed node_key[], out p_unread unread_node[],
-                          out p_served text, out p_events event_draft[])
+                          out p_first node_key[], out p_last_project text, out p_events event_draft[])
 language plpgsql as $$
+declare
+    v_due node_key[];
 begin
-    -- Each project with due work gets one turn before any gets a second one. A stack that another
-    -- worker has locked is skipped, because that worker also claims its nodes.
-    with project as (
-        select p.name, p.nth from next_projects(p_after, 100) with ordinality p (name, nth)
-        union all
-        select p.name, 100 + p.nth
-          from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
-    ), due as (
-        select t.stack_id, t.number, p.name, p.nth, t.turn
-          from project p cross join lateral (
-               select t.stack_id, t.number, row_number() over (order by t.wake_at) as turn
-                 from traversal t
-                where t.project = p.name and t.wake_at <= p_seen
-                order by t.wake_at limit 16) t
-    ), first as (
-        select d.* from due d order by d.turn, d.nth limit 16
-    ), locked as (
-        select f.* from first f join stack s on s.id = f.stack_id
-           for no key update of s skip locked
-    )
-    select coalesce(array_agg(row (stack_id, number, null)::node_key), '{}'),
-           (select name from first order by turn desc, nth desc limit 1)
-      into p_due, p_served from locked;
+    p_now := clock_timestamp();
+    p_due := '{}';
+    p_ends := '{}';
+    p_claimed := '{}';
+    p_unread := '{}';
+    p_first := '{}';
+    p_events := '{}';
+    select array_agg(row (t.stack_id, t.number, null)::node_key) into v_due
+      from (select stack_id, number from traversal
+             where wake_at <= p_due_at order by wake_at limit 17) t;
+    if v_due is null then
+        return;
+    end if;
+    if cardinality(v_due) <= 16 then
+        -- All get their turn. A stack that another worker has locked is skipped, because that worker
+        -- also claims its nodes.
+        with locked as (
+            select d.stack_id, d.traversal from unnest(v_due) d join stack s on s.id = d.stack_id
+               for no key update of s skip locked
+        )
+        select coalesce(array_agg(row (stack_id, traversal, null)::node_key), '{}')
+          into p_due from locked;
+    else
+        -- Each project with due work gets one turn before any gets a second one.
+        with project as (
+            select p.name, p.nth from next_projects(p_after, 100) with ordinality p (name, nth)
+            union all
+            select p.name, 100 + p.nth
+              from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
+        ), due as (
+            select t.stack_id, t.number, p.name, p.nth, t.turn
+              from project p cross join lateral (
+                   select t.stack_id, t.number, row_number() over (order by t.wake_at) as turn
+                     from traversal t
+                    where t.project = p.name and t.wake_at <= p_due_at
+                    order by t.wake_at limit 16) t
+        ), first as (
+            select d.* from due d order by d.turn, d.nth limit 16
+        ), locked as (
+            select f.* from first f join stack s on s.id = f.stack_id
+               for no key update of s skip locked
+        )
+        select coalesce(array_agg(row (stack_id, number, null)::node_key), '{}'),
+               (select name from first order by turn desc, nth desc limit 1)
+          into p_due, p_last_project from locked;
+    end if;
+    if p_due = '{}' then
+        return;
+    end if;
     p_now := clock_timestamp();
 
     with ending as (
@@ -43,7 +74,7 @@ begin
           from unnest(p_due) d
          where t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
            and (t.state = 'ending' or t.state = 'running'
-                and working_time_over_at(t.worked, t.working_since, t.time_limit) <= p_now)
+                and time_limit_at(t.working_time, t.working_since, t.time_limit) <= p_now)
         returning row (t.stack_id, t.number, null)::node_key as key
     )
     select coalesce(array_agg(key), '{}') into p_ends from ending;
@@ -53,28 +84,30 @@ begin
           from unnest(p_due) d
          cross join lateral (
                select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads,
-                      n.bytes, n.phase = 'act' and n.started_at is null as starts,
-                      n.state = 'running' and n.phase = 'act' and n.started_at is not null
+                      n.bytes, n.phase = 'execute' and n.started_at is null as starts,
+                      n.state = 'running' and n.phase = 'execute' and n.started_at is not null
                       and n.operation not in ('begin', 'finish') as restarts,
                       -- No worker: a process that stopped gave the node back.
-                      n.lost + (n.state = 'running' and n.worker is not null)::integer as lost
+                      n.expired_leases
+                      + (n.state = 'running' and n.worker is not null)::integer as expired_leases
                  from node n
                 where n.stack_id = d.stack_id and n.traversal = d.traversal
                   and n.wake_at <= p_now
-                  and (p_suspects
-                       or n.lost + (n.state = 'running' and n.worker is not null)::integer
+                  and (p_include_suspects
+                       or n.expired_leases
+                          + (n.state = 'running' and n.worker is not null)::integer
                           not between 1 and 2)
-                order by n.wake_at, n.id limit p_want) n
+                order by n.wake_at, n.id limit p_limit) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)
-    ), alone as (
+    ), suspect as (
         -- What took its worker down twice has its last try by itself: what runs beside it would
         -- be counted, too.
-        select * from candidate where lost = 2 order by turn, wake_at limit 1
+        select * from candidate where expired_leases = 2 order by turn, wake_at limit 1
     ), chosen as (
-        (select * from candidate where not exists (select from alone)
-          order by turn limit p_want)
-        union all select * from alone
+        (select * from candidate where not exists (select from suspect)
+          order by turn limit p_limit)
+        union all select * from suspect
     ), sized as (
         select c.*, c.bytes
                + coalesce((select r.bytes from resource r
@@ -87,31 +120,36 @@ begin
                           where x.name = q.name and x.stack_id = c.stack_id
                             and x.replaced_by is null offset 0) x) end as size
           from chosen c
-    ), fitting as (
-        select *, p_bytes < 0 or lost > 2 or size > 100000000 as unread
+    ), within_limit as (
+        select *, p_bytes < 0 or expired_leases > 2 or size > 100000000 as unread
           from (select s.*, sum(s.size) over (order by s.turn, s.wake_at, s.stack_id, s.id)
                             - s.size as before from sized s) f
          where before = 0 or before < p_bytes
     ), claimed as (
         update node n
            set state = 'running', claim = n.claim + 1, worker = p_worker,
-               wake_at = p_now + p_lease, lost = c.lost,
+               wake_at = p_now + p_lease, expired_leases = c.expired_leases,
                restarted = c.restarts and not c.unread,
                restarts = n.restarts + (c.restarts and not c.unread)::integer,
                started_at = case when c.starts then p_now else n.started_at end,
-               operation_key = case when n.phase = 'act'
+               operation_key = case when n.phase = 'execute'
                                     then coalesce(n.operation_key, gen_random_uuid())
                                     else n.operation_key end
-          from fitting c
+          from within_limit c
          where n.stack_id = c.stack_id and n.traversal = c.traversal and n.id = c.id
         returning n.stack_id, n.traversal, n.id, n.resource_id, n.name, n.type, n.operation,
                   n.operation_key, n.restarts, n.restarted, c.starts, c.unread,
-                  least(c.size, 2147483647)::integer as size
+                  least(c.size, 2147483647)::integer as size,
+                  -- What ended its worker before is executed alone, so that it is found.
+                  n.type = any (p_run_types) and n.operation = 'create' and n.phase = 'execute'
+                  and n.rules is null and n.dependents <> '{}' and n.expired_leases = 0 as first
     )
     select coalesce(array_agg(row (k.stack_id, k.traversal, k.id)::node_key order by k.id)
                     filter (where not k.unread), '{}'),
            coalesce(array_agg(row (k.stack_id, k.traversal, k.id, k.size)::unread_node order by k.id)
                     filter (where k.unread), '{}'),
+           coalesce(array_agg(row (k.stack_id, k.traversal, k.id)::node_key order by k.id)
+                    filter (where k.first and not k.unread), '{}'),
            coalesce(array_agg(row (k.stack_id, 'headgate.resource.' || k.operation
                                    || case when k.restarted then '.restarted' else '.started' end,
                                    k.name, k.type, r.physical_id, upper(k.operation),
@@ -129,7 +167,7 @@ begin
                                    || case when r.replaced_by is null then '{}'::jsonb
                                            else '{"replaced": true}' end)::event_draft
                               order by k.id) filter (where k.starts or k.restarted), '{}')
-      into p_claimed, p_unread, p_events
+      into p_claimed, p_unread, p_first, p_events
       from claimed k
       left join lateral ( -- a planned resource does not exist yet
            select r.physical_id, r.replaced_by from resource r

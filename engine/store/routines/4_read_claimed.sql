@@ -1,43 +1,48 @@
 -- The rows of `advance` for claimed nodes: with the resource, the values that its properties read,
--- answers and signals. PostgreSQL inlines it in the calling query, so its planner settings apply.
+-- answers and signals; and of kind 'later' for the nodes of runs. PostgreSQL inlines it in the calling
+-- query, so its planner settings apply.
 drop function if exists read_claimed(node_key[], timestamptz);
+drop function if exists read_claimed(run_node[], timestamptz);
 
-create function read_claimed(p_nodes node_key[], p_now timestamptz) returns setof advance_row
+create function read_claimed(p_nodes run_node[], p_now timestamptz) returns setof advance_row
 language sql stable as $$
-    select 'node'::text, n.stack_id, st.project, st.name, n.traversal, n.id, n.claim, n.resource_id,
+    select case when k.run_after is null then 'node' else 'later' end, n.stack_id, st.project, st.name, n.traversal, n.id, n.claim, n.resource_id,
            n.replacement_id, n.name, n.type, n.operation, n.direction, n.phase, n.definition,
-           n.rules, n.passed, n.operation_key, n.progress, n.attempts, n.started_at is not null,
+           n.rules, n.breakpoints_hit, n.operation_key, n.progress, n.attempts, n.started_at is not null,
            case when n.rules is not null then
                array(select q.name from node q where q.stack_id = n.stack_id
-                        and q.traversal = n.traversal and q.id = any (n.requirers)
+                        and q.traversal = n.traversal and q.id = any (n.dependents)
                         and q.direction = n.direction order by q.id) end,
            r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
-           r.shown, r.attributes, r.data,
+           r.masked_properties, r.attributes, r.data,
            r.metadata, r.digest,
-           r.broken, r.protected, r.deletion_policy, r.replaced_by,
+           r.tainted, r.protected, r.deletion_policy, r.replaced_by,
            case when n.reads <> '{}' then
                (select jsonb_object_agg(q.name, jsonb_build_array(x.reference, x.attributes,
-                                                                   x.secret))
+                                                                   x.secret_attributes))
                   from unnest(n.reads) q (name)
                  cross join lateral (
-                       select x.reference, x.attributes, x.secret from resource x
+                       select x.reference, x.attributes, x.secret_attributes from resource x
                         where x.name = q.name and x.stack_id = n.stack_id
                           and x.replaced_by is null offset 0) x) end, p_now,
-           t.pace, n.confirmed, n.patched,
-           case when n.passed <> '{}' then
+           t.step_mode, n.confirmation, n.patched,
+           case when n.breakpoints_hit <> '{}' then
                (select jsonb_object_agg(h.point, h.data order by h.opened_at, h.id) from hook h
                  where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
                    and h.data is not null) end,
-           (select c.sealed from credential c
+           (select c.encrypted from credential c
              where c.stack_id = n.stack_id and c.traversal = n.traversal),
-           case when n.phase = 'act' then
+           case when n.phase = 'execute' then
                (select jsonb_agg(g.data order by g.number) from resource_signal g
                  where g.stack_id = n.stack_id
-                   and g.resource_id = coalesce(n.awaits, case n.operation
+                   and g.resource_id = coalesce(n.signal_resource_id, case n.operation
                            when 'replace' then n.replacement_id else n.resource_id end)) end,
            t.traceparent, st.path, t.state,
-           (select q.type from resource q where q.stack_id = n.stack_id and q.id = n.awaits),
-           r.secret, n.lost, n.restarts, n.restarted, n.bytes + coalesce(r.bytes, 0), null::text
+           (select q.type from resource q
+             where q.stack_id = n.stack_id and q.id = n.signal_resource_id),
+           r.secret_attributes, n.expired_leases, n.restarts, n.restarted,
+           n.bytes + coalesce(r.bytes, 0), k.run_after, r.lifecycle, n.cancelled,
+           null::text, null::double precision
       from unnest(p_nodes) k
      cross join lateral (
            select * from node n

@@ -12,12 +12,12 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
        h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
-       h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
-       h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
+       h.reason as h_reason, h.decided_by as h_decided_by, h.channel as h_channel,
+       h.decided_at as h_decided_at, h.notification as h_notification, h.rule as h_rule,
        h.requested_by as h_requested_by, h.requested_by_id as h_requested_by_id,
        h.assigned as h_assigned,
        h.escalated_at as h_escalated_at, h.reminders as h_reminders,
-       h.approved_by as h_approved_by
+       h.approved_by as h_approved_by, h.operator_approval as h_operator_approval
   from event e
   left join stack s on s.id = e.stack_id
   left join stack r on r.id = s.root_id

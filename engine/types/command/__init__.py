@@ -10,29 +10,83 @@ from datetime import datetime, timedelta
 from subprocess import SubprocessError
 
 from engine.errors import Findings
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
 from engine.types.command.allow_list import AllowedProgram, CommandSettings, RunAs
-from engine.types.command.process import Ended, run
-from engine.types.command.process_environment import (
+from engine.types.command.process import (
     LOADER,
+    CommandResult,
     environment,
     error_tail,
     result_of,
+    run,
 )
-from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.poll_interval import next_poll
+from engine.types.operation_outcomes import CANCELLED, next_poll
 from engine.types.text_cleaning import as_text, decode_text
 from engine.words import Json
+
+COMMANDS = ("create", "update", "delete", "check", "suspend", "resume", "snapshot")
+DEFAULT_TIMEOUT = 300
+
+
+def _command(description: str, *, required: bool = False) -> Property:
+    return updatable(Kind.ANY, description, required=required)
+
+
+SCHEMA = TypeSchema(
+    "Headgate::Command",
+    description="Runs commands on the engine's machine. Off unless the operator enables it.",
+    properties={
+        "create": _command(
+            "Creates the resource: a list of strings that starts with the program.", required=True
+        ),
+        "update": _command("Updates in place; without it, an update replaces the resource."),
+        "delete": _command("Deletes the resource."),
+        "check": _command("Runs after create and update until it exits with 0; once in a check."),
+        "suspend": _command("Suspends the resource."),
+        "resume": _command("Resumes the resource."),
+        "snapshot": _command("Takes a snapshot; its JSON output is stored for a restore."),
+        "shell": updatable(
+            Kind.BOOLEAN, "Whether commands may be strings, run by /bin/sh.", default=False
+        ),
+        "cwd": updatable(Kind.STRING, "Working folder, as an absolute path."),
+        "environment": updatable(Kind.MAP, "Environment variables of the commands."),
+        "timeout": updatable(
+            Kind.NUMBER,
+            "Timeout of a command in seconds; also the time in which check must succeed.",
+            default=DEFAULT_TIMEOUT,
+            constraints=(Constraint("range", min=0.1, max=86_400),),
+        ),
+        "triggers": updatable(Kind.MAP, "Any values; a change updates the resource."),
+    },
+    attributes={
+        "outputs": Attribute(Kind.MAP, "The JSON object that create or update printed."),
+        "stdout": Attribute(Kind.STRING, "Standard output."),
+        "stderr": Attribute(Kind.STRING, "Standard error."),
+        "exit_code": Attribute(Kind.INTEGER, "Exit code: 0.", public=True),
+    },
+    snapshots=True,
+)
+
 
 __all__ = ["AllowedProgram", "Command", "CommandSettings", "RunAs"]
 
 SHELL = "/bin/sh"
 #: A change of only these properties runs no command: they matter to later operations.
-LATER = frozenset({"update", "delete", "check", "suspend", "resume", "snapshot", "timeout"})
+LATER_PROPERTIES = frozenset(
+    {"update", "delete", "check", "suspend", "resume", "snapshot", "timeout"}
+)
 #: EX_TEMPFAIL of sysexits.h: a temporary failure.
 TEMPORARY = 75
 #: The longest interval between two runs of `check`, in seconds.
-LONGEST_CHECK = 2.0
+MAX_CHECK_PAUSE = 2.0
 _ALLOW = "The operator allows programs by path: [[resource_types.command.programs]]."
 _VARIABLES = "The operator lists the allowed variables: [resource_types.command] variables."
 _OFF = (
@@ -46,6 +100,8 @@ _NO_ACCOUNT = (
 
 class Command(ResourceType):
     replaces_tainted = False
+    cancellable = True
+    interruptible = True
     schema = SCHEMA
 
     def __init__(self, settings: CommandSettings) -> None:
@@ -89,16 +145,20 @@ class Command(ResourceType):
     async def snapshot(self, call: Call) -> Outcome:
         if not call.properties.get("snapshot"):
             return Done(call.physical_id, call.attributes)
+        if call.cancelled:
+            return Failed(CANCELLED, call.physical_id, call.data, public_reason=CANCELLED)
         ended = await self._run(call, "snapshot", call.data)
         if isinstance(ended, Failed):
             return ended
-        made = result_of(call, ended.code, ended.stdout, ended.stderr)
-        return Done(call.physical_id, call.attributes, {"outputs": made["attributes"]["outputs"]})
+        result = result_of(call, ended.code, ended.stdout, ended.stderr)
+        return Done(call.physical_id, call.attributes, {"outputs": result["attributes"]["outputs"]})
 
     async def _run_in_place(self, call: Call, name: str) -> Outcome | None:
         """Run a command that does not change the recorded state; None if it is not defined."""
         if not call.properties.get(name):
             return None
+        if call.cancelled:
+            return Failed(CANCELLED, call.physical_id, call.data, public_reason=CANCELLED)
         ended = await self._run(call, name, call.data)
         if isinstance(ended, Failed):
             return ended
@@ -120,11 +180,11 @@ class Command(ResourceType):
                 findings.add(f"{place}.{name}", *wrong)
         for name, (reason, remedy) in self._environment_errors(properties).items():
             findings.add(f"{place}.{name}", reason, remedy)
-        most = self._settings.max_timeout.total_seconds()
-        if (properties.get("timeout") or 0) > most:
+        max_timeout = self._settings.max_timeout.total_seconds()
+        if (properties.get("timeout") or 0) > max_timeout:
             findings.add(
                 f"{place}.timeout",
-                f"is longer than the {most:g} seconds allowed here",
+                f"is longer than the {max_timeout:g} seconds allowed here",
                 "The operator sets the longest: [resource_types.command] max_timeout.",
             )
 
@@ -144,18 +204,20 @@ class Command(ResourceType):
 
     async def _create_or_update(self, call: Call, name: str) -> Outcome:
         """Run create or update, save the result, then run `check` until it succeeds."""
+        if call.cancelled:
+            return _cancelled(call)
         if call.progress is not None:
             return await self._check(call, call.progress)
         ended = await self._run(call, name, call.data)
         if isinstance(ended, Failed):
             return ended
-        made = result_of(call, ended.code, ended.stdout, ended.stderr)
+        result = result_of(call, ended.code, ended.stdout, ended.stderr)
         if call.properties.get("check"):
-            return Wait(call.now, {"made": made})
-        return Done(made["id"], made["attributes"], made)
+            return Wait(call.now, {"made": result})
+        return Done(result["id"], result["attributes"], result)
 
     async def _check(self, call: Call, progress: Json) -> Outcome:
-        made, tries = progress["made"], progress.get("tries", 0)
+        result, tries = progress["made"], progress.get("tries", 0)
         since = progress.get("until")
         until = (
             datetime.fromisoformat(since)
@@ -163,23 +225,23 @@ class Command(ResourceType):
             else call.now + timedelta(seconds=self._seconds(call))
         )
         left = max(1.0, (until - call.now).total_seconds())
-        checked = await self._run(call, "check", made, at_most=left)
-        if isinstance(checked, Ended):
-            return Done(made["id"], made["attributes"], made)
+        checked = await self._run(call, "check", result, max_seconds=left)
+        if isinstance(checked, CommandResult):
+            return Done(result["id"], result["attributes"], result)
         if call.now >= until:
             late = f"check did not succeed in {self._seconds(call):g} s"
             return Failed(
                 f"{late}: {checked.reason}",
-                made["id"],
-                made | {"unfinished": True},
+                result["id"],
+                result | {"unfinished": True},
                 public_reason=late,
             )
-        wake = min(until, next_poll(call.now, tries, LONGEST_CHECK))
-        return Wait(wake, {"made": made, "tries": tries + 1, "until": until.isoformat()})
+        wake = min(until, next_poll(call.now, tries, MAX_CHECK_PAUSE))
+        return Wait(wake, {"made": result, "tries": tries + 1, "until": until.isoformat()})
 
     async def _run(
-        self, call: Call, name: str, made: Mapping[str, Json], at_most: float = float("inf")
-    ) -> Ended | Failed:
+        self, call: Call, name: str, result: Mapping[str, Json], max_seconds: float = float("inf")
+    ) -> CommandResult | Failed:
         """Run one command; Failed unless it exits with 0."""
         command: Json = call.properties.get(name)
         wrong = self._refusal(call, name)
@@ -191,13 +253,13 @@ class Command(ResourceType):
             reason = f"{name} may not be run. {_ALLOW}"
             return Failed(reason, call.physical_id, call.data, public_reason=reason)
         argv = _argv(command)
-        seconds = min(self._seconds(call), at_most)
+        seconds = min(self._seconds(call), max_seconds)
         try:
             ended = await run(
                 argv,
                 program=file,
                 cwd=call.properties.get("cwd") or "/",
-                environment=environment(call, name, made, self._settings.run_as),
+                environment=environment(call, name, result, self._settings.run_as),
                 run_as=self._settings.run_as,
                 seconds=seconds,
                 max_output=self._settings.max_output,
@@ -212,7 +274,7 @@ class Command(ResourceType):
         output = error_tail(call, decode_text(ended.stderr))
         public = f"{name} {_exit_text(ended.code, seconds)}"
         reason = f"{public}: {output}" if output else public
-        left = made.get("id") or call.physical_id or call.own_name
+        left = result.get("id") or call.physical_id or call.own_name
         kept = {**call.data, "unfinished": True}
         retry = ended.code == TEMPORARY
         return Failed(reason, left, kept, retry=retry, public_reason=public)
@@ -251,8 +313,15 @@ class Command(ResourceType):
         return wrong
 
     def _seconds(self, call: Call) -> float:
-        asked = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
-        return min(asked, self._settings.max_timeout.total_seconds())
+        timeout = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
+        return min(timeout, self._settings.max_timeout.total_seconds())
+
+
+def _cancelled(call: Call) -> Failed:
+    """The failure of a cancelled create or update. Its command may have run."""
+    result = (call.progress or {}).get("made") or {"id": call.physical_id or call.own_name}
+    data = {**call.data, **result, "unfinished": True}
+    return Failed(CANCELLED, result["id"], data, public_reason=CANCELLED)
 
 
 def _unchanged(call: Call, reason: str = "") -> Done:
@@ -260,8 +329,10 @@ def _unchanged(call: Call, reason: str = "") -> Done:
 
 
 def _runs_nothing(call: Call) -> bool:
-    """Whether only properties in LATER changed, and the last operation did not fail."""
-    return bool(call.changed) and call.changed <= LATER and not call.data.get("unfinished")
+    """Whether only properties in LATER_PROPERTIES changed, and the last operation did not fail."""
+    return (
+        bool(call.changed) and call.changed <= LATER_PROPERTIES and not call.data.get("unfinished")
+    )
 
 
 def _argv(command: Json) -> list[str]:

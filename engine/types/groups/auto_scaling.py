@@ -9,16 +9,16 @@ from engine.hot.schema.type_schema import (
     Constraint,
     Grouping,
     Kind,
-    Property,
     TypeSchema,
+    updatable,
 )
 from engine.types.contract import Call, Child
-from engine.types.groups.batches import Policy
 from engine.types.groups.group import (
+    Policy,
     batch_properties,
+    healthy_members,
     member_attributes,
     policy_of,
-    sound_members,
     whole_number,
 )
 from engine.types.groups.member_template import Body, property_place, sample
@@ -36,45 +36,33 @@ FROM_ZERO = (Constraint("range", min=0),)
 
 
 class AutoScalingGroup(ScalingGroup):
+    body_properties = ("resource",)
     schema = TypeSchema(
         "OS::Heat::AutoScalingGroup",
         description="Identical members whose number scaling policies adjust.",
         properties={
-            "resource": Property(
+            "resource": updatable(
                 Kind.MAP,
                 "Definition of each member, as in the resources section of a template.",
                 required=True,
-                update_allowed=True,
             ),
-            "max_size": Property(
-                Kind.INTEGER,
-                "Maximum number of members.",
-                required=True,
-                constraints=FROM_ZERO,
-                update_allowed=True,
+            "max_size": updatable(
+                Kind.INTEGER, "Maximum number of members.", required=True, constraints=FROM_ZERO
             ),
-            "min_size": Property(
-                Kind.INTEGER,
-                "Minimum number of members.",
-                required=True,
-                constraints=FROM_ZERO,
-                update_allowed=True,
+            "min_size": updatable(
+                Kind.INTEGER, "Minimum number of members.", required=True, constraints=FROM_ZERO
             ),
-            "cooldown": Property(
+            "cooldown": updatable(
                 Kind.INTEGER,
                 "Seconds after a change of size in which scaling policies have no effect.",
-                update_allowed=True,
             ),
-            "desired_capacity": Property(
-                Kind.INTEGER,
-                "Number of members until a scaling policy changes it.",
-                update_allowed=True,
+            "desired_capacity": updatable(
+                Kind.INTEGER, "Number of members until a scaling policy changes it."
             ),
-            "rolling_updates": Property(
+            "rolling_updates": updatable(
                 Kind.MAP,
                 "How members are replaced when their definition changes.",
                 default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
-                update_allowed=True,
                 fields=batch_properties("change"),
             ),
         },
@@ -117,23 +105,23 @@ class AutoScalingGroup(ScalingGroup):
         return properties.get("cooldown") or 0
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        return member_attributes(sound_members(child), AGGREGATIONS, by_index=True)
+        return member_attributes(healthy_members(child), AGGREGATIONS, by_index=True)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        least, most = properties.get("min_size"), properties.get("max_size")
+        min_size, max_size = properties.get("min_size"), properties.get("max_size")
         size = properties.get("desired_capacity")
-        if least is not None and most is not None and least > most:
-            reason = f"min_size ({least}) can not be greater than max_size ({most})"
+        if min_size is not None and max_size is not None and min_size > max_size:
+            reason = f"min_size ({min_size}) can not be greater than max_size ({max_size})"
             findings.add(f"{place}.min_size", reason, "Lower it, or raise max_size.")
             return
         if size is None:
             return
-        if (least is not None and size < least) or (most is not None and size > most):
+        if (min_size is not None and size < min_size) or (max_size is not None and size > max_size):
             reason = "desired_capacity must be between min_size and max_size"
             findings.add(
-                f"{place}.desired_capacity", reason, f"Use a value from {least} to {most}."
+                f"{place}.desired_capacity", reason, f"Use a value from {min_size} to {max_size}."
             )
 
 

@@ -1,10 +1,12 @@
-"""The base class and shared functions of all groups."""
+"""The base class of all groups, with their batches, attributes and batch properties."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from engine.hot.expressions.member_attributes import Aggregation, members_entry
-from engine.hot.schema.type_schema import Constraint, Kind, Property
+from engine.hot.schema.type_schema import Constraint, Kind, Property, updatable
+from engine.plan.expected_changes import contains_unknown
 from engine.types.contract import (
     ActOnNested,
     Call,
@@ -13,18 +15,56 @@ from engine.types.contract import (
     Done,
     Member,
     Outcome,
+    ReconcileNested,
     ResourceType,
+    run_nested,
 )
-from engine.types.groups.batches import Policy
 from engine.types.groups.member_template import FAILED
-from engine.types.nested_commands import run_nested
+from engine.types.nested_state import adopt_nested, snapshot_nested
 from engine.types.placement import Placer
 from engine.words import Json, Operation
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """most: members that change in one batch. in_service: the minimum number of members that do not
+    change meanwhile, if there are that many. pause: seconds between two batches."""
+
+    max_changes: int
+    in_service: int = 0
+    pause: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """size: of the group after the batch. changes: members that it creates or changes."""
+
+    size: int
+    changes: int
+
+
+def next_batch(target: int, current: int, up_to_date: int, policy: Policy) -> Batch | None:
+    """Return the next batch toward a size and a definition; None if the group has both.
+
+    current: the number of members. up_to_date: those that already have the new definition.
+
+    If a batch would leave too few members in service, the group grows temporarily: the new members
+    are up to date, and a later batch removes the surplus.
+    """
+    if up_to_date >= current == target:
+        return None
+    changes = min(policy.max_changes, max(target - up_to_date, 0))
+    untouched = max(min(current, target - changes), min(policy.in_service, target, current))
+    return Batch(untouched + changes, changes)
+
+
 class Group(ResourceType):
+    """body_properties: the properties of which only the members use the values; a preview lists the
+    members although parts of these are unknown."""
+
     has_nested_stack = True
     uses_credential = False
+    body_properties: Collection[str] = ()
 
     def __init__(self, placer: Placer | None = None) -> None:
         self.placer = placer
@@ -33,13 +73,34 @@ class Group(ResourceType):
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         """The attributes of the group after a successful operation."""
 
+    @abstractmethod
+    def preview_members(self, call: Call) -> ReconcileNested | None:
+        """As `preview_nested`, if only parts of `body_properties` are unknown."""
+
+    def preview_nested(self, call: Call) -> ReconcileNested | None:
+        others = [one for name, one in call.properties.items() if name not in self.body_properties]
+        return None if contains_unknown(others) else self.preview_members(call)
+
     def done(self, call: Call, child: Child) -> Done:
         return Done(str(child.id), self.attributes(call, child), call.data)
 
     def delete(self, call: Call) -> Outcome:
         return (
-            Done(None) if call.child is None else run_nested(call, "delete", DeleteNested(), _gone)
+            Done(None)
+            if call.child is None
+            else run_nested(call, "delete", DeleteNested(), _deleted)
         )
+
+    def adopt(self, call: Call) -> Outcome:
+        """Adopt the members of an exported group, with their names."""
+        return adopt_nested(
+            call,
+            lambda exported: ReconcileNested(exported.template, exported.parameters),
+            lambda own: lambda child: self.done(own, child),
+        )
+
+    def snapshot(self, call: Call) -> Outcome:
+        return snapshot_nested(call)
 
     def check(self, call: Call) -> Outcome:
         return self._act(call, Operation.CHECK)
@@ -56,14 +117,14 @@ class Group(ResourceType):
         )
 
 
-def _gone(child: Child) -> Done:
+def _deleted(child: Child) -> Done:
     return Done(None)
 
 
-def sound_members(child: Child) -> list[Member]:
+def healthy_members(child: Child) -> list[Member]:
     """The members that have not failed, oldest first."""
-    there = [one for one in child.members if one.status != FAILED]
-    return sorted(there, key=lambda one: (one.created_at, one.name))
+    healthy = [one for one in child.members if one.status != FAILED]
+    return sorted(healthy, key=lambda one: (one.created_at, one.name))
 
 
 def member_attributes(
@@ -71,7 +132,7 @@ def member_attributes(
     by_index: bool = False,
 ) -> dict[str, Json]:  # fmt: skip
     known = ((one.name, one.reference, one.attributes) for one in members)
-    secret = {one.name: one.secret for one in members}
+    secret = {one.name: one.secret_attributes for one in members}
     return members_entry(known, aggregations, of_each=of_each, by_index=by_index, secret=secret)
 
 
@@ -86,38 +147,35 @@ def whole_number(value: Json) -> int | None:
 def batch_properties(name: str, *, in_service: bool = True) -> dict[str, Property]:
     """The properties of a batch policy. name: the verb for their descriptions."""
     fields = {
-        "max_batch_size": Property(
+        "max_batch_size": updatable(
             Kind.INTEGER,
             f"Maximum number of members to {name} at once.",
             default=1,
             constraints=(Constraint("range", min=1),),
-            update_allowed=True,
         ),
-        "pause_time": Property(
+        "pause_time": updatable(
             Kind.NUMBER,
             "Seconds between two batches.",
             default=0,
             constraints=(Constraint("range", min=0),),
-            update_allowed=True,
         ),
     }
     if in_service:
-        fields["min_in_service"] = Property(
+        fields["min_in_service"] = updatable(
             Kind.INTEGER,
             "Minimum number of members in service meanwhile.",
             default=0,
             constraints=(Constraint("range", min=0),),
-            update_allowed=True,
         )
     return fields
 
 
-def policy_of(given: Mapping[str, Json] | None) -> Policy | None:
+def policy_of(values: Mapping[str, Json] | None) -> Policy | None:
     """The policy from its properties; None without a policy."""
-    if given is None:
+    if values is None:
         return None
     return Policy(
-        given.get("max_batch_size") or 1,
-        given.get("min_in_service") or 0,
-        given.get("pause_time") or 0,
+        values.get("max_batch_size") or 1,
+        values.get("min_in_service") or 0,
+        values.get("pause_time") or 0,
     )

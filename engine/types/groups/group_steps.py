@@ -7,9 +7,9 @@ which operation, the previous step ended.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from engine.hooks.member_choice import CHOICES, MAY_CHOOSE, BadChoice, chosen
+from engine.hooks.member_choice import CHOICES, MAY_CHOOSE, InvalidChoice, chosen_members
 from engine.types.contract import (
     Call,
     Child,
@@ -20,35 +20,81 @@ from engine.types.contract import (
     ReconcileNested,
     RunNested,
     Wait,
+    run_nested,
 )
-from engine.types.groups.member_placement import PLACED, group_view, placed
-from engine.types.groups.member_template import Body, CurrentMembers, current_members
-from engine.types.nested_commands import run_nested
-from engine.types.placement import Placer, Places
+from engine.types.groups.member_template import (
+    FAILED,
+    Body,
+    CurrentMembers,
+    build_template,
+    current_members,
+    preview_template,
+)
+from engine.types.nested_state import restore_nested
+from engine.types.placement import GroupView, PlacedMember, Placer, Places
 from engine.words import Json
 
+#: In the group's records: the properties from the plug-in, by member.
+PLACED: Final = "placed"
+
+
+def with_place(body: Body, place: Mapping[str, Json]) -> Body:
+    return {**body, "properties": {**(body.get("properties") or {}), **place}} if place else body
+
+
+def with_placement(
+    body_of: Callable[[str], Body], current: CurrentMembers
+) -> Callable[[str], Body]:
+    """Definitions of existing members, with the properties of their placement."""
+    known = current.group.get(PLACED) or {}
+    return lambda name: with_place(body_of(name), known.get(name, {}))
+
+
+def group_view(
+    call: Call, bodies: Mapping[str, Body], new: Sequence[str], current: CurrentMembers
+) -> GroupView:
+    """The argument of the placement plug-in."""
+    body, known = bodies[new[0]], current.group.get(PLACED) or {}
+    return GroupView(
+        call.project,
+        call.stack_id,
+        call.stack_name,
+        call.resource_name,
+        str(body["type"]),
+        {} if call.has_secrets else body.get("properties") or {},
+        tuple(
+            PlacedMember(
+                name, "COMPLETE" if name in current.healthy else FAILED, known.get(name, {})
+            )
+            for name in current.bodies
+            if name not in new
+        ),
+        tuple(new),
+    )
+
+
 #: Seconds: a hundred years.
-LONGEST_PAUSE = 3_155_760_000
+MAX_PAUSE = 3_155_760_000
 
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
     """The members after a step, and the differences from the current ones.
 
-    bodies: the definitions, in reading order. altered: the names of members with a new definition.
-    made, gone: the names of created and removed members. open: the names of members that an answer
-    can choose instead.
+    bodies: the definitions, in reading order. created, changed, removed: the names of members that
+    are created, get a new definition, or are removed. open: the names of members that an answer can
+    choose instead.
     """
 
     bodies: Mapping[str, Body]
-    made: Sequence[str] = ()
-    altered: Sequence[str] = ()
-    gone: Sequence[str] = ()
+    created: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
     open: Sequence[str] = ()
 
     @property
     def any(self) -> bool:
-        return bool(self.made or self.altered or self.gone)
+        return bool(self.created or self.changed or self.removed)
 
     def opened(self, names: Sequence[str]) -> "MemberChange":
         return replace(self, open=names)
@@ -90,84 +136,123 @@ class Progress:
 
 
 class Plan(Protocol):
-    """The plan of one group."""
+    """The plan of one group. has_secrets: its members may have secrets."""
 
-    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
+    @property
+    def has_secrets(self) -> bool: ...
+
+    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
         """The records that are computed at the start of the operation, for all its steps."""
 
     def step(
-        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+        self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         """The next step; None if the group is up to date. names: chosen by an answer."""
-
-    def goal(
-        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
-    ) -> ReconcileNested:
-        """The command of a step for the nested stack."""
 
 
 def run_steps(
     call: Call, plan: Plan, done: Callable[[Child], Done], placer: Placer | None = None
 ) -> Outcome | Awaitable[Outcome]:
-    """One call of an operation that runs in steps. placer: places new members."""
-    there = current_members(call.child)
-    at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(there))
+    """One call of an operation that runs in steps. placer: places new members.
+
+    A restore is one step, to the members of the snapshot.
+    """
+    restored = restore_nested(call, None, done)
+    if restored is not None:
+        return restored
+    current = current_members(call.child)
+    at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(current))
     if at.step and call.child is not None and call.child.step == at.step:
         ended = run_nested(call, at.step, ReconcileNested(None), done)
         if not isinstance(ended, Done):
             return ended
         at = at.after()
-    step = _next_step(call, plan, there, at, done)
+    step = _next_step(call, plan, current, at, done)
     if not isinstance(step, GroupStep):
         return step
-    if placer is None or not step.change.made:
-        return _start(plan, step, there, at, {})
-    return _place(call, plan, step, there, at, placer)
+    if placer is None or not step.change.created:
+        return _start(plan, step, current, at, {})
+    return _place(call, plan, step, current, at, placer)
+
+
+#: Definitions of members that a preview compares; after more, it takes the rest as one step.
+MAX_COMPARED: Final = 200_000
+#: Members of a group that a preview lists.
+MAX_PREVIEWED_MEMBERS: Final = 10_000
+
+
+def preview_members(
+    call: Call, plan: Plan, size: int, whole: Plan | None = None
+) -> ReconcileNested | None:
+    """The command for the members after all steps, if no hook chooses others; None if they are
+    unknown or too many.
+
+    size: of the group after the steps. whole: the plan without batches, for groups with so many
+    batches that the steps are too costly.
+    Properties from a placement plug-in are not included for new members.
+    """
+    if size > MAX_PREVIEWED_MEMBERS:
+        return None
+    current = current_members(call.child)
+    at = Progress(kept=plan.kept(current))
+    compared = 0
+    while (step := plan.step(current, at, None)) is not None:
+        bodies = step.change.bodies
+        stay = [name for name in current.bodies if name in bodies]
+        ordered = {name: bodies[name] for name in dict.fromkeys((*stay, *bodies))}
+        current = replace(current, bodies=ordered, healthy=frozenset(ordered))
+        at = replace(at, step=f"{step.kind}-{at.number}", kept={**at.kept, **step.kept}).after()
+        compared += len(ordered)
+        if compared > MAX_COMPARED:
+            plan = whole or plan
+    placed: Mapping[str, Json] = current.group.get(PLACED) or {}
+    kept = {name: place for name, place in placed.items() if name in current.bodies}
+    return preview_template(current.bodies, {**at.kept, PLACED: kept}, has_secrets=plan.has_secrets)
 
 
 def _next_step(
-    call: Call, plan: Plan, there: CurrentMembers, at: Progress, done: Callable[[Child], Done]
+    call: Call, plan: Plan, current: CurrentMembers, at: Progress, done: Callable[[Child], Done]
 ) -> GroupStep | Outcome:
     """Each operation has at least one step: the templates of the members may have changed although
     the group's properties have not."""
-    step = plan.step(there, at, None)
+    step = plan.step(current, at, None)
     if step is None and at.last and call.child is not None:
         return done(call.child)
-    step = step or GroupStep("members", MemberChange(there.bodies))
-    held = _paused(call, step, at) or _asked(call, step, at)
-    if held is not None:
-        return held
-    names = chosen(step.ask, _seen(step), call.answers.get(step.ask))
-    if names is not None and not isinstance(names, BadChoice):
-        step = plan.step(there, at, names) or step
+    step = step or GroupStep("members", MemberChange(current.bodies))
+    outcome = _paused(call, step, at) or _asked(call, step, at)
+    if outcome is not None:
+        return outcome
+    names = chosen_members(step.ask, _seen(step), call.answers.get(step.ask))
+    if names is not None and not isinstance(names, InvalidChoice):
+        step = plan.step(current, at, names) or step
     return step
 
 
 async def _place(
-    call: Call, plan: Plan, step: GroupStep, there: CurrentMembers, at: Progress, placer: Placer
+    call: Call, plan: Plan, step: GroupStep, current: CurrentMembers, at: Progress, placer: Placer
 ) -> Outcome:
-    places = await placer.place(group_view(call, step.change.bodies, step.change.made, there))
+    places = await placer.place(group_view(call, step.change.bodies, step.change.created, current))
     if isinstance(places, str):
         return _failed(call, places)
-    return _start(plan, step, there, at, {name: dict(one) for name, one in places.items()})
+    return _start(plan, step, current, at, {name: dict(one) for name, one in places.items()})
 
 
 def _start(
-    plan: Plan, step: GroupStep, there: CurrentMembers, at: Progress, places: Places
+    plan: Plan, step: GroupStep, current: CurrentMembers, at: Progress, places: Places
 ) -> RunNested:
     change = step.change
-    bodies = {name: placed(body, places.get(name, {})) for name, body in change.bodies.items()}
-    known = {**there.group.get(PLACED, {}), **places}
+    bodies = {name: with_place(body, places.get(name, {})) for name, body in change.bodies.items()}
+    known = {**current.group.get(PLACED, {}), **places}
     remembered = {name: known[name] for name in bodies if known.get(name)}
     name, kept = f"{step.kind}-{at.number}", {**at.kept, **step.kept, PLACED: remembered}
-    goal = plan.goal(replace(change, bodies=bodies), there, kept)
+    goal = build_template(bodies, kept, has_secrets=plan.has_secrets)
     return RunNested(name, goal, at.document(step=name, kept=kept))
 
 
 def _paused(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if not step.pause or at.last != step.kind:
         return None
-    pause = timedelta(seconds=min(step.pause, LONGEST_PAUSE))
+    pause = timedelta(seconds=min(step.pause, MAX_PAUSE))
     until = datetime.fromisoformat(at.until) if at.until else call.now + pause
     if call.now >= until:
         return None
@@ -182,7 +267,7 @@ def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if at.asked != at.number:
         seen = _seen(step)
         return Confirm(step.ask, at.document(asked=at.number), seen, public_seen=seen)
-    answer = call.confirmed
+    answer = call.confirmation
     if answer is None or answer.accepted:
         return None
     why = f": {answer.reason}" if answer.reason else ""
@@ -190,8 +275,8 @@ def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
 
 
 def _failed(call: Call, reason: str) -> Failed:
-    there = call.physical_id if call.child is None else str(call.child.id)
-    return Failed(reason, there, call.data, public_reason=reason)
+    current = call.physical_id if call.child is None else str(call.child.id)
+    return Failed(reason, current, call.data, public_reason=reason)
 
 
 def _seen(step: GroupStep) -> dict[str, Json]:
@@ -199,8 +284,8 @@ def _seen(step: GroupStep) -> dict[str, Json]:
     if not step.ask:
         return {}
     change = step.change
-    seen = {"altered": change.altered, "made": change.made, "gone": change.gone}
-    named = change.altered or () if CHOICES[step.ask].fewer else change.gone
+    seen = {"changed": change.changed, "created": change.created, "removed": change.removed}
+    named = change.changed or () if CHOICES[step.ask].fewer else change.removed
     return {
         **{name: [*members] for name, members in seen.items()},
         CHOICES[step.ask].key: [*named],

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from engine.errors import Findings
@@ -12,25 +13,33 @@ from engine.hot.schema.type_schema import (
     Kind,
     Property,
     TypeSchema,
+    updatable,
 )
-from engine.types.contract import Call, Child, Done, Failed, Outcome, ResourceType
-from engine.types.groups.batches import Policy
-from engine.types.groups.group import member_attributes, sound_members
+from engine.types.contract import (
+    Call,
+    Child,
+    Done,
+    Failed,
+    InternalType,
+    Outcome,
+    ReconcileNested,
+)
+from engine.types.groups.group import Policy, healthy_members, member_attributes
 from engine.types.groups.member_template import Body, sample
 from engine.types.groups.scaling_group import ScalingGroup
 from engine.words import Json, Point
 
 INSTANCE: Final = "AWS::EC2::Instance"
 #: The size limit for scaling policies. Quotas count members when they are created.
-MOST: Final = 1_000_000
+MAX_MEMBERS: Final = 1_000_000
 _PAUSE = re.compile(r"PT(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?")
-LONGEST_PAUSE: Final = 3600
+#: Seconds; a longer PauseTime is shortened to this.
+MAX_PAUSE: Final = 3600
 #: The address that Heat lists for an instance without one.
 NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - not used to bind a socket
 
 
-class LaunchConfiguration(ResourceType):
-    uses_credential = False
+class LaunchConfiguration(InternalType):
     schema = TypeSchema(
         "AWS::AutoScaling::LaunchConfiguration",
         description="Properties of the instances of an instance group.",
@@ -51,9 +60,6 @@ class LaunchConfiguration(ResourceType):
     def create(self, call: Call) -> Outcome:
         return Done(str(call.operation_key))
 
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
-
 
 class InstanceGroup(ScalingGroup):
     schema = TypeSchema(
@@ -63,18 +69,14 @@ class InstanceGroup(ScalingGroup):
             "AvailabilityZones": Property(
                 Kind.LIST, "Accepted for compatibility with Heat; no effect.", required=True
             ),
-            "LaunchConfigurationName": Property(
-                Kind.STRING,
-                "Value of get_resource for a launch configuration.",
-                required=True,
-                update_allowed=True,
+            "LaunchConfigurationName": updatable(
+                Kind.STRING, "Value of get_resource for a launch configuration.", required=True
             ),
-            "Size": Property(
+            "Size": updatable(
                 Kind.INTEGER,
                 "Number of members.",
                 required=True,
                 constraints=(Constraint("range", min=0),),
-                update_allowed=True,
             ),
             "LoadBalancerNames": Property(Kind.LIST, "Must be empty."),
             "Tags": Property(
@@ -130,32 +132,39 @@ class InstanceGroup(ScalingGroup):
             return Failed(reason, call.physical_id, call.data)
         return super().create(call)
 
+    def preview_nested(self, call: Call) -> ReconcileNested | None:
+        """The reference of a new launch configuration is unknown, but its properties are not."""
+        if call.referenced is None:
+            return None
+        named = {**call.properties, "LaunchConfigurationName": None}
+        return super().preview_nested(replace(call, properties=named))
+
     def body(self, call: Call) -> Body:
-        given = {
+        properties = {
             name: value for name, value in (call.referenced or {}).items() if value is not None
         }
         tags = call.properties.get("Tags") or []
-        return {"type": INSTANCE, "properties": {**given, **({"Tags": tags} if tags else {})}}
+        return {"type": INSTANCE, "properties": {**properties, **({"Tags": tags} if tags else {})}}
 
     def wanted_size(self, properties: Mapping[str, Json]) -> int | None:
         size: int = properties["Size"]
         return size
 
     def bounds(self, properties: Mapping[str, Json]) -> tuple[int, int]:
-        return 0, MOST
+        return 0, MAX_MEMBERS
 
     def policy(self, call: Call) -> Policy | None:
-        given = call.update_policy.get("RollingUpdate")
-        if given is None:
+        rolling = call.update_policy.get("RollingUpdate")
+        if rolling is None:
             return None
         return Policy(
-            given.get("MaxBatchSize") or 1,
-            given.get("MinInstancesInService") or 0,
-            min(_seconds(given.get("PauseTime") or "PT0S"), LONGEST_PAUSE),
+            rolling.get("MaxBatchSize") or 1,
+            rolling.get("MinInstancesInService") or 0,
+            min(_seconds(rolling.get("PauseTime") or "PT0S"), MAX_PAUSE),
         )
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        members = sound_members(child)
+        members = healthy_members(child)
         addresses = [str(one.attributes.get("PublicIp") or NO_ADDRESS) for one in members]
         listed = ",".join(addresses) or None
         return {"InstanceList": listed, **member_attributes(members, {}, by_index=True)}

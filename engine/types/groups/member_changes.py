@@ -24,12 +24,17 @@ def by_index(names: Collection[str]) -> list[str]:
     return sorted(names, key=lambda name: (len(name), name))
 
 
-def fresh_names(key: UUID, number: int, taken: Collection[str]) -> Iterator[str]:
+def fresh_names(key: UUID, number: int, used: Collection[str]) -> Iterator[str]:
     """Unused names, the same whenever a step of an operation is computed again."""
     for place in count():
         name = _short(f"{key}/{number}/{place}")
-        if name not in taken:
+        if name not in used:
             yield name
+
+
+def placeholder_names(used: Collection[str]) -> Iterator[str]:
+    """Unused names for members of a preview: their own names are random."""
+    return (name for name in (f"new-{place}" for place in count(1)) if name not in used)
 
 
 def _short(text: str) -> str:
@@ -40,7 +45,7 @@ def _short(text: str) -> str:
 
 
 def indexed_change(
-    there: CurrentMembers,
+    current: CurrentMembers,
     names: Sequence[str],
     target: Collection[str],
     changes: int,
@@ -52,57 +57,60 @@ def indexed_change(
     names: after the batch. target: the final names; other members are temporary and do not change.
     The highest numbers change first.
     """
-    stay = [name for name in names if name in there.sound]
-    made = [name for name in names if name not in there.sound]
+    stay = [name for name in names if name in current.healthy]
+    created = [name for name in names if name not in current.healthy]
     old = [
-        name for name in reversed(stay) if name in target and there.bodies[name] != body_of(name)
+        name for name in reversed(stay) if name in target and current.bodies[name] != body_of(name)
     ]
-    altered = [*(old[: max(changes - len(made), 0)] if chosen is None else chosen)]
-    return _change(there, names, made, altered, old, body_of)
+    changed = [*(old[: max(changes - len(created), 0)] if chosen is None else chosen)]
+    return _change(current, names, created, changed, old, body_of)
 
 
 def aged_change(
-    there: CurrentMembers, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
+    current: CurrentMembers, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
     chosen: Sequence[str] | None,
 ) -> MemberChange:  # fmt: skip
     """A batch of a group whose members are ordered by age. The oldest change first. If there are
     too many, failed members are removed first, then the oldest; up-to-date members last."""
-    going = sorted(
-        there.bodies, key=lambda name: (name in there.sound, there.bodies[name] == body_of(name))
+    removal_order = sorted(
+        current.bodies,
+        key=lambda name: (name in current.healthy, current.bodies[name] == body_of(name)),
     )
-    gone = going[: max(len(going) - size, 0)]
-    stay = [name for name in there.bodies if name not in gone]
-    made = [*islice(new_names, size - len(stay))]
-    old = [name for name in stay if there.bodies[name] != body_of(name)]
-    altered = [*(old[: max(changes - len(made), 0)] if chosen is None else chosen)]
-    return _change(there, [*stay, *made], made, altered, old, body_of)
+    removed = removal_order[: max(len(removal_order) - size, 0)]
+    stay = [name for name in current.bodies if name not in removed]
+    created = [*islice(new_names, size - len(stay))]
+    old = [name for name in stay if current.bodies[name] != body_of(name)]
+    changed = [*(old[: max(changes - len(created), 0)] if chosen is None else chosen)]
+    return _change(current, [*stay, *created], created, changed, old, body_of)
 
 
 def _change(
-    there: CurrentMembers,
+    current: CurrentMembers,
     names: Sequence[str],
-    made: Sequence[str],
-    altered: Sequence[str],
+    created: Sequence[str],
+    changed: Sequence[str],
     old: Sequence[str],
     body_of: BodyOf,
 ) -> MemberChange:
-    new = {*made, *altered}
-    bodies = {name: body_of(name) if name in new else there.bodies[name] for name in names}
-    return MemberChange(bodies, made, altered, _gone(there, bodies), old)
+    new = {*created, *changed}
+    bodies = {name: body_of(name) if name in new else current.bodies[name] for name in names}
+    return MemberChange(bodies, created, changed, _removed(current, bodies), old)
 
 
-def all_at_once(there: CurrentMembers, names: Sequence[str], body_of: BodyOf) -> MemberChange:
+def change_all(current: CurrentMembers, names: Sequence[str], body_of: BodyOf) -> MemberChange:
     bodies = {name: body_of(name) for name in names}
-    made = [name for name in names if name not in there.sound]
-    altered = [name for name in names if name not in made and there.bodies[name] != bodies[name]]
-    return MemberChange(bodies, made, altered, _gone(there, bodies))
+    created = [name for name in names if name not in current.healthy]
+    changed = [
+        name for name in names if name not in created and current.bodies[name] != bodies[name]
+    ]
+    return MemberChange(bodies, created, changed, _removed(current, bodies))
 
 
-def only(there: CurrentMembers, names: Sequence[str]) -> MemberChange:
+def keep_only(current: CurrentMembers, names: Sequence[str]) -> MemberChange:
     """Keep these members unchanged, and remove the others."""
-    bodies = {name: there.bodies[name] for name in names if name in there.bodies}
-    return MemberChange(bodies, gone=_gone(there, bodies))
+    bodies = {name: current.bodies[name] for name in names if name in current.bodies}
+    return MemberChange(bodies, removed=_removed(current, bodies))
 
 
-def _gone(there: CurrentMembers, bodies: Mapping[str, Body]) -> list[str]:
-    return [name for name in there.bodies if name not in bodies]
+def _removed(current: CurrentMembers, bodies: Mapping[str, Body]) -> list[str]:
+    return [name for name in current.bodies if name not in bodies]

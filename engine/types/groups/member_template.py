@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.hot.language.versions import VERSIONS
+from engine.plan.expected_changes import UNKNOWN, contains_unknown
 from engine.types.contract import Child, ReconcileNested
 from engine.words import Json
 
@@ -18,6 +19,8 @@ FUNCTIONS: Final = frozenset(VERSIONS[VERSION].functions)
 #: Parameters of the nested stack.
 LITERALS: Final = "literals"
 GROUP: Final = "group"
+#: In the preview of a group: the parameter in place of all values that are not known yet.
+UNKNOWN_VALUES: Final = "unknown_values"
 #: Sections of a member's definition with values from the parent template.
 VALUES: Final = ("properties", "metadata", "update_policy")
 FAILED: Final = "FAILED"
@@ -30,12 +33,12 @@ class CurrentMembers:
     """The members of the nested stack.
 
     bodies: the definitions by name, in the order of removal: failed members first, then the oldest.
-    sound: the names of members that have not failed. references: by name. group: the group's own
+    healthy: the names of members that have not failed. references: by name. group: the group's own
     records.
     """
 
     bodies: Mapping[str, Body] = field(default_factory=dict)
-    sound: frozenset[str] = frozenset()
+    healthy: frozenset[str] = frozenset()
     references: Mapping[str, Json] = field(default_factory=dict)
     group: Mapping[str, Json] = field(default_factory=dict)
 
@@ -57,10 +60,24 @@ def build_template(
     return ReconcileNested(document, {LITERALS: literals, GROUP: dict(group)})
 
 
+def preview_template(
+    bodies: Mapping[str, Body], group: Mapping[str, Json], *, has_secrets: bool
+) -> ReconcileNested | None:
+    """As `build_template`, of definitions that contain UNKNOWN; None if more is unknown than values
+    of the members' sections."""
+    for body in bodies.values():
+        if contains_unknown({key: value for key, value in body.items() if key not in VALUES}):
+            return None
+    goal = build_template(bodies, group, has_secrets=has_secrets)
+    document = {**(goal.template or {})}
+    document["parameters"] = {**document["parameters"], UNKNOWN_VALUES: {"type": "json"}}
+    return ReconcileNested(document, goal.parameters)
+
+
 def sample(
     bodies: Mapping[str, Json],
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    """For Grouping.sample: None if a definition is unknown."""
+    """The template of a sample member, for Grouping.sample; None: a definition is unknown."""
     if not all(isinstance(body, dict) and "type" in body for body in bodies.values()):
         return None
     goal = build_template(bodies, {})
@@ -68,7 +85,8 @@ def sample(
 
 
 def property_place(place: str, start: str) -> str:
-    """For Grouping.place if all members are alike: ``resources.0.type`` is ``start.type``."""
+    """The property's place of a finding in the sample, for Grouping.place if all members are equal:
+    ``resources.0.type`` is ``start.type``."""
     return ".".join((start, *place.split(".")[2:]))
 
 
@@ -78,20 +96,22 @@ def current_members(child: Child | None) -> CurrentMembers:
         return CurrentMembers()
     resources = child.template.get("resources") or {}
     literals = child.parameters.get(LITERALS) or {}
-    there = sorted(
+    ordered = sorted(
         (one for one in child.members if one.name in resources and one.action != "INIT"),
         key=lambda one: (one.status != FAILED, one.created_at, one.name),
     )
     return CurrentMembers(
-        {one.name: _unquoted(resources[one.name], literals) for one in there},
-        frozenset(one.name for one in there if one.status != FAILED),
-        {one.name: one.reference for one in there},
+        {one.name: _unquoted(resources[one.name], literals) for one in ordered},
+        frozenset(one.name for one in ordered if one.status != FAILED),
+        {one.name: one.reference for one in ordered},
         child.parameters.get(GROUP) or {},
     )
 
 
 def _quoted(name: str, body: Body, literals: dict[str, Json], has_secrets: bool) -> Body:
     def quote(value: Json, place: str) -> Json:
+        if value is UNKNOWN:
+            return {"get_param": UNKNOWN_VALUES}
         if isinstance(value, dict):
             if len(value) == 1 and not FUNCTIONS.isdisjoint(value):
                 return literal(value, place)
@@ -104,7 +124,14 @@ def _quoted(name: str, body: Body, literals: dict[str, Json], has_secrets: bool)
         literals[place] = value
         return {"get_param": [LITERALS, place]}
 
-    to_parameter = literal if has_secrets else quote
+    def secret(value: Json, place: str) -> Json:
+        if not contains_unknown(value):
+            return literal(value, place)
+        if isinstance(value, dict):
+            return {key: secret(item, f"{place}.{key}") for key, item in value.items()}
+        return {"get_param": UNKNOWN_VALUES}
+
+    to_parameter = secret if has_secrets else quote
     return {
         key: to_parameter(value, f"{name}.{key}") if key in VALUES and value else value
         for key, value in body.items()

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from engine.hot.expressions.member_attributes import Aggregation
-from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.group import Group, member_attributes
-from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, run_steps
-from engine.types.groups.member_changes import all_at_once, by_index
-from engine.types.groups.member_template import Body, CurrentMembers, build_template, sample
+from engine.types.groups.group_steps import GroupStep, Progress, preview_members, run_steps
+from engine.types.groups.member_changes import by_index, change_all
+from engine.types.groups.member_template import Body, CurrentMembers, sample
 from engine.words import Json
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
@@ -18,21 +18,19 @@ AGGREGATIONS: Mapping[str, Aggregation] = {
 
 
 class ResourceChain(Group):
+    body_properties = ("resource_properties",)
     schema = TypeSchema(
         "OS::Heat::ResourceChain",
         description="One member of each listed type, with the same properties.",
         properties={
-            "resources": Property(
+            "resources": updatable(
                 Kind.LIST,
                 "Types of the members, in order.",
                 required=True,
-                update_allowed=True,
                 items=Property(Kind.STRING),
             ),
             "concurrent": Property(
-                Kind.BOOLEAN,
-                "Create members concurrently, or one after the other.",
-                default=False,
+                Kind.BOOLEAN, "Create members concurrently, or one after the other.", default=False
             ),
             "resource_properties": Property(Kind.MAP, "Properties of each member."),
         },
@@ -55,8 +53,10 @@ class ResourceChain(Group):
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return run_steps(call, _ChainPlan(call), lambda child: self.done(call, child))
 
-    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        return self.create(call)
+    update = create
+
+    def preview_members(self, call: Call) -> ReconcileNested | None:
+        return preview_members(call, _ChainPlan(call), len(call.properties["resources"]))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}
@@ -65,12 +65,12 @@ class ResourceChain(Group):
         )
 
 
-def chained(properties: Mapping[str, Json]) -> Iterator[tuple[str, Body]]:
+def chain_members(properties: Mapping[str, Json]) -> Iterator[tuple[str, Body]]:
     """The name and definition of each member."""
     for place, type_name in enumerate(properties.get("resources") or []):
         body: dict[str, Json] = {"type": type_name}
-        if given := properties.get("resource_properties"):
-            body["properties"] = given
+        if shared := properties.get("resource_properties"):
+            body["properties"] = shared
         if place and not properties.get("concurrent"):
             body["depends_on"] = [str(place - 1)]
         yield str(place), body
@@ -79,10 +79,12 @@ def chained(properties: Mapping[str, Json]) -> Iterator[tuple[str, Body]]:
 def _sample(
     properties: Mapping[str, Json],
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    types, given = properties.get("resources"), properties.get("resource_properties") or {}
-    if not isinstance(types, list) or not isinstance(given, dict):
+    types, shared = properties.get("resources"), properties.get("resource_properties") or {}
+    if not isinstance(types, list) or not isinstance(shared, dict):
         return None
-    return sample(dict(chained(properties))) if all(isinstance(t, str) for t in types) else None
+    return (
+        sample(dict(chain_members(properties))) if all(isinstance(t, str) for t in types) else None
+    )
 
 
 def _property_place(place: str) -> str:
@@ -94,19 +96,14 @@ def _property_place(place: str) -> str:
 
 class _ChainPlan:
     def __init__(self, call: Call) -> None:
-        self._bodies = dict(chained(call.properties))
-        self._has_secrets = call.has_secrets
+        self._bodies = dict(chain_members(call.properties))
+        self.has_secrets = call.has_secrets
 
-    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
+    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
-    def goal(
-        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
-    ) -> ReconcileNested:
-        return build_template(change.bodies, kept, has_secrets=self._has_secrets)
-
     def step(
-        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+        self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
-        change = all_at_once(there, [*self._bodies], self._bodies.__getitem__)
+        change = change_all(current, [*self._bodies], self._bodies.__getitem__)
         return GroupStep("members", change) if change.any else None

@@ -10,19 +10,19 @@ from engine.hot.schema.type_schema import (
     Kind,
     Property,
     TypeSchema,
+    updatable,
 )
-from engine.types.contract import Call, Child, Outcome
-from engine.types.groups.batches import Policy
+from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.group import (
     Group,
+    Policy,
     batch_properties,
     member_attributes,
     policy_of,
     whole_number,
 )
-from engine.types.groups.group_steps import run_steps
+from engine.types.groups.group_steps import preview_members, run_steps, with_placement
 from engine.types.groups.member_changes import by_index
-from engine.types.groups.member_placement import with_placement
 from engine.types.groups.member_template import (
     Body,
     CurrentMembers,
@@ -42,16 +42,16 @@ INDEX = "%index%"
 
 
 class ResourceGroup(Group):
+    body_properties = ("resource_def",)
     schema = TypeSchema(
         "OS::Heat::ResourceGroup",
         description="Members that differ only in their index, which starts at 0.",
         properties={
-            "count": Property(
+            "count": updatable(
                 Kind.INTEGER,
                 "Number of members.",
                 default=1,
                 constraints=(Constraint("range", min=0),),
-                update_allowed=True,
             ),
             "index_var": Property(
                 Kind.STRING,
@@ -59,22 +59,20 @@ class ResourceGroup(Group):
                 default=INDEX,
                 constraints=(Constraint("length", min=3),),
             ),
-            "resource_def": Property(
+            "resource_def": updatable(
                 Kind.MAP,
                 "Definition of each member, as in a template.",
                 required=True,
-                update_allowed=True,
                 fields={
                     "type": Property(Kind.STRING, "Its type.", required=True),
                     "properties": Property(Kind.MAP, "Its properties."),
                     "metadata": Property(Kind.MAP, "Its metadata."),
                 },
             ),
-            "removal_policies": Property(
+            "removal_policies": updatable(
                 Kind.LIST,
                 "Members to remove, independent of count.",
                 default=[],
-                update_allowed=True,
                 public=True,
                 items=Property(
                     Kind.MAP,
@@ -85,12 +83,11 @@ class ResourceGroup(Group):
                     },
                 ),
             ),
-            "removal_policies_mode": Property(
+            "removal_policies_mode": updatable(
                 Kind.STRING,
                 "append: earlier removals stay in effect; update: only the current list counts.",
                 default="append",
                 constraints=(Constraint("allowed_values", allowed=("append", "update")),),
-                update_allowed=True,
             ),
         },
         attributes={
@@ -127,6 +124,13 @@ class ResourceGroup(Group):
     def _run(self, call: Call, plan: IndexedPlan) -> Outcome | Awaitable[Outcome]:
         return run_steps(call, plan, lambda child: self.done(call, child), self.placer)
 
+    def preview_members(self, call: Call) -> ReconcileNested | None:
+        body = call.properties["resource_def"]
+        if not isinstance(body, dict) or not isinstance(body.get("type"), str):
+            return None
+        plan = _plan(call, None, creates=False)
+        return preview_members(call, plan, call.properties["count"])
+
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}
         members = [known[name] for name in by_index(known)]
@@ -140,8 +144,10 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
     body, index = properties["resource_def"], properties["index_var"]
     return IndexedPlan(
         properties["count"],
-        with_placement(lambda name: numbered(body, index, name), current_members(call.child)),
-        lambda there: [*_removed(call, there)],
+        with_placement(
+            lambda name: numbered_member(body, index, name), current_members(call.child)
+        ),
+        lambda current: [*_removed(call, current)],
         call.has_secrets,
         policy,
         creates,
@@ -151,48 +157,48 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
 def _sample(
     properties: Mapping[str, Json],
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    """A group with count 0 is not validated: templates disable parts of themselves with it."""
+    """A group with count 0 is not validated, because templates use it to disable parts."""
     body, index = properties.get("resource_def"), properties.get("index_var") or INDEX
     if not isinstance(body, dict) or "type" not in body or not isinstance(index, str):
         return None
     if properties.get("count", 1) == 0:
         return None
-    return sample({"0": numbered(body, index, "0")})
+    return sample({"0": numbered_member(body, index, "0")})
 
 
-def numbered(body: Body, index: str, name: str) -> Body:
+def numbered_member(body: Body, index: str, name: str) -> Body:
     """The definition of one member: without nulls, and with its name for the index variable."""
     whole: dict[str, Json] = {"type": body["type"]}
     for section in ("properties", "metadata"):
-        given = body.get(section)
-        if isinstance(given, dict):
-            given = {key: value for key, value in given.items() if value is not None}
-        if given:
-            whole[section] = replaced(given, index, name)
+        values = body.get(section)
+        if isinstance(values, dict):
+            values = {key: value for key, value in values.items() if value is not None}
+        if values:
+            whole[section] = replace_index(values, index, name)
     return whole
 
 
-def replaced(value: Json, index: str, name: str) -> Json:
+def replace_index(value: Json, index: str, name: str) -> Json:
     """Replace the index variable in all values; keys do not change, as in Heat."""
     if isinstance(value, str):
         return value.replace(index, name)
     if isinstance(value, dict):
-        return {key: replaced(item, index, name) for key, item in value.items()}
+        return {key: replace_index(item, index, name) for key, item in value.items()}
     if isinstance(value, list):
-        return [replaced(item, index, name) for item in value]
+        return [replace_index(item, index, name) for item in value]
     return value
 
 
-def _removed(call: Call, there: CurrentMembers) -> Iterator[str]:
+def _removed(call: Call, current: CurrentMembers) -> Iterator[str]:
     """The members in the removal policies, by name or value of get_resource; others are ignored."""
-    before: Sequence[str] = there.group.get(REMOVED, [])
+    before: Sequence[str] = current.group.get(REMOVED, [])
     if call.properties["removal_policies_mode"] == "append":
         yield from before
-    names = {str(reference): name for name, reference in there.references.items()}
+    names = {str(reference): name for name, reference in current.references.items()}
     for policy in call.properties["removal_policies"]:
         for one in policy.get("resource_list") or []:
             name = str(one)
-            if call.child is None or name in before or name in there.bodies:
+            if call.child is None or name in before or name in current.bodies:
                 yield name
             elif name in names:
                 yield names[name]

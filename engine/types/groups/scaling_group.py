@@ -1,17 +1,15 @@
 """The base class of groups whose size scaling policies adjust."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from engine.types.contract import Call, Child, Done, Outcome
-from engine.types.groups.batches import Policy
-from engine.types.groups.group import Group
-from engine.types.groups.group_steps import run_steps
-from engine.types.groups.member_changes import fresh_names
-from engine.types.groups.member_placement import with_placement
+from engine.types.contract import Call, Child, Done, Outcome, ReconcileNested
+from engine.types.groups.group import Group, Policy
+from engine.types.groups.group_steps import preview_members, run_steps, with_placement
+from engine.types.groups.member_changes import fresh_names, placeholder_names
 from engine.types.groups.member_template import Body, CurrentMembers, current_members
 from engine.types.groups.step_plans import AgedPlan
 from engine.words import Json
@@ -20,7 +18,7 @@ from engine.words import Json
 COOLDOWN_END: Final = "cooldown_end"
 SIZED_BY: Final = "sized_by"
 #: Seconds: a hundred years.
-LONGEST_COOLDOWN: Final = 3_155_760_000
+MAX_COOLDOWN: Final = 3_155_760_000
 
 
 class ScalingGroup(Group):
@@ -45,36 +43,51 @@ class ScalingGroup(Group):
         return 0
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        plan = self._plan(
+            call, lambda number, current: fresh_names(call.operation_key, number, current.bodies)
+        )
+        return run_steps(call, plan, lambda child: self._sized(call, child), self.placer)
+
+    def _plan(
+        self, call: Call, new_names: Callable[[int, CurrentMembers], Iterator[str]]
+    ) -> AgedPlan:
         body = self.body(call)
-        plan = AgedPlan(
-            lambda there: self._size(call, there),
+        return AgedPlan(
+            lambda current: self._size(call, current),
             with_placement(lambda name: body, current_members(call.child)),
-            lambda number, there: fresh_names(call.operation_key, number, there.bodies),
+            new_names,
             call.has_secrets,
             self.policy(call),
         )
-        return run_steps(call, plan, lambda child: self._sized(call, child), self.placer)
+
+    def preview_members(self, call: Call) -> ReconcileNested | None:
+        used = set(current_members(call.child).bodies)
+        if not isinstance(self.body(call), dict):
+            return None
+        plan = self._plan(call, lambda number, current: placeholder_names({*used, *current.bodies}))
+        size = self._size(call, current_members(call.child))
+        return preview_members(call, plan, size, replace(plan, policy=None))
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
-    def _size(self, call: Call, there: CurrentMembers) -> int:
+    def _size(self, call: Call, current: CurrentMembers) -> int:
         """The size from the scaling policy, else from the template, else the current size."""
-        least, most = self.bounds(call.properties)
-        asked = (call.adjusted or {}).get("size")
-        wanted = self.wanted_size(call.properties) if asked is None else asked
+        min_size, max_size = self.bounds(call.properties)
+        adjusted = (call.adjusted or {}).get("size")
+        wanted = self.wanted_size(call.properties) if adjusted is None else adjusted
         if wanted is None:
-            wanted = len(there.sound) if call.child is not None else least
-        return max(least, min(most, wanted))
+            wanted = len(current.healthy) if call.child is not None else min_size
+        return max(min_size, min(max_size, wanted))
 
     def _sized(self, call: Call, child: Child) -> Done:
-        asked = call.adjusted or {}
-        seconds = asked.get("cooldown")
+        adjusted = call.adjusted or {}
+        seconds = adjusted.get("cooldown")
         seconds = self.cooldown(call.properties) if seconds is None else seconds
-        span = timedelta(seconds=min(max(seconds, 0), LONGEST_COOLDOWN))
+        span = timedelta(seconds=min(max(seconds, 0), MAX_COOLDOWN))
         end = max(call.now + span, cooldown_end(call.data) or call.now)
         done = self.done(call, child)
-        by = asked.get("by") or f"exact_capacity: {len(child.members)}"
+        by = adjusted.get("by") or f"exact_capacity: {len(child.members)}"
         return replace(done, data={**call.data, COOLDOWN_END: end.isoformat(), SIZED_BY: by})
 
 

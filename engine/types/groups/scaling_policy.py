@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
+from engine.types.contract import Call, Done, InternalType, Outcome
 from engine.types.group_size import Adjustment, SizeAdjustment
 from engine.words import Json
 
 
-class ScalingPolicy(ResourceType):
-    uses_credential = False
+class ScalingPolicy(InternalType):
     schema = TypeSchema(
         "OS::Heat::ScalingPolicy",
         description="Adjusts the size of a scaling group at each signal.",
@@ -18,26 +24,22 @@ class ScalingPolicy(ResourceType):
             "auto_scaling_group_id": Property(
                 Kind.STRING, "Value of get_resource for the group.", required=True
             ),
-            "scaling_adjustment": Property(
-                Kind.NUMBER, "Amount of the adjustment.", required=True, update_allowed=True
+            "scaling_adjustment": updatable(
+                Kind.NUMBER, "Amount of the adjustment.", required=True
             ),
-            "adjustment_type": Property(
+            "adjustment_type": updatable(
                 Kind.STRING,
                 "Change by a number of members, set a size, or change by a percentage.",
                 required=True,
                 constraints=(Constraint("allowed_values", allowed=tuple(Adjustment)),),
-                update_allowed=True,
             ),
-            "cooldown": Property(
-                Kind.NUMBER,
-                "Seconds without further adjustments; overrides the group's cooldown.",
-                update_allowed=True,
+            "cooldown": updatable(
+                Kind.NUMBER, "Seconds without further adjustments; overrides the group's cooldown."
             ),
-            "min_adjustment_step": Property(
+            "min_adjustment_step": updatable(
                 Kind.INTEGER,
                 "The minimum number of members that a percentage change adds or removes.",
                 constraints=(Constraint("range", min=0),),
-                update_allowed=True,
             ),
         },
         attributes={
@@ -54,9 +56,6 @@ class ScalingPolicy(ResourceType):
 
     def update(self, call: Call) -> Outcome:
         return self.create(call)
-
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
 
     def adopt(self, call: Call) -> Outcome:
         """An adopted resource gets a new signal URL; the one of its former server is not valid."""

@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.types.contract import ReconcileNested
-from engine.types.groups.batches import Policy, next_batch
-from engine.types.groups.group_steps import GroupStep, MemberChange, Progress
+from engine.types.groups.group import Policy, next_batch
+from engine.types.groups.group_steps import GroupStep, Progress
 from engine.types.groups.member_changes import (
     BodyOf,
     aged_change,
-    all_at_once,
     by_index,
+    change_all,
     indexed_change,
     indexed_names,
-    only,
+    keep_only,
 )
-from engine.types.groups.member_template import CurrentMembers, build_template
+from engine.types.groups.member_template import CurrentMembers
 from engine.words import Json, Point
 
 #: Kinds of steps.
@@ -44,38 +43,33 @@ class IndexedPlan:
     policy: Policy | None = None
     creates: bool = False
 
-    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
-        return {REMOVED: by_index({*self.find_removed(there)})}
-
-    def goal(
-        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
-    ) -> ReconcileNested:
-        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
+    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+        return {REMOVED: by_index({*self.find_removed(current)})}
 
     def step(
-        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+        self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         removed = at.kept[REMOVED]
         wanted = indexed_names(self.target, removed)
-        counted = [name for name in by_index([*there.bodies]) if name not in removed]
-        old = {name for name in wanted if _is_old(there, name, self.body_of)}
+        counted = [name for name in by_index([*current.bodies]) if name not in removed]
+        old = {name for name in wanted if _is_old(current, name, self.body_of)}
         policy = self.policy if self.creates or old or at.last == BATCH else None
         if len(counted) > self.target and at.last != BATCH:
-            return self._scale_in(there, counted, removed, names, rolls=policy is not None)
+            return self._scale_in(current, counted, removed, names, rolls=policy is not None)
         if policy is not None:
-            up_to_date = len(there.sound.intersection(wanted)) - len(old)
+            up_to_date = len(current.healthy.intersection(wanted)) - len(old)
             batch = next_batch(self.target, len(counted), up_to_date, policy)
             if batch is not None:
                 size = indexed_names(batch.size, removed)
-                change = indexed_change(there, size, wanted, batch.changes, self.body_of, names)
+                change = indexed_change(current, size, wanted, batch.changes, self.body_of, names)
                 return GroupStep(
                     BATCH, change, "" if self.creates else Point.PRE_BATCH, policy.pause
                 )
-        change = all_at_once(there, wanted, self.body_of)
+        change = change_all(current, wanted, self.body_of)
         return GroupStep(MEMBERS, change) if change.any else None
 
     def _scale_in(
-        self, there: CurrentMembers, counted: Sequence[str], removed: Sequence[str],
+        self, current: CurrentMembers, counted: Sequence[str], removed: Sequence[str],
         names: Sequence[str] | None, *, rolls: bool,
     ) -> GroupStep:  # fmt: skip
         """Remove the highest numbers, or the chosen members, whose numbers are not used again."""
@@ -84,7 +78,7 @@ class IndexedPlan:
             early = [one for one in names if last and by_index([one, *last])[0] == one]
             removed = by_index({*removed, *early})
         wanted = indexed_names(self.target, removed)
-        change = only(there, wanted) if rolls else all_at_once(there, wanted, self.body_of)
+        change = keep_only(current, wanted) if rolls else change_all(current, wanted, self.body_of)
         return GroupStep(
             SCALE_IN, change.opened(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed}
         )
@@ -104,38 +98,33 @@ class AgedPlan:
     has_secrets: bool = False
     policy: Policy | None = None
 
-    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
-        return {SIZE: self.find_size(there)}
-
-    def goal(
-        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
-    ) -> ReconcileNested:
-        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
+    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+        return {SIZE: self.find_size(current)}
 
     def step(
-        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+        self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         target = at.kept[SIZE]
-        old = {name for name in there.bodies if _is_old(there, name, self.body_of)}
+        old = {name for name in current.bodies if _is_old(current, name, self.body_of)}
         policy = self.policy if old or at.last == BATCH else None
-        going = [*there.bodies]
+        going = [*current.bodies]
         if len(going) > target and at.last != BATCH:
             victims = going[: len(going) - target] if names is None else names
             stay = [name for name in going if name not in victims]
             rolls = policy is not None
-            change = only(there, stay) if rolls else all_at_once(there, stay, self.body_of)
+            change = keep_only(current, stay) if rolls else change_all(current, stay, self.body_of)
             return GroupStep(SCALE_IN, change.opened(going), Point.PRE_SCALE_IN)
-        fresh = self.new_names(at.number, there)
+        fresh = self.new_names(at.number, current)
         if policy is not None:
-            up_to_date = len(there.sound) - len(old)
+            up_to_date = len(current.healthy) - len(old)
             batch = next_batch(target, len(going), up_to_date, policy)
             if batch is not None:
-                change = aged_change(there, batch.size, batch.changes, self.body_of, fresh, names)
+                change = aged_change(current, batch.size, batch.changes, self.body_of, fresh, names)
                 return GroupStep(BATCH, change, Point.PRE_BATCH, policy.pause)
         whole = [*going, *(next(fresh) for _ in range(target - len(going)))]
-        change = all_at_once(there, whole, self.body_of)
+        change = change_all(current, whole, self.body_of)
         return GroupStep(MEMBERS, change) if change.any else None
 
 
-def _is_old(there: CurrentMembers, name: str, body_of: BodyOf) -> bool:
-    return name in there.sound and there.bodies[name] != body_of(name)
+def _is_old(current: CurrentMembers, name: str, body_of: BodyOf) -> bool:
+    return name in current.healthy and current.bodies[name] != body_of(name)

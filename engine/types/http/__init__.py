@@ -5,47 +5,173 @@ saved. After a crash before that, the operation first looks for the object of th
 the template defines `find`; otherwise it repeats the request with the same key.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.errors import Findings
+from engine.errors import Findings, nearest
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.credentials import CredentialDenied, Credentials
-from engine.types.http.json_paths import InvalidPath, is_path
-from engine.types.http.placeholders import PlaceholderError, names_in
-from engine.types.http.remote_object import (
-    RemoteObject,
-    object_in_progress,
-    object_of,
-    poll_again,
-    progress_of,
-    since_of,
-    then_read,
+from engine.types.http.json_paths import InvalidPath, is_path, read_path
+from engine.types.http.observation import (
+    MAX_PAGES,
+    list_key,
+    next_page,
+    observe_object,
+    read_page,
 )
-from engine.types.http.requests import build
-from engine.types.http.responses import (
+from engine.types.http.remote_object import (
     ACCEPTED,
     Readiness,
+    RemoteObject,
     check_status,
-    document,
-    drifted,
+    differing_paths,
     id_in,
+    object_in_progress,
+    object_of,
+    parse_json,
+    poll_again,
+    progress_of,
     readiness,
+    since_of,
+    then_read,
     with_response,
 )
+from engine.types.http.requests import (
+    PlaceholderError,
+    address,
+    build,
+    header_error,
+    names_in,
+    origin,
+)
 from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
-from engine.types.http.validation import check, missing_property
-from engine.types.http_client import GONE, HttpClient, NoResponse, Response, ServiceError
+from engine.types.http_client import (
+    GONE,
+    HttpClient,
+    NoResponse,
+    Request,
+    Response,
+    ServiceError,
+)
+from engine.types.observation import Observation
+from engine.types.operation_outcomes import CANCELLED
 from engine.types.text_cleaning import mask_secrets
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
+
+#: (place below the properties, reason, remedy)
+Wrong = tuple[str, str, str]
+#: Returns (reason, remedy) for a URL that the egress policy denies.
+Refusal = Callable[[str], tuple[str, str] | None]
+
+#: The placeholders that are known before the resource is created.
+BEFORE = ("key",)
+_PATH = "Write a path such as $.status.phase; see docs/reference/resource-types.md."
+
+
+def check(properties: Mapping[str, Json], refusal: Refusal, place: str, findings: Findings) -> None:
+    """Add findings. properties: without values that are unknown before creation."""
+    for where, reason, remedy in _all(properties, refusal):
+        findings.add(f"{place}.{where}", reason, remedy)
+
+
+def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
+    for name in METHODS:
+        if isinstance(properties.get(name), Mapping):
+            yield from _request(name, properties, refusal)
+    yield from _headers("headers", properties.get("headers"))
+    yield from _paths(properties)
+    attributes = properties.get("attributes")
+    if isinstance(attributes, Mapping):
+        for name in properties.get("hidden") or []:
+            if name not in attributes:
+                remedy = nearest(str(name), list(attributes)) or "Add it to `attributes`."
+                yield "hidden", f'hides "{name}", which is not one of its attributes', remedy
+    header = properties.get("idempotency_header")
+    if isinstance(header, str) and header and (wrong := header_error(header, "")):
+        yield "idempotency_header", wrong, "Name another header."
+
+
+def _request(name: str, properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
+    request = properties[name]
+    if name == "list":
+        known: list[str] | None = []
+    else:
+        known = [*BEFORE] if name in ("create", "find") else _known_after(properties)
+    for one in dict.fromkeys(
+        names_in({key: request.get(key) for key in ("url", "headers", "body")})
+    ):
+        if known is not None and one not in known:
+            known_here = f"Known here: {', '.join(known)}." if known else "Write the value itself."
+            remedy = nearest(one, known) or known_here
+            yield name, f"${{{one}}} is not known in this request", remedy
+    yield from _headers(f"{name}.headers", request.get("headers"))
+    if "url" in request and ("base" in properties or not str(request["url"]).startswith("/")):
+        yield from _address(name, address(properties, request), refusal)
+
+
+def _known_after(properties: Mapping[str, Json]) -> list[str] | None:
+    """The placeholders in requests after create; None if they are not known yet."""
+    attributes = properties.get("attributes") or {}
+    hidden = properties.get("hidden") or []
+    if not isinstance(attributes, Mapping):
+        return None
+    kinds = {one: "secrets" if one in hidden else "outputs" for one in attributes}
+    return ["id", "key", *(f"{kind}.{one}" for one, kind in kinds.items())]
+
+
+def _address(name: str, url: str, refusal: Refusal) -> Iterator[Wrong]:
+    server = origin(url)
+    if "${" in server or not server:
+        remedy = "Write https://host/path; use placeholders only after the host."
+        yield f"{name}.url", "has no fixed host", remedy
+    elif (wrong := refusal(server)) is not None:
+        yield f"{name}.url", *wrong
+
+
+def _headers(place: str, headers: Json) -> Iterator[Wrong]:
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        if value is not None and (wrong := header_error(str(name), value)):
+            yield f"{place}.{name}", wrong, "Remove or correct it."
+
+
+def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
+    paths: dict[str, Json] = {}
+    if is_path(properties.get("id")):
+        paths["id"] = properties["id"]
+    if isinstance(properties.get("attributes"), Mapping):
+        paths |= {f"attributes.{name}": one for name, one in properties["attributes"].items()}
+    if isinstance(properties.get("compare"), Mapping):
+        paths |= {f"compare.{one}": one for one in properties["compare"]}
+    if isinstance(properties.get("ready"), Mapping) and "path" in properties["ready"]:
+        paths["ready.path"] = properties["ready"]["path"]
+    if isinstance(listing := properties.get("list"), Mapping):
+        known = ("items", "id", "next")
+        paths |= {f"list.{name}": listing[name] for name in known if name in listing}
+    for place, path in paths.items():
+        try:
+            read_path(path if isinstance(path, str) else "")
+        except InvalidPath as error:
+            yield place, str(error), _PATH
+
+
+def missing_property(properties: Mapping[str, Json]) -> str | None:
+    """The reason why a property lacks another one that it needs; None if there is none."""
+    if properties.get("ready") and not properties.get("read"):
+        return "ready uses the result of read, which is missing"
+    if properties.get("compare") and not any(map(properties.get, ("read", "check", "list"))):
+        return "compare uses the result of read, which is missing"
+    if properties.get("find") and not is_path(properties.get("id")):
+        return "find needs the JSON path of the ID in the property id"
+    return None
+
 
 __all__ = ["Http", "HttpSettings"]
 
 #: A change of only these properties sends no request: they matter to later operations.
-LATER = frozenset(
+LATER_PROPERTIES = frozenset(
     {"attributes", "check", "compare", "credential", "delete", "find", "headers", "hidden", "id",
-     "idempotency_header", "interval", "read", "ready", "timeout", "update"}
+     "idempotency_header", "interval", "list", "read", "ready", "timeout", "update"}
 )  # fmt: skip
 _OFF = (
     "Headgate::HTTP is off on this server",
@@ -64,6 +190,7 @@ class HttpSettings:
 class Http(ResourceType):
     replaces_tainted = False
     uses_credential = False
+    cancellable = True
     schema = SCHEMA
 
     def __init__(self, settings: HttpSettings, web: HttpClient, credentials: Credentials) -> None:
@@ -74,38 +201,96 @@ class Http(ResourceType):
 
     async def create(self, call: Call) -> Outcome:
         begun = RemoteObject.begun(call)
+        if call.cancelled:
+            return _cancelled(begun if call.progress is None else object_in_progress(call))
         if call.progress is not None:
             return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
         return await self._guarded(call, begun, self._create(call, begun))
 
     async def update(self, call: Call) -> Outcome:
-        made = object_of(call)
+        remote = object_of(call)
+        if call.cancelled:
+            return _cancelled(remote)
         if call.progress is not None:
             return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
-        if _sends_nothing(call, made):
-            return await self._guarded(call, made, self._wait_until_ready(call, made))
+        if _sends_nothing(call, remote):
+            return await self._guarded(call, remote, self._wait_until_ready(call, remote))
         if not call.properties.get("update"):
             return Replace()
-        return await self._guarded(call, made, self._change(call, made))
+        return await self._guarded(call, remote, self._change(call, remote))
 
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
             return Done(None)
-        made = object_of(call)
-        return await self._guarded(call, made, self._delete(call, made))
+        remote = object_of(call)
+        return await self._guarded(call, remote, self._delete(call, remote))
 
     async def check(self, call: Call) -> Outcome:
         if not (call.properties.get("check") or call.properties.get("read")):
             reason = "CHECK not supported: no read"
             return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
-        made = object_of(call)
-        return await self._guarded(call, made, self._compare(call, made))
+        remote = object_of(call)
+        return await self._guarded(call, remote, self._compare(call, remote))
 
     async def adopt(self, call: Call) -> Outcome:
-        made = object_of(call)
+        remote = object_of(call)
         if not call.properties.get("read"):
-            return made.done()
-        return await self._guarded(call, made, self._compare(call, made))
+            return remote.done()
+        return await self._guarded(call, remote, self._compare(call, remote))
+
+    def observation_key(self, call: Call) -> str | None:
+        if not self._settings.enabled:
+            return None
+        if call.properties.get("list"):
+            return list_key(call.properties)
+        reads = call.properties.get("check") or call.properties.get("read")
+        return str(call.resource_id) if reads else None
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        """An object that one list lacks may have moved between its pages: only if a second list
+        lacks it as well, it is missing.
+        """
+        if not calls[0].properties.get("list"):
+            return {call.resource_id: await self._observe_alone(call) for call in calls}
+        try:
+            items = await self._list(calls[0])
+            if not all(str(call.physical_id) in items for call in calls):
+                items = await self._list(calls[0]) | items
+            return {call.resource_id: _observe_in(items, call) for call in calls}
+        except (ServiceError, InvalidPath, PlaceholderError) as error:
+            unknown = self._unknown(calls[0], object_of(calls[0]), error)
+            return {call.resource_id: unknown for call in calls}
+
+    async def _observe_alone(self, call: Call) -> Observation:
+        remote, name = object_of(call), "check" if call.properties.get("check") else "read"
+        try:
+            content = parse_json(name, await self._send(call, name, remote))
+            return observe_object(call.properties, content)
+        except ServiceError as error:
+            if error.status in GONE:
+                gone = f"the service answered {error.status}"
+                return Observation(ObservedState.MISSING, (), gone, gone)
+            return self._unknown(call, remote, error)
+        except (InvalidPath, PlaceholderError) as error:
+            return self._unknown(call, remote, error)
+
+    async def _list(self, call: Call) -> dict[str, Json]:
+        """All items of a list, by ID. Raises ServiceError, InvalidPath, PlaceholderError."""
+        listing, url = call.properties["list"], ""
+        items: dict[str, Json] = {}
+        for _ in range(MAX_PAGES):
+            response, request = await self._send_to(call, "list", object_of(call), url)
+            content = parse_json("list", response)
+            items |= read_page(listing, content)
+            url = next_page(listing, content, request.url) or ""
+            if not url:
+                return items
+        reason = f"list: there are more than {MAX_PAGES} pages"
+        raise ServiceError(reason, public=reason)
+
+    def _unknown(self, call: Call, remote: RemoteObject, error: Exception) -> Observation:
+        public = error.public if isinstance(error, ServiceError) else ""
+        return Observation.unknown(self._masked(call, remote, str(error)), public)
 
     def needs_replace(self, call: Call) -> bool:
         return not _sends_nothing(call, object_of(call)) and not call.properties.get("update")
@@ -117,102 +302,104 @@ class Http(ResourceType):
             findings.add(place, *_OFF)
             return
         check(properties, self._web.refusal, place, findings)
-        most = self._settings.max_timeout.total_seconds()
-        if (properties.get("timeout") or 0) > most:
+        max_timeout = self._settings.max_timeout.total_seconds()
+        if (properties.get("timeout") or 0) > max_timeout:
             findings.add(
                 f"{place}.timeout",
-                f"is longer than the {most:g} seconds allowed here",
+                f"is longer than the {max_timeout:g} seconds allowed here",
                 "The operator sets the longest: [resource_types.http] max_timeout.",
             )
 
-    async def _create(self, call: Call, made: RemoteObject) -> Outcome:
+    async def _create(self, call: Call, remote: RemoteObject) -> Outcome:
         if reason := missing_property(call.properties):
             raise ServiceError(reason, public="create: the properties are not valid")
-        found = await self._find(call, made) if call.properties.get("find") else None
+        found = await self._find(call, remote) if call.properties.get("find") else None
         if found is not None:
-            return Wait(call.now, progress_of(replace(made, id=found)))
-        response = await self._send(call, "create", made)
+            return Wait(call.now, progress_of(replace(remote, id=found)))
+        response = await self._send(call, "create", remote)
         reads = is_path(call.properties.get("id")) or call.properties.get("attributes")
-        answered = document("create", response) if reads else None
-        made_id = id_in(call.properties.get("id"), made.key, answered)
-        if made_id is None and call.properties.get("find"):
-            made_id = await self._find(call, made)
-        if made_id is None:
+        content = parse_json("create", response) if reads else None
+        object_id = id_in(call.properties.get("id"), remote.key, content)
+        if object_id is None and call.properties.get("find"):
+            object_id = await self._find(call, remote)
+        if object_id is None:
             raise ServiceError(
                 f"create: the response has no id at {call.properties['id']}",
                 public="create: the response has no id",
             )
-        return then_read(call, with_response(replace(made, id=made_id), call.properties, answered))
+        return then_read(
+            call, with_response(replace(remote, id=object_id), call.properties, content)
+        )
 
-    async def _change(self, call: Call, made: RemoteObject) -> Outcome:
-        response = await self._send(call, "update", made)
+    async def _change(self, call: Call, remote: RemoteObject) -> Outcome:
+        response = await self._send(call, "update", remote)
         reads = call.properties.get("attributes") and not call.properties.get("read")
-        answered = document("update", response) if reads else None
-        return then_read(call, with_response(made, call.properties, answered))
+        content = parse_json("update", response) if reads else None
+        return then_read(call, with_response(remote, call.properties, content))
 
-    async def _find(self, call: Call, made: RemoteObject) -> str | None:
+    async def _find(self, call: Call, remote: RemoteObject) -> str | None:
         """The ID of the object that a lost request created; None if there is none."""
         try:
-            response = await self._send(call, "find", made)
+            response = await self._send(call, "find", remote)
         except ServiceError as error:
             if error.status in GONE:
                 return None
             raise
-        return id_in(call.properties.get("id"), made.key, document("find", response))
+        return id_in(call.properties.get("id"), remote.key, parse_json("find", response))
 
-    async def _wait_until_ready(self, call: Call, made: RemoteObject | None = None) -> Outcome:
-        """Read until the object is ready. made: at the first call, before there is progress."""
-        made = made or object_in_progress(call)
+    async def _wait_until_ready(self, call: Call, remote: RemoteObject | None = None) -> Outcome:
+        """Read until the object is ready. remote: at the first call, before there is progress."""
+        remote = remote or object_in_progress(call)
         if not call.properties.get("read"):
-            return with_response(made, call.properties, None).done()
+            return with_response(remote, call.properties, None).done()
         since = since_of(call)
         try:
-            answered = document("read", await self._send(call, "read", made))
-            made = with_response(made, call.properties, answered)
-            how, state = readiness(call.properties.get("ready"), answered)
+            content = parse_json("read", await self._send(call, "read", remote))
+            remote = with_response(remote, call.properties, content)
+            how, state = readiness(call.properties.get("ready"), content)
         except ServiceError as error:
             early = call.properties.get("ready") and error.status in GONE
             if not (error.retry or early):
                 raise
             how, state = Readiness.NOT_YET, str(error)
         if how is Readiness.READY:
-            return made.done()
+            return remote.done()
         if how is Readiness.FAILED:
             raise ServiceError(f"the object has failed: {state}", public="the object has failed")
         if self._is_over(call, since):
             late = f"the object was not ready within {self._seconds(call):g} s"
             raise ServiceError(f"{late}: {state}", public=late)
         public = "the object is not ready"
-        reason = f"{public}: {self._masked(call, made, state)}"
-        return poll_again(call, made, since, reason, public=public)
+        reason = f"{public}: {self._masked(call, remote, state)}"
+        return poll_again(call, remote, since, reason, public=public)
 
-    async def _delete(self, call: Call, made: RemoteObject) -> Outcome:
-        made = await self._with_id(call, made)
-        if made.id is None and "id" in names_in(call.properties["delete"]):
+    async def _delete(self, call: Call, remote: RemoteObject) -> Outcome:
+        remote = await self._with_id(call, remote)
+        if remote.id is None and "id" in names_in(call.properties["delete"]):
             reason = "unknown whether the lost request created an object"
             return Done(None, reason=reason, public_reason=reason)
         if call.progress is not None:
-            return await self._wait_until_deleted(call, made)
+            return await self._wait_until_deleted(call, remote)
         try:
-            response = await self._send(call, "delete", made)
+            response = await self._send(call, "delete", remote)
         except ServiceError as error:
             if error.status in GONE:
                 return Done(None)
             raise
         if response.status == ACCEPTED and call.properties.get("read"):
             reason = "the service accepted the delete request"
-            return poll_again(call, made, call.now, reason, public=reason)
+            return poll_again(call, remote, call.now, reason, public=reason)
         return Done(None)
 
-    async def _with_id(self, call: Call, made: RemoteObject) -> RemoteObject:
-        if made.id is not None or not call.properties.get("find") or call.progress is not None:
-            return made
-        return replace(made, id=await self._find(call, made))
+    async def _with_id(self, call: Call, remote: RemoteObject) -> RemoteObject:
+        if remote.id is not None or not call.properties.get("find") or call.progress is not None:
+            return remote
+        return replace(remote, id=await self._find(call, remote))
 
-    async def _wait_until_deleted(self, call: Call, made: RemoteObject) -> Outcome:
+    async def _wait_until_deleted(self, call: Call, remote: RemoteObject) -> Outcome:
         since = since_of(call)
         try:
-            await self._send(call, "read", made)
+            await self._send(call, "read", remote)
         except ServiceError as error:
             if error.status in GONE:
                 return Done(None)
@@ -223,42 +410,50 @@ class Http(ResourceType):
             late = f"delete was accepted, but the object still existed {seconds:g} s later"
             raise ServiceError(late, public=late)
         reason = "the service accepted the delete request, but the object still exists"
-        return poll_again(call, made, since, reason, public=reason)
+        return poll_again(call, remote, since, reason, public=reason)
 
-    async def _compare(self, call: Call, made: RemoteObject) -> Outcome:
+    async def _compare(self, call: Call, remote: RemoteObject) -> Outcome:
         name = "check" if call.properties.get("check") else "read"
         try:
-            answered = document(name, await self._send(call, name, made))
+            content = parse_json(name, await self._send(call, name, remote))
         except ServiceError as error:
             if error.status in GONE:
                 gone = f"the object does not exist: the service answered {error.status}"
                 raise ServiceError(gone, public=gone) from None
             raise
-        wrong = drifted(call.properties.get("compare"), answered)
+        wrong = differing_paths(call.properties.get("compare"), content)
         if wrong:
             raise ServiceError(
                 f"the object differs from `compare` at {', '.join(wrong)}",
                 public="the object differs from `compare`",
             )
-        how, state = readiness(call.properties.get("ready"), answered)
+        how, state = readiness(call.properties.get("ready"), content)
         if how is not Readiness.READY:
             raise ServiceError(
                 f"the object is not ready: {state}", public="the object is not ready"
             )
-        return with_response(made, call.properties, answered if name == "read" else None).done()
+        return with_response(remote, call.properties, content if name == "read" else None).done()
 
-    async def _send(self, call: Call, name: str, made: RemoteObject) -> Response:
+    async def _send(self, call: Call, name: str, remote: RemoteObject) -> Response:
         """Send one request. Raises ServiceError unless its response is a success."""
+        response, _ = await self._send_to(call, name, remote)
+        return response
+
+    async def _send_to(
+        self, call: Call, name: str, remote: RemoteObject, url: str = ""
+    ) -> tuple[Response, Request]:
+        """As `_send`, also returning the request. url: in place of that of the properties."""
         if not self._settings.enabled:
             off = ". ".join(_OFF)
             raise ServiceError(off, public=off)
         definition = call.properties[name]
         try:
-            request = build(name, call.properties, made.values(), str(call.operation_key))
-            if lent := call.properties.get("credential"):
-                headers = self._credentials.headers(lent, call.project, request.url)
+            request = build(name, call.properties, remote.values(), str(call.operation_key))
+            request = replace(request, url=url) if url else request
+            if credential := call.properties.get("credential"):
+                headers = self._credentials.headers(credential, call.project, request.url)
                 request = replace(request, headers={**request.headers, **headers})
-            response = await self._web.ask(request)
+            response = await self._web.send(request)
         except (PlaceholderError, CredentialDenied) as error:
             public = f"{name}: the request is not valid"
             raise ServiceError(f"{name}: {error}", public=public) from None
@@ -266,38 +461,52 @@ class Http(ResourceType):
             public = f"{name}: the service did not answer"
             raise ServiceError(f"{name}: {error}", retry=error.retry, public=public) from None
         check_status(name, response, definition.get("expect") or [])
-        return response
+        return response, request
 
-    async def _guarded(self, call: Call, made: RemoteObject, run: Awaitable[Outcome]) -> Outcome:
+    async def _guarded(self, call: Call, remote: RemoteObject, run: Awaitable[Outcome]) -> Outcome:
         """Convert errors to Failed, with the data of the object."""
         try:
             return await run
         except ServiceError as error:
-            reason, retry = self._masked(call, made, str(error)), error.retry
+            reason, retry = self._masked(call, remote, str(error)), error.retry
             public = error.public
         except (InvalidPath, PlaceholderError) as error:  # values that validation did not know
             reason, retry, public = str(error), False, ""
-        data = made.data(unfinished=True)
-        return Failed(reason, made.id, data, retry=retry, public_reason=public)
+        data = remote.data(unfinished=True)
+        return Failed(reason, remote.id, data, retry=retry, public_reason=public)
 
-    def _masked(self, call: Call, made: RemoteObject, text: str) -> str:
+    def _masked(self, call: Call, remote: RemoteObject, text: str) -> str:
         """A text from a service with the secrets of the requests masked."""
         sent = [call.properties.get(name) or {} for name in METHODS]
-        given = [one.get(part) for one in sent for part in ("headers", "body")]
-        secrets = _texts([call.properties.get("headers"), *given, made.secrets])
+        parts = [one.get(part) for one in sent for part in ("headers", "body")]
+        secrets = _texts([call.properties.get("headers"), *parts, remote.secrets])
         return mask_secrets(text, [*secrets, *self._credentials.secrets()])
 
     def _is_over(self, call: Call, since: datetime) -> bool:
         return call.now >= since + timedelta(seconds=self._seconds(call))
 
     def _seconds(self, call: Call) -> float:
-        asked = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
-        return min(asked, self._settings.max_timeout.total_seconds())
+        timeout = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
+        return min(timeout, self._settings.max_timeout.total_seconds())
 
 
-def _sends_nothing(call: Call, made: RemoteObject) -> bool:
-    """Whether only properties in LATER changed, and the last operation did not fail."""
-    return bool(call.changed) and call.changed <= LATER and not made.unfinished
+def _cancelled(remote: RemoteObject) -> Failed:
+    """The failure of a cancelled operation, with the object that may exist."""
+    data = remote.data(unfinished=True)
+    return Failed(CANCELLED, remote.id, data, public_reason=CANCELLED)
+
+
+def _observe_in(items: Mapping[str, Json], call: Call) -> Observation:
+    """Raises InvalidPath."""
+    if (item := items.get(str(call.physical_id))) is not None:
+        return observe_object(call.properties, item)
+    absent = "the list of the service does not have it"
+    return Observation(ObservedState.MISSING, (), absent, absent)
+
+
+def _sends_nothing(call: Call, remote: RemoteObject) -> bool:
+    """Whether only properties in LATER_PROPERTIES changed, and the last operation did not fail."""
+    return bool(call.changed) and call.changed <= LATER_PROPERTIES and not remote.unfinished
 
 
 def _texts(value: Json) -> list[str]:

@@ -11,19 +11,13 @@ from jsonpath import JSONPathEnvironment, JSONPathError
 from jsonpath import filter as expressions
 from jsonpath.path import JSONPath
 from jsonpath.segments import JSONPathChildSegment
-from jsonpath.selectors import (
-    Filter,
-    IndexSelector,
-    NameSelector,
-    SliceSelector,
-    WildcardSelector,
-)
+from jsonpath.selectors import Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector
 
 from engine.words import Json
 
 _ENVIRONMENT = JSONPathEnvironment(strict=True)
 #: Maximum number of characters of a path.
-LONGEST = 200
+MAX_PATH_LENGTH = 200
 #: The prefixes that distinguish a path from plain text.
 BEGINNINGS = ("$.", "$[")
 _SELECTORS = (Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector)
@@ -47,7 +41,7 @@ def is_path(text: Json) -> bool:
     return isinstance(text, str) and text.startswith(BEGINNINGS)
 
 
-def first(path: str, document: Json) -> tuple[Json] | None:
+def first_value(path: str, document: Json) -> tuple[Json] | None:
     """The first value at a path, in a tuple of one; None if there is none.
 
     Raises InvalidPath.
@@ -62,8 +56,8 @@ def first(path: str, document: Json) -> tuple[Json] | None:
 @lru_cache(maxsize=1024)
 def read_path(path: str) -> JSONPath:
     """Compile a path. Raises InvalidPath."""
-    if len(path) > LONGEST:
-        raise InvalidPath(f"is longer than {LONGEST} characters")
+    if len(path) > MAX_PATH_LENGTH:
+        raise InvalidPath(f"is longer than {MAX_PATH_LENGTH} characters")
     if not path.startswith("$"):
         raise InvalidPath("is not a valid JSON path: it must start with $")
     try:

@@ -1,13 +1,20 @@
-"""The object that a service created: its data, and the progress of operations on it."""
+"""The object that a service created: its data, its state in responses, and the progress. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Self
 
+import orjson
+
 from engine.types.contract import Call, Done, Outcome, Wait
+from engine.types.http.json_paths import first_value, is_path
+from engine.types.http.requests import fill_text
 from engine.types.http.schema import DEFAULT_INTERVAL
-from engine.types.poll_interval import next_poll
+from engine.types.http_client import BUSY, Response, ServiceError
+from engine.types.operation_outcomes import next_poll
+from engine.types.text_cleaning import as_text, decode_text, replace_nul
 from engine.words import Json
 
 
@@ -66,8 +73,8 @@ def object_of(call: Call) -> RemoteObject:
 
 
 def object_in_progress(call: Call) -> RemoteObject:
-    made = (call.progress or {})["made"]
-    return RemoteObject.read(made, made["id"], made["key"])
+    remote = (call.progress or {})["made"]
+    return RemoteObject.read(remote, remote["id"], remote["key"])
 
 
 def since_of(call: Call) -> datetime:
@@ -75,19 +82,123 @@ def since_of(call: Call) -> datetime:
     return datetime.fromisoformat(since) if since else call.now
 
 
-def then_read(call: Call, made: RemoteObject) -> Outcome:
+def then_read(call: Call, remote: RemoteObject) -> Outcome:
     """Save the object before the next request."""
-    return Wait(call.now, progress_of(made)) if call.properties.get("read") else made.done()
+    return Wait(call.now, progress_of(remote)) if call.properties.get("read") else remote.done()
 
 
 def poll_again(
-    call: Call, made: RemoteObject, since: datetime, reason: str, *, public: str
+    call: Call, remote: RemoteObject, since: datetime, reason: str, *, public: str
 ) -> Wait:
     tries = (call.progress or {}).get("tries", 0)
-    longest = float(call.properties.get("interval") or DEFAULT_INTERVAL)
-    progress = {**progress_of(made), "since": since.isoformat(), "tries": tries + 1}
-    return Wait(next_poll(call.now, tries, longest), progress, reason, public_reason=public)
+    interval = float(call.properties.get("interval") or DEFAULT_INTERVAL)
+    progress = {**progress_of(remote), "since": since.isoformat(), "tries": tries + 1}
+    return Wait(next_poll(call.now, tries, interval), progress, reason, public_reason=public)
 
 
-def progress_of(made: RemoteObject) -> dict[str, Json]:
-    return {"made": {"id": made.id, **made.data()}}
+def progress_of(remote: RemoteObject) -> dict[str, Json]:
+    return {"made": {"id": remote.id, **remote.data()}}
+
+
+#: The status of a request that is accepted but not complete.
+ACCEPTED = 202
+#: Characters of a response that messages contain.
+KEPT = 500
+
+
+class Readiness(StrEnum):
+    READY = "ready"
+    NOT_YET = "not yet"
+    FAILED = "failed"
+
+
+def check_status(name: str, answer: Response, expect: list[int]) -> None:
+    """Raises ServiceError unless the response has a success status."""
+    status = answer.status
+    if status in expect or (not expect and 200 <= status < 300):
+        return
+    if 300 <= status < 400:
+        where = answer.headers.get("location", "")
+        target = f" to {where.partition('?')[0][:KEPT]}" if where else ""
+        raise ServiceError(
+            f"{name}: the service redirects{target}; redirects are not followed",
+            status=status,
+            public=f"{name}: the service redirects; redirects are not followed",
+        )
+    text = decode_text(answer.body).strip()[:KEPT].strip()
+    public = f"{name}: the service answered {status}"
+    reason = f"{public}: {text}" if text else public
+    raise ServiceError(reason, retry=status in BUSY, status=status, public=public)
+
+
+def parse_json(name: str, answer: Response) -> Json:
+    """The JSON of a response; None if it is empty. Raises ServiceError."""
+    if not answer.body.strip():
+        return None
+    try:
+        return replace_nul(orjson.loads(answer.body))
+    except orjson.JSONDecodeError as error:
+        raise ServiceError(
+            f"{name}: the response is not valid JSON: {error}",
+            status=answer.status,
+            public=f"{name}: the response is not valid JSON",
+        ) from None
+
+
+def id_in(source: str | None, key: str, content: Json) -> str | None:
+    """The ID from the property `id`: a JSON path into the response, or a text with placeholders.
+    The operation key without that property. None if the response has no ID."""
+    if not source:
+        return key
+    if not is_path(source):
+        return fill_text(source, {"key": key})
+    found = first_value(fill_text(source, {"key": key}), content)
+    return None if found is None or found[0] in (None, "") else as_text(found[0])
+
+
+def with_response(
+    remote: RemoteObject, properties: Mapping[str, Json], content: Json
+) -> RemoteObject:
+    """The object with the attributes in a response; others keep their values."""
+    hidden = properties.get("hidden") or []
+    values = {
+        name: found[0]
+        for name, path in (properties.get("attributes") or {}).items()
+        if (found := first_value(path, content)) is not None
+    }
+    before = {**remote.outputs, **remote.secrets}
+    known = {
+        name: values.get(name, before.get(name)) for name in properties.get("attributes") or {}
+    }
+    return replace(
+        remote,
+        outputs={name: value for name, value in known.items() if name not in hidden},
+        secrets={name: value for name, value in known.items() if name in hidden},
+    )
+
+
+def readiness(ready: Mapping[str, Json] | None, content: Json) -> tuple[Readiness, str]:
+    """Whether the object is ready, and its state as text."""
+    if not ready:
+        return Readiness.READY, ""
+    found = first_value(ready["path"], content)
+    if found is None:
+        return Readiness.NOT_YET, "unknown"
+    state = as_text(found[0])[:KEPT]
+    if _among(found[0], ready.get("failed") or []):
+        return Readiness.FAILED, state
+    return (Readiness.READY if _among(found[0], ready["values"]) else Readiness.NOT_YET), state
+
+
+def _among(value: Json, known: list[Json]) -> bool:
+    """Compare the value, or its text: a template may use another type than the service."""
+    return value in known or as_text(value) in [as_text(one) for one in known]
+
+
+def differing_paths(compare: Mapping[str, Json] | None, content: Json) -> list[str]:
+    """The paths at which the response differs from `compare`."""
+    return [
+        path
+        for path, wanted in (compare or {}).items()
+        if (found := first_value(path, content)) is None or found[0] != wanted
+    ]

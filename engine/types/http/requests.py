@@ -1,15 +1,84 @@
-"""Builds requests from the properties of a resource. Pure."""
+"""Builds requests from the properties of a resource. Pure.
+
+Placeholders ``${...}`` stand for values that are known only after creation. In a URL, a value is
+percent-encoded, so it stays one part of the path or query. A string in a body that consists of one
+placeholder becomes the value itself, of any type. Inserted values are not expanded again, and
+``$${`` stands for ``${``.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
 
 import orjson
 
-from engine.types.http.placeholders import PlaceholderError, filled, filled_text, filled_url
 from engine.types.http.schema import METHODS
 from engine.types.http_client import Request
 from engine.types.text_cleaning import as_text
 from engine.words import Json
+
+_PLACEHOLDER = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+#: Path segments that would change the target of a URL.
+_DOT_SEGMENTS = frozenset({"", ".", ".."})
+
+
+class PlaceholderError(ValueError):
+    """A placeholder has no value, or a value that is invalid at its place."""
+
+
+def names_in(template: Json) -> Iterator[str]:
+    """The names of all placeholders in a value, at any depth."""
+    if isinstance(template, str):
+        yield from (one[1] for one in _PLACEHOLDER.finditer(template) if one[1] is not None)
+    elif isinstance(template, dict):
+        for key, item in template.items():
+            yield from names_in(key)
+            yield from names_in(item)
+    elif isinstance(template, list):
+        for item in template:
+            yield from names_in(item)
+
+
+def fill(template: Json, values: Mapping[str, Json]) -> Json:
+    """Insert the values. Raises PlaceholderError."""
+    if isinstance(template, str):
+        whole = _PLACEHOLDER.fullmatch(template)
+        if whole is not None and whole[1] is not None:
+            return _value(whole[1], values)
+        return _PLACEHOLDER.sub(lambda found: _text(found, values), template)
+    if isinstance(template, dict):
+        return {fill_text(key, values): fill(item, values) for key, item in template.items()}
+    if isinstance(template, list):
+        return [fill(item, values) for item in template]
+    return template
+
+
+def fill_text(template: str, values: Mapping[str, Json]) -> str:
+    """Insert the values. Raises PlaceholderError."""
+    return _PLACEHOLDER.sub(lambda found: _text(found, values), template)
+
+
+def fill_url(template: str, values: Mapping[str, Json]) -> str:
+    """Insert the values. Raises PlaceholderError."""
+    return _PLACEHOLDER.sub(lambda found: _part(found, values), template)
+
+
+def _value(name: str, values: Mapping[str, Json]) -> Json:
+    if values.get(name) is None:
+        raise PlaceholderError(f"${{{name}}} has no value")
+    return values[name]
+
+
+def _text(found: re.Match[str], values: Mapping[str, Json]) -> str:
+    return "${" if found[1] is None else as_text(_value(found[1], values))
+
+
+def _part(found: re.Match[str], values: Mapping[str, Json]) -> str:
+    text = _text(found, values)
+    if text in _DOT_SEGMENTS:
+        raise PlaceholderError(f"${{{found[1]}}} is a value that would change the path of the URL")
+    return quote(text, safe="")
+
 
 #: Headers of the connection and the transfer of the body.
 FORBIDDEN = frozenset(
@@ -50,14 +119,14 @@ def build(
     definition = properties[name]
     how = method(name, definition)
     headers = _headers(properties, definition, values)
-    given = {header.lower() for header in headers}
-    body = filled(definition.get("body"), values)
-    if body is not None and "content-type" not in given:
+    present = {header.lower() for header in headers}
+    body = fill(definition.get("body"), values)
+    if body is not None and "content-type" not in present:
         headers["Content-Type"] = "text/plain" if isinstance(body, str) else "application/json"
     idempotent = properties.get("idempotency_header")
-    if idempotent and how in CHANGING and idempotent.lower() not in given:
+    if idempotent and how in CHANGING and idempotent.lower() not in present:
         headers[idempotent] = key
-    return Request(how, filled_url(address(properties, definition), values), headers, _raw(body))
+    return Request(how, fill_url(address(properties, definition), values), headers, _raw(body))
 
 
 def _headers(
@@ -69,7 +138,7 @@ def _headers(
     usual = properties.get("headers") or {}
     both = {header: value for header, value in usual.items() if header.lower() not in over} | own
     headers = {
-        header: filled_text(as_text(value), values)
+        header: fill_text(as_text(value), values)
         for header, value in both.items()
         if value is not None
     }
@@ -85,7 +154,7 @@ def _raw(body: Json) -> bytes | None:
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
-def bad_header(name: str, value: Json) -> str | None:
+def header_error(name: str, value: Json) -> str | None:
     """The reason why a header is not allowed; None if it is."""
     if not _NAME.fullmatch(name):
         return "is not a valid header name"

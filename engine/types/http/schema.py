@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping
 
-from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
 from engine.types.credentials import CONSTRAINT
 
 #: The requests of a resource, with their default methods.
@@ -13,17 +20,17 @@ METHODS: Mapping[str, str] = {
     "update": "PUT",
     "delete": "DELETE",
     "check": "GET",
+    "list": "GET",
 }
 DEFAULT_INTERVAL, DEFAULT_TIMEOUT = 5, 300
 _KNOWN = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 def _request(name: str, description: str) -> Property:
-    return Property(
+    return updatable(
         Kind.MAP,
         description,
         required=name == "create",
-        update_allowed=True,
         fields={
             "url": Property(
                 Kind.STRING, "URL; a URL that starts with / is appended to `base`.", required=True
@@ -39,9 +46,7 @@ def _request(name: str, description: str) -> Property:
                 Kind.LIST,
                 "Success statuses; the default is 200 to 299.",
                 items=Property(
-                    Kind.INTEGER,
-                    "A status.",
-                    constraints=(Constraint("range", min=100, max=599),),
+                    Kind.INTEGER, "A status.", constraints=(Constraint("range", min=100, max=599),)
                 ),
             ),
         },
@@ -52,14 +57,13 @@ SCHEMA = TypeSchema(
     "Headgate::HTTP",
     description="Manages an object of a service with HTTP requests. Off by default.",
     properties={
-        "base": Property(Kind.STRING, "Prefix of URLs that start with /.", update_allowed=True),
-        "credential": Property(
+        "base": updatable(Kind.STRING, "Prefix of URLs that start with /."),
+        "credential": updatable(
             Kind.STRING,
             "Name of a credential that the operator configures.",
-            update_allowed=True,
             constraints=(Constraint("custom_constraint", name=CONSTRAINT),),
         ),
-        "headers": Property(Kind.MAP, "Headers of every request.", update_allowed=True),
+        "headers": updatable(Kind.MAP, "Headers of every request."),
         "create": _request("create", "Creates the object."),
         "find": _request(
             "find", "Finds the object of a lost create request before create is sent again."
@@ -70,52 +74,66 @@ SCHEMA = TypeSchema(
         ),
         "delete": _request("delete", "Deletes the object; without it, the object is kept."),
         "check": _request("check", "Sent by a check; the default is read."),
-        "id": Property(
+        "list": updatable(
+            Kind.MAP,
+            "Reads many objects at once. Resources with the same `list` are observed by one "
+            "request.",
+            fields={
+                "url": Property(
+                    Kind.STRING,
+                    "URL; a URL that starts with / is appended to `base`.",
+                    required=True,
+                ),
+                "headers": Property(Kind.MAP, "Headers of this request."),
+                "items": Property(
+                    Kind.STRING, "JSON path to the list in the response.", required=True
+                ),
+                "id": Property(
+                    Kind.STRING, "JSON path to the ID in an item of the list.", required=True
+                ),
+                "next": Property(
+                    Kind.STRING,
+                    "JSON path to the URL of the next page, on the same server; absent or null in "
+                    "the last page.",
+                ),
+            },
+        ),
+        "id": updatable(
             Kind.STRING,
             "JSON path to the ID in the response to create or find, or the ID itself.",
-            update_allowed=True,
             public=True,
         ),
-        "attributes": Property(
-            Kind.MAP, "JSON paths of the attributes, by name.", update_allowed=True
-        ),
-        "hidden": Property(
+        "attributes": updatable(Kind.MAP, "JSON paths of the attributes, by name."),
+        "hidden": updatable(
             Kind.LIST,
             "Names of secret attributes.",
-            update_allowed=True,
             items=Property(Kind.STRING, "Name of an attribute."),
         ),
-        "ready": Property(
+        "ready": updatable(
             Kind.MAP,
             "When the create or update counts as complete, based on the result of read.",
-            update_allowed=True,
             fields={
                 "path": Property(Kind.STRING, "JSON path to the state.", required=True),
                 "values": Property(Kind.LIST, "States of a ready object.", required=True),
                 "failed": Property(Kind.LIST, "States of a failed object."),
             },
         ),
-        "compare": Property(
-            Kind.MAP, "Expected values in a check, by JSON path.", update_allowed=True
-        ),
-        "idempotency_header": Property(
+        "compare": updatable(Kind.MAP, "Expected values in a check, by JSON path."),
+        "idempotency_header": updatable(
             Kind.STRING,
             "Header with the key of the operation, in requests that change something.",
             default="Idempotency-Key",
-            update_allowed=True,
         ),
-        "interval": Property(
+        "interval": updatable(
             Kind.NUMBER,
             "Longest interval between two polls of ready, in seconds.",
             default=DEFAULT_INTERVAL,
-            update_allowed=True,
             constraints=(Constraint("range", min=0.1, max=3_600),),
         ),
-        "timeout": Property(
+        "timeout": updatable(
             Kind.NUMBER,
             "Seconds in which the object must become ready, or be deleted.",
             default=DEFAULT_TIMEOUT,
-            update_allowed=True,
             constraints=(Constraint("range", min=0.1, max=604_800),),
         ),
     },

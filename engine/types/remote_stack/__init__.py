@@ -7,30 +7,203 @@ with increasing intervals, without holding a worker or connection meanwhile.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Self
+from uuid import UUID
 
 from engine.errors import Findings
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Stopped, Wait
+from engine.types.credentials import CONSTRAINT as CREDENTIAL
 from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http_client import HttpClient, ServiceError
-from engine.types.remote_stack.api import Api, RemoteStackId
-from engine.types.remote_stack.endpoints import DEFAULT, Endpoint, Endpoints, unknown
-from engine.types.remote_stack.polling import (
-    PollState,
-    data_of,
-    ended,
-    hooks_under_way,
-    is_about,
-    under_way,
+from engine.types.operation_outcomes import next_poll
+from engine.types.remote_stack.api import CONSTRAINT as REGION
+from engine.types.remote_stack.api import (
+    DEFAULT,
+    Api,
+    Endpoint,
+    Endpoints,
+    RemoteStackId,
+    RemoteStackView,
+    unknown_endpoint,
 )
-from engine.types.remote_stack.schema import SCHEMA
 from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
+
+#: Maximum number of hooks in a reason.
+MAX_HOOKS = 5
+#: Maximum number of notified targets of a hook in a reason.
+MAX_TARGETS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PollState:
+    """The progress of an operation. seen: when the action was last seen in progress. tries: number
+    of polls. hooks: whether the endpoint lists waiting hooks. snapshot: the ID of the snapshot in
+    progress, or ""."""
+
+    place: RemoteStackId
+    seen: datetime
+    tries: int = 0
+    hooks: bool = True
+    snapshot: str = ""
+
+    @classmethod
+    def read(cls, progress: Mapping[str, Json]) -> Self:
+        return cls(
+            RemoteStackId(progress["name"], progress["id"]),
+            datetime.fromisoformat(progress["seen"]),
+            progress["tries"],
+            progress["hooks"],
+            progress["snapshot"],
+        )
+
+    def to_progress(self) -> dict[str, Json]:
+        return {
+            "name": self.place.name,
+            "id": self.place.id,
+            "seen": self.seen.isoformat(),
+            "tries": self.tries,
+            "hooks": self.hooks,
+            "snapshot": self.snapshot,
+        }
+
+    def wait(
+        self,
+        now: datetime,
+        endpoint: Endpoint,
+        reason: str,
+        public: str = "the remote stack is not ready",
+    ) -> Wait:
+        progress = replace(self, tries=self.tries + 1).to_progress()
+        wake = next_poll(now, self.tries, endpoint.interval)
+        return Wait(wake, progress, reason, public_reason=public)
+
+    def is_lost(self, now: datetime, endpoint: Endpoint) -> bool:
+        """Whether the action was not seen for longer than the endpoint's patience."""
+        return now - self.seen > timedelta(seconds=endpoint.patience)
+
+
+def data_of(place: RemoteStackId) -> dict[str, Json]:
+    return {"name": place.name}
+
+
+def is_action(shown: RemoteStackView, action: str) -> bool:
+    """Whether the last action of a stack is the requested one. A create also counts as done if
+    another client has since changed the stack."""
+    return shown.action == action or (action == "CREATE" and shown.action != "DELETE")
+
+
+def outcome_of(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
+    """The outcome of a remote action that has ended."""
+    place, data = shown.place, data_of(shown.place)
+    match shown.status:
+        case "COMPLETE" if shown.action == "DELETE":
+            return Done(None)
+        case "COMPLETE":
+            return Done(place.id, shown.attributes, data)
+        case "STOPPED":
+            public = "the remote stack was stopped"
+            return Stopped(_failure_reason(shown, endpoint), place.id, data, public_reason=public)
+        case _:
+            public = "the remote stack failed"
+            return Failed(_failure_reason(shown, endpoint), place.id, data, public_reason=public)
+
+
+def _failure_reason(shown: RemoteStackView, endpoint: Endpoint) -> str:
+    what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
+    return f"{what}: {shown.reason}" if shown.reason else what
+
+
+def progress_reason(
+    shown: RemoteStackView, endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None
+) -> str:
+    """The reason of a wait. hooks: the waiting hooks of the remote stack."""
+    what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
+    named = [_hook(one, endpoint) for one in (hooks or [])[:MAX_HOOKS]]
+    more = len(hooks or []) - len(named)
+    return "; ".join([what, *named, *([f"and {more} more"] if more > 0 else [])])
+
+
+def public_progress_reason(endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None) -> str:
+    """The reason of a wait without text of the remote stack: the URLs of its waiting hooks."""
+    known = [one.get("id") for one in (hooks or [])[:MAX_HOOKS]]
+    urls = [f"{endpoint.url}/hooks/{one}" for one in known if _is_uuid(one)]
+    waiting = f"; waiting hooks: {', '.join(urls)}" if urls else ""
+    return f"the remote stack is not ready{waiting}"
+
+
+def _is_uuid(value: Json) -> bool:
+    try:
+        return str(UUID(value)) == value if isinstance(value, str) else False
+    except ValueError:
+        return False
+
+
+def _hook(hook: Mapping[str, Json], endpoint: Endpoint) -> str:
+    where = hook.get("path") or hook.get("resource_name") or "the stack"
+    targets = [str(one.get("target")) for one in (hook.get("asked") or [])[:MAX_TARGETS]]
+    notified = f"notified: {', '.join(targets)}" if targets else "no subscription was notified"
+    return (
+        f"its hook {hook.get('id')} waits at {hook.get('point')} of {where}"
+        f" until {hook.get('deadline')}, {notified}:"
+        f" {endpoint.url}/hooks/{hook.get('id')}"
+    )
+
+
+SCHEMA = TypeSchema(
+    "OS::Heat::Stack",
+    description="A stack of another Headgate or Heat server.",
+    properties={
+        "context": updatable(
+            Kind.MAP,
+            "Endpoint and credential.",
+            fields={
+                "region_name": Property(
+                    Kind.STRING,
+                    "Name of a configured endpoint; a change replaces the resource.",
+                    constraints=(Constraint("custom_constraint", name=REGION),),
+                ),
+                "credential_secret_id": updatable(
+                    Kind.STRING,
+                    "Name of a credential that the operator configures.",
+                    constraints=(Constraint("custom_constraint", name=CREDENTIAL),),
+                ),
+                "ca_cert": updatable(Kind.STRING, "CA certificate in PEM form."),
+                "insecure": updatable(
+                    Kind.BOOLEAN, "Skip the verification of the TLS certificate.", default=False
+                ),
+            },
+        ),
+        "template": updatable(Kind.STRING, "The template, as text.", required=True),
+        "timeout": updatable(
+            Kind.INTEGER,
+            "Timeout of the remote stack in minutes.",
+            constraints=(Constraint("range", min=1, max=525_600),),
+        ),
+        "parameters": updatable(Kind.MAP, "Its parameters.", default={}),
+    },
+    attributes={
+        "stack_name": Attribute(Kind.STRING, "Name of the remote stack."),
+        "outputs": Attribute(Kind.MAP, "Outputs of the remote stack, by name."),
+    },
+    snapshots=True,
+)
+
 
 __all__ = ["Endpoint", "Endpoints", "RemoteStack"]
 
 #: Characters of each part of a remote stack's name.
-LONGEST = 100
+MAX_NAME_PART_LENGTH = 100
 _INVALID = re.compile(r"[^A-Za-z0-9_.-]")
 _OWN_TOKEN_ONLY = (
     "is only allowed with the token of the request: it could expose a credential of the operator",
@@ -44,7 +217,7 @@ Begin = Callable[[Api, Call], Awaitable[RemoteStackId | None]]
 class RemoteStack(ResourceType):
     replaces_tainted = False
     repairs = True
-    cancellable = True
+    supersedable = True
     schema = SCHEMA
 
     def __init__(self, endpoints: Endpoints, web: HttpClient, credentials: Credentials) -> None:
@@ -91,15 +264,15 @@ class RemoteStack(ResourceType):
     ) -> None:
         context = properties.get("context") or {}
         endpoint = self._endpoints.named(_region(properties))
-        lent = context.get("credential_secret_id") or (endpoint and endpoint.credential)
+        credential = context.get("credential_secret_id") or (endpoint and endpoint.credential)
         for name in ("ca_cert", "insecure"):
-            if context.get(name) and lent:
+            if context.get(name) and credential:
                 findings.add(f"{place}.context.{name}", *_OWN_TOKEN_ONLY)
 
     async def _run_action(self, call: Call, action: str, begin: Begin) -> Outcome:
         """Start the action at the first call; poll its state at further calls."""
 
-        async def carry(api: Api, call: Call) -> Outcome:
+        async def start_or_poll(api: Api, call: Call) -> Outcome:
             if call.progress is None:
                 place = await begin(api, call)
                 if place is None:
@@ -107,57 +280,57 @@ class RemoteStack(ResourceType):
                 return Wait(call.now, PollState(place, call.now).to_progress())
             return await self._poll(api, call, action)
 
-        return await self._guarded(call, carry)
+        return await self._guarded(call, start_or_poll)
 
     async def _poll(self, api: Api, call: Call, action: str) -> Outcome:
-        waiting, endpoint = PollState.read(call.progress or {}), api.endpoint
+        state, endpoint = PollState.read(call.progress or {}), api.endpoint
         if call.superseded:
-            data = data_of(waiting.place)
-            return Failed("superseded", waiting.place.id, data, public_reason="superseded")
+            data = data_of(state.place)
+            return Failed("superseded", state.place.id, data, public_reason="superseded")
         try:
-            shown = await api.show(waiting.place)
+            shown = await api.show(state.place)
         except ServiceError as error:
-            if not error.retry or waiting.lost(call.now, endpoint):
+            if not error.retry or state.is_lost(call.now, endpoint):
                 raise
-            return waiting.again(call.now, endpoint, str(error))
+            return state.wait(call.now, endpoint, str(error))
         if shown is None and action == "DELETE":
             return Done(None)
         if shown is None:
             raise ServiceError(
-                f"the stack {waiting.place.name} does not exist any more",
-                public="the remote stack does not exist any more",
+                f"the stack {state.place.name} no longer exists",
+                public="the remote stack no longer exists",
             )
-        if not is_about(shown, action):  # not started yet, or another client started an action
-            if waiting.lost(call.now, endpoint):
+        if not is_action(shown, action):  # not started yet, or another client started an action
+            if state.is_lost(call.now, endpoint):
                 raise ServiceError(
-                    f"the stack {shown.place.name} does not reach {action}",
-                    public=f"the remote stack does not reach {action}",
+                    f"the stack {shown.place.name} did not start {action}",
+                    public=f"the remote stack did not start {action}",
                 )
-            return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
+            return state.wait(call.now, endpoint, progress_reason(shown, endpoint, None))
         if shown.status != "IN_PROGRESS":
-            return ended(call, shown, endpoint)
-        waiting = replace(waiting, seen=call.now)
-        hooks = await _hooks(api, waiting)
-        waiting = replace(waiting, hooks=hooks is not None)
-        public = hooks_under_way(endpoint, hooks)
-        return waiting.again(call.now, endpoint, under_way(shown, endpoint, hooks), public)
+            return outcome_of(call, shown, endpoint)
+        state = replace(state, seen=call.now)
+        hooks = await _hooks(api, state)
+        state = replace(state, hooks=hooks is not None)
+        public = public_progress_reason(endpoint, hooks)
+        return state.wait(call.now, endpoint, progress_reason(shown, endpoint, hooks), public)
 
     async def _snapshot(self, api: Api, call: Call) -> Outcome:
         if call.progress is None:
             place = _place(call)
-            made = await api.create_snapshot(place, str(call.operation_key))
-            return Wait(call.now, PollState(place, call.now, snapshot=made).to_progress())
-        waiting = PollState.read(call.progress)
-        status, reason = await api.snapshot_status(waiting.place, waiting.snapshot)
+            snapshot = await api.create_snapshot(place, str(call.operation_key))
+            return Wait(call.now, PollState(place, call.now, snapshot=snapshot).to_progress())
+        state = PollState.read(call.progress)
+        status, reason = await api.snapshot_status(state.place, state.snapshot)
         match status:
             case "COMPLETE":
-                return Done(call.physical_id, call.attributes, {"snapshot": waiting.snapshot})
+                return Done(call.physical_id, call.attributes, {"snapshot": state.snapshot})
             case "IN_PROGRESS" if not call.superseded:
-                reason = f"the snapshot of {waiting.place.name} is in progress"
-                return waiting.again(call.now, api.endpoint, reason)
+                reason = f"the snapshot of {state.place.name} is in progress"
+                return state.wait(call.now, api.endpoint, reason)
             case _:
                 raise ServiceError(
-                    f"the snapshot of {waiting.place.name} is {status}: {reason}",
+                    f"the snapshot of {state.place.name} is {status}: {reason}",
                     public="the snapshot failed",
                 )
 
@@ -188,15 +361,17 @@ class RemoteStack(ResourceType):
         region = _region(call.properties)
         endpoint = self._endpoints.find(region, call.project)
         if endpoint is None:
-            raise ServiceError(unknown(region, call.project), public="the endpoint is unknown")
-        lent = context.get("credential_secret_id") or endpoint.credential
-        if lent and (context.get("ca_cert") or context.get("insecure")):
+            raise ServiceError(
+                unknown_endpoint(region, call.project), public="the endpoint is unknown"
+            )
+        credential = context.get("credential_secret_id") or endpoint.credential
+        if credential and (context.get("ca_cert") or context.get("insecure")):
             reason = "ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY)
             raise ServiceError(reason, public=reason)
         headers = {"X-Auth-Token": call.credential} if call.credential else {}
         try:
-            if lent:
-                headers = self._credentials.headers(lent, call.project, endpoint.url)
+            if credential:
+                headers = self._credentials.headers(credential, call.project, endpoint.url)
         except CredentialDenied as error:
             raise ServiceError(str(error), public="the credential may not be used") from None
         return Api(
@@ -215,14 +390,16 @@ def _region(properties: Mapping[str, Json]) -> str:
 
 def name_of(call: Call) -> str:
     """The name of the remote stack, the same in all calls of an operation."""
-    ours = f"{call.stack_name[:LONGEST]}-{call.resource_name[:LONGEST]}"
-    return f"{_INVALID.sub('-', ours)}-{call.operation_key.hex[:12]}"
+    own_name = (
+        f"{call.stack_name[:MAX_NAME_PART_LENGTH]}-{call.resource_name[:MAX_NAME_PART_LENGTH]}"
+    )
+    return f"{_INVALID.sub('-', own_name)}-{call.operation_key.hex[:12]}"
 
 
 def _body(call: Call) -> dict[str, Json]:
-    given = call.properties
-    body = {"template": given["template"], "parameters": given.get("parameters") or {}}
-    return body | ({"timeout_mins": given["timeout"]} if given.get("timeout") else {})
+    properties = call.properties
+    body = {"template": properties["template"], "parameters": properties.get("parameters") or {}}
+    return body | ({"timeout_mins": properties["timeout"]} if properties.get("timeout") else {})
 
 
 def _place(call: Call) -> RemoteStackId:
@@ -261,9 +438,9 @@ def _act(action: str) -> Begin:
     return begin
 
 
-async def _hooks(api: Api, waiting: PollState) -> Sequence[Mapping[str, Json]] | None:
+async def _hooks(api: Api, state: PollState) -> Sequence[Mapping[str, Json]] | None:
     """The waiting hooks of the remote stack, for the status reason; () if they cannot be read."""
     try:
-        return await api.hooks(waiting.place) if waiting.hooks else None
+        return await api.hooks(state.place) if state.hooks else None
     except ServiceError:
         return ()

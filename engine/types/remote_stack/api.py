@@ -1,12 +1,14 @@
-"""A client for the Orchestration API of a remote endpoint."""
+"""The endpoints in the settings, and a client for the Orchestration API of one of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 import orjson
 
+from engine.types.custom_constraints import CustomConstraint, ValidationContext
 from engine.types.http_client import (
     BUSY,
     GONE,
@@ -16,9 +18,61 @@ from engine.types.http_client import (
     Response,
     ServiceError,
 )
-from engine.types.remote_stack.endpoints import Endpoint
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
+
+CONSTRAINT = "headgate.region"
+#: The endpoint of a resource without `region_name`.
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """url: of a project; its stacks are at ``url/stacks``. projects: patterns of the local projects
+    that may use it. credential: a name; "" for the token of the request. ca_pem: a CA certificate.
+    interval: the longest poll interval in seconds. patience: seconds that it may be unavailable.
+    """
+
+    name: str
+    url: str
+    projects: Sequence[str]
+    credential: str = ""
+    ca_pem: str = field(default="", repr=False)
+    interval: float = 5.0
+    patience: float = 3_600.0
+
+
+class Endpoints(CustomConstraint):
+    """The configured endpoints by name. As a constraint: whether the project may use one."""
+
+    name = CONSTRAINT
+
+    def __init__(self, known: Mapping[str, Endpoint]) -> None:
+        self._known = known
+
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
+        return (
+            None
+            if self.find(value, context.project)
+            else unknown_endpoint(str(value), context.project)
+        )
+
+    def find(self, name: Json, project: str) -> Endpoint | None:
+        found = self.named(name)
+        allowed = found and any(fnmatchcase(project, one) for one in found.projects)
+        return found if allowed else None
+
+    def named(self, name: Json) -> Endpoint | None:
+        """The endpoint with this name, for any project."""
+        return self._known.get(name) if isinstance(name, str) else None
+
+
+def unknown_endpoint(name: str, project: str) -> str:
+    return (
+        f'the operator provides no endpoint "{name}" for project {project}:'
+        " [resource_types.remote_stack]"
+    )
+
 
 #: The stack exists, or has an action in progress.
 CONFLICT = 409
@@ -92,8 +146,8 @@ class Api:
         answer = await self._ask("POST", "/stacks", sent, bad=False)
         if answer.status == CONFLICT and (found := await self.find(name)) is not None:
             return found
-        made = _stack(_check_status(answer, "the request to create the stack"), ("id",))
-        return RemoteStackId(name, str(made["id"]))
+        created = _stack(_check_status(answer, "the request to create the stack"), ("id",))
+        return RemoteStackId(name, str(created["id"]))
 
     async def update(self, place: RemoteStackId, body: Mapping[str, Json]) -> None:
         await self._ask("PUT", _at(place), {"disable_rollback": True, **body})
@@ -120,11 +174,11 @@ class Api:
         for one in _json(await self._ask("GET", path)).get("snapshots") or []:
             if one.get("name") == name:
                 return str(one["id"])
-        made = _json(await self._ask("POST", path, {"name": name}))
-        if "id" not in made:
+        created = _json(await self._ask("POST", path, {"name": name}))
+        if "id" not in created:
             reason = "the endpoint's response has no snapshot; is it an Orchestration API?"
             raise ServiceError(reason, public=reason)
-        return str(made["id"])
+        return str(created["id"])
 
     async def snapshot_status(self, place: RemoteStackId, snapshot: str) -> tuple[str, str]:
         """(status, reason) of a snapshot."""
@@ -161,7 +215,7 @@ class Api:
             self.insecure,
         )
         try:
-            answer = await self.web.ask(request)
+            answer = await self.web.send(request)
         except NoResponse as error:
             public = "the endpoint did not answer"
             raise ServiceError(

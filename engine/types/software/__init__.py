@@ -7,11 +7,10 @@ from engine.types.software.configs import (
     SoftwareConfig,
     StructuredConfig,
 )
-from engine.types.software.deployed_server import DeployedServer
+from engine.types.software.deployed_server import DeployedServer, ServerUrls
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.deployment_group import deployment_groups
 from engine.types.software.multipart import MultipartMime
-from engine.types.software.server_metadata_urls import ServerUrls
 from engine.types.software.software_store import SoftwareStore
 
 __all__ = ["ServerUrls", "SoftwareStore", "software_types"]

@@ -18,7 +18,7 @@ from engine.types.software.schema import (
     OPTIONS,
     OUTPUTS,
     check_lists,
-    listed,
+    without_nulls,
 )
 from engine.types.software.software_store import UNGROUPED, NewConfig, SoftwareStore
 from engine.words import Json
@@ -76,53 +76,58 @@ def no_config(config_id: str) -> str:
 
 
 def _new_config(call: Call, config: Json, group: str) -> NewConfig:
-    given = call.properties
+    properties = call.properties
     return NewConfig(
         call.own_name,
         group,
         config,
-        listed(given.get("inputs")),
-        listed(given.get("outputs")),
-        given.get("options") or {},
+        without_nulls(properties.get("inputs")),
+        without_nulls(properties.get("outputs")),
+        properties.get("options") or {},
+    )
+
+
+def _schema(name: str, description: str, kind: Kind, content: str) -> TypeSchema:
+    return TypeSchema(
+        name,
+        description=description,
+        properties={
+            "group": GROUP,
+            "config": Property(kind, content),
+            "options": OPTIONS,
+            "inputs": INPUTS,
+            "outputs": OUTPUTS,
+        },
+        attributes={"config": Attribute(kind, content)},
     )
 
 
 class SoftwareConfig(Config):
-    schema = TypeSchema(
+    """empty: the content of a config without one."""
+
+    schema = _schema(
         "OS::Heat::SoftwareConfig",
-        description="A script or manifest with typed inputs and outputs; immutable.",
-        properties={
-            "group": GROUP,
-            "config": Property(Kind.STRING, "The script or manifest."),
-            "options": OPTIONS,
-            "inputs": INPUTS,
-            "outputs": OUTPUTS,
-        },
-        attributes={"config": Attribute(Kind.STRING, "The script or manifest.")},
+        "A script or manifest with typed inputs and outputs; immutable.",
+        Kind.STRING,
+        "The script or manifest.",
     )
+    empty: Json = ""
 
     async def build(self, call: Call) -> NewConfig:
-        given = call.properties
-        return _new_config(call, given.get("config") or "", given.get("group") or UNGROUPED)
+        properties = call.properties
+        return _new_config(
+            call, properties.get("config") or self.empty, properties.get("group") or UNGROUPED
+        )
 
 
-class StructuredConfig(Config):
-    schema = TypeSchema(
+class StructuredConfig(SoftwareConfig):
+    schema = _schema(
         "OS::Heat::StructuredConfig",
-        description="A software config that is a map, for tools that read JSON or YAML.",
-        properties={
-            "group": GROUP,
-            "config": Property(Kind.MAP, "The map."),
-            "options": OPTIONS,
-            "inputs": INPUTS,
-            "outputs": OUTPUTS,
-        },
-        attributes={"config": Attribute(Kind.MAP, "The map.")},
+        "A software config that is a map, for tools that read JSON or YAML.",
+        Kind.MAP,
+        "The map.",
     )
-
-    async def build(self, call: Call) -> NewConfig:
-        given = call.properties
-        return _new_config(call, given.get("config") or {}, given.get("group") or UNGROUPED)
+    empty: Json = {}  # noqa: RUF012 - never changed
 
 
 class CloudConfig(Config):

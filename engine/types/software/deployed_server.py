@@ -1,12 +1,66 @@
-"""OS::Heat::DeployedServer: an existing server, as the target of software deployments."""
+"""OS::Heat::DeployedServer: an existing server, as the target of software deployments.
+
+The server polls for its deployments at a metadata URL, with its own access key and secret. Both are
+derived from the IDs of the resource and its stack, not stored, and invalid once the resource is
+deleted.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
 
 from engine.errors import Findings
-from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.software.server_metadata_urls import ServerUrls, access_key
+from engine.hooks.tokens import TokenKeys, server_secret
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
+from engine.types.contract import Call, Done, InternalType, Outcome
 from engine.words import Json
+
+#: Below the server's public URL; the hub serves it (hub/api/headgate/server_metadata.py).
+PATH = "/cfn/v1/"
+_ID = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUrls:
+    """base: the public URL, without a trailing slash. keystone: the URL of Keystone; empty if the
+    server does not use it."""
+
+    keys: TokenKeys = field(repr=False)
+    base: str
+    keystone: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}{PATH}"
+
+    def secret_of(self, stack_id: UUID, resource_id: UUID) -> str:
+        return server_secret(self.keys.newest, stack_id, resource_id)
+
+    def accepted_secrets(self, stack_id: UUID, resource_id: UUID) -> list[str]:
+        """The secrets from all accepted versions of the key."""
+        return [server_secret(key, stack_id, resource_id) for key in self.keys.for_signals]
+
+
+def access_key(stack_id: UUID, resource_id: UUID) -> str:
+    """The access key, which identifies the server; not secret."""
+    return f"{stack_id.hex}{resource_id.hex}"
+
+
+def owner_of(key: str) -> tuple[UUID, UUID] | None:
+    """The IDs of the stack and the resource in an access key; None if it is invalid."""
+    try:
+        stack_id, resource_id = UUID(key[:_ID]), UUID(key[_ID:])
+    except ValueError:
+        return None
+    return (stack_id, resource_id) if key == access_key(stack_id, resource_id) else None
+
 
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
 #: Transports of services that Headgate does not use.
@@ -15,29 +69,24 @@ REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
 OS_COLLECT_CONFIG = "os_collect_config"
 
 
-class DeployedServer(ResourceType):
+class DeployedServer(InternalType):
     replaces_tainted = False
-    uses_credential = False
     schema = TypeSchema(
         "OS::Heat::DeployedServer",
         description="An existing server, whose agent polls for its deployments.",
         properties={
-            "name": Property(Kind.STRING, "Name of the server.", update_allowed=True),
-            "metadata": Property(
-                Kind.MAP, "Accepted for compatibility with Heat; no effect.", update_allowed=True
-            ),
-            "software_config_transport": Property(
+            "name": updatable(Kind.STRING, "Name of the server."),
+            "metadata": updatable(Kind.MAP, "Accepted for compatibility with Heat; no effect."),
+            "software_config_transport": updatable(
                 Kind.STRING,
                 "How the agent polls for its metadata.",
                 default=CFN,
-                update_allowed=True,
                 constraints=(Constraint("allowed_values", allowed=(CFN, HEAT, *REFUSED)),),
             ),
-            "deployment_swift_data": Property(
+            "deployment_swift_data": updatable(
                 Kind.MAP,
                 "Accepted for compatibility with Heat; no effect.",
                 default={},
-                update_allowed=True,
                 fields={
                     name: Property(Kind.STRING, constraints=(Constraint("length", min=1),))
                     for name in ("container", "object")
@@ -64,9 +113,6 @@ class DeployedServer(ResourceType):
     def adopt(self, call: Call) -> Outcome:
         return self._done(call, call.physical_id)
 
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
-
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
@@ -89,12 +135,12 @@ class DeployedServer(ResourceType):
         """The settings of the former transport become null, so that the agent removes them."""
         section, settings = self._settings(call)
         before = call.attributes.get(OS_COLLECT_CONFIG) or {}
-        gone = {
+        cleared = {
             name: dict.fromkeys(before[name])
             for name in ("cfn", "heat")
             if name != section and isinstance(before.get(name), dict)
         }
-        return {"collectors": [section, "local"], section: settings, **gone}
+        return {"collectors": [section, "local"], section: settings, **cleared}
 
     def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
         if call.properties["software_config_transport"] == HEAT:

@@ -13,30 +13,28 @@ from datetime import timedelta
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.software.agent_protocol import (
+    NO_SIGNAL,
+    MissingInput,
+    attributes_of,
+    derive_config,
+    insert_inputs,
+    progress_of,
+    result_of_signal,
+    values_of,
+)
 from engine.types.software.configs import COMPONENT, NO_CONFIG, no_config
-from engine.types.software.deployment_schema import (
+from engine.types.software.schema import (
     ATTRIBUTES,
+    DEFAULT_ACTIONS,
     PROPERTIES,
     STRUCTURED,
     check_transport,
 )
-from engine.types.software.deployment_signals import (
-    attributes_of,
-    ended_by,
-    progress_of,
-)
-from engine.types.software.derived_config import (
-    NO_SIGNAL,
-    MissingInput,
-    derived,
-    filled_in,
-    values_of,
-)
-from engine.types.software.schema import DEFAULT_ACTIONS
 from engine.types.software.software_store import (
     UNGROUPED,
     Deployment,
-    Ended,
+    DeploymentResult,
     NewConfig,
     Publication,
     SoftwareStore,
@@ -48,13 +46,15 @@ _NO_DEPLOYMENT = "Deployment not found"
 _WAITING = "The server has not answered yet"
 #: The progress of an operation after publication.
 _PUBLISHED: Json = {"published": True}
+#: In the data of a failed deployment: its properties, and their key in data of earlier releases.
+_PROPERTIES, _OLD_PROPERTIES = "properties", "said"
 #: A signal ends the wait earlier. The stack's timeout counts only waits that have an end.
 _POLL = timedelta(days=1)
 
 
 class SoftwareDeployment(ResourceType):
     uses_credential = False
-    cancellable = True
+    supersedable = True
     schema = TypeSchema(
         "OS::Heat::SoftwareDeployment",
         description="A software config for a server, with input values; waits for the result.",
@@ -80,7 +80,13 @@ class SoftwareDeployment(ResourceType):
         return await self._deploy(call, "RESUME")
 
     async def delete(self, call: Call) -> Outcome:
-        call = replace(call, properties=call.properties or call.data.get("said") or {})
+        call = replace(
+            call,
+            properties=call.properties
+            or call.data.get(_PROPERTIES)
+            or call.data.get(_OLD_PROPERTIES)
+            or {},
+        )
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
             return outcome
@@ -121,12 +127,12 @@ class SoftwareDeployment(ResourceType):
         if action not in _actions(call, source):
             return _done(call, source, found)
         try:
-            config = derived(call, action, source)
+            config = derive_config(call, action, source)
             config = replace(config, config=self.applied(call, source, config))
         except MissingInput as missing:
             reason = f"The Parameter ({missing}) was not provided."
             return Failed(reason, call.physical_id, public_reason="A parameter was not provided.")
-        if action == "UPDATE" and found is not None and _other(found.config, config):
+        if action == "UPDATE" and found is not None and _requires_replacement(found.config, config):
             return Replace()
         return await self._publish(call, action, config, found)
 
@@ -172,7 +178,7 @@ class SoftwareDeployment(ResourceType):
                 return _done(call, found.config, found)
             case Status.FAILED:
                 reason = f"{_FAILED}: {found.reason}"
-                data = {"said": dict(call.properties)}
+                data = {_PROPERTIES: dict(call.properties)}
                 return Failed(reason, _id_of(call), data, public_reason=_FAILED)
             case _:
                 return _wait(call, found.reason)
@@ -183,7 +189,7 @@ class SoftwareDeployment(ResourceType):
         for signal in call.signals:
             reason = progress_of(signal)
             if reason is None:
-                ended = ended_by(signal, found.config.outputs, found.output_values)
+                ended = result_of_signal(signal, found.config.outputs, found.output_values)
                 return await self._ended(call, found, ended)
             began = reason
         if began and began != found.reason:
@@ -191,7 +197,7 @@ class SoftwareDeployment(ResourceType):
             return replace(found, reason=began)
         return found
 
-    async def _ended(self, call: Call, found: Deployment, ended: Ended) -> Deployment:
+    async def _ended(self, call: Call, found: Deployment, ended: DeploymentResult) -> Deployment:
         await self._software_store.complete(call.project, _id_of(call), ended)
         return replace(
             found, status=ended.status, reason=ended.reason, output_values=ended.output_values
@@ -204,9 +210,9 @@ def _wait(call: Call, progress: str) -> Wait:
     return Wait(until, _PUBLISHED, reason, public_reason=_WAITING)
 
 
-def _cancelled(found: Deployment) -> Ended:
+def _cancelled(found: Deployment) -> DeploymentResult:
     """The result when the change has ended early."""
-    return Ended(Status.FAILED, "Deployment cancelled.", found.output_values)
+    return DeploymentResult(Status.FAILED, "Deployment cancelled.", found.output_values)
 
 
 def _id_of(call: Call) -> str:
@@ -231,7 +237,7 @@ def _actions(call: Call, source: NewConfig) -> set[str]:
     return set(call.properties["actions"])
 
 
-def _other(before: NewConfig, after: NewConfig) -> bool:
+def _requires_replacement(before: NewConfig, after: NewConfig) -> bool:
     """Whether an input with `replace_on_change` has changed."""
     old = values_of(before)
     return any(
@@ -253,4 +259,4 @@ class StructuredDeployment(SoftwareDeployment):
     def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         strict = call.properties["input_values_validate"] == "STRICT"
         key = call.properties["input_key"]
-        return filled_in(source.config or {}, key, values_of(inputs), strict=strict)
+        return insert_inputs(source.config or {}, key, values_of(inputs), strict=strict)

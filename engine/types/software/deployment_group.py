@@ -4,31 +4,30 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import Findings
-from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
-from engine.types.groups.batches import Policy
-from engine.types.groups.group import Group, batch_properties, member_attributes, policy_of
-from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, run_steps
-from engine.types.groups.member_changes import all_at_once
-from engine.types.groups.member_template import (
-    Body,
-    CurrentMembers,
-    build_template,
-    property_place,
-    sample,
+from engine.types.groups.group import Group, Policy, batch_properties, member_attributes, policy_of
+from engine.types.groups.group_steps import (
+    GroupStep,
+    MemberChange,
+    Progress,
+    preview_members,
+    run_steps,
 )
+from engine.types.groups.member_changes import change_all
+from engine.types.groups.member_template import Body, CurrentMembers, property_place, sample
 from engine.types.groups.step_plans import BATCH, MEMBERS
-from engine.types.software.deployment_schema import PROPERTIES, STRUCTURED, check_transport
-from engine.types.software.deployment_signals import STATUS_CODE, STDERR, STDOUT
+from engine.types.software.agent_protocol import STATUS_CODE, STDERR, STDOUT
+from engine.types.software.schema import PROPERTIES, STRUCTURED, check_transport
 from engine.words import Json, Point
 
 #: Attributes of the group, with those of its members.
-TOGETHER = {
+GROUP_ATTRIBUTES = {
     "deploy_stdouts": STDOUT,
     "deploy_stderrs": STDERR,
     "deploy_status_codes": STATUS_CODE,
 }
-SERVERS = Property(Kind.MAP, "IDs of servers, by member name.", required=True, update_allowed=True)
+SERVERS = updatable(Kind.MAP, "IDs of servers, by member name.", required=True)
 
 
 def schema_of(name: str, properties: Mapping[str, Property], members: str) -> TypeSchema:
@@ -40,7 +39,7 @@ def schema_of(name: str, properties: Mapping[str, Property], members: str) -> Ty
         properties={"servers": SERVERS, **shared},
         attributes={
             key: Attribute(Kind.MAP, f"{one} of each member, by member name.")
-            for key, one in TOGETHER.items()
+            for key, one in GROUP_ATTRIBUTES.items()
         },
         any_attribute=True,
         update_policy={
@@ -51,8 +50,8 @@ def schema_of(name: str, properties: Mapping[str, Property], members: str) -> Ty
         },
         steps=(Point.PRE_BATCH,),
         grouping=Grouping(
-            lambda given: _sample(given, members),
-            lambda given: _size(given),
+            lambda properties: _sample(properties, members),
+            lambda properties: _size(properties),
             lambda place: _property_place(place),
         ),
     )
@@ -62,6 +61,7 @@ class DeploymentGroup(Group):
     def __init__(self, name: str, properties: Mapping[str, Property], members: str) -> None:
         super().__init__()
         self._members = members
+        self.body_properties = ["servers", *properties]
         self.schema = schema_of(name, properties, members)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
@@ -75,10 +75,16 @@ class DeploymentGroup(Group):
         plan = _Plan(deployments(call.properties, self._members), policy, ask, call.has_secrets)
         return run_steps(call, plan, lambda child: self.done(call, child))
 
+    def preview_members(self, call: Call) -> ReconcileNested | None:
+        if not isinstance(call.properties.get("servers") or {}, dict):
+            return None
+        bodies = deployments(call.properties, self._members)
+        return preview_members(call, _Plan(bodies, None, "", call.has_secrets), len(bodies))
+
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         """Each attribute of the members is an attribute of the group: a map by member name."""
         names = {name for member in child.members for name in member.attributes}
-        shown = {TOGETHER_OF.get(name, name): name for name in sorted(names)}
+        shown = {MEMBER_ATTRIBUTES.get(name, name): name for name in sorted(names)}
         together = {
             group: {member.name: member.attributes.get(name) for member in child.members}
             for group, name in shown.items()
@@ -102,7 +108,7 @@ def deployment_groups() -> list[DeploymentGroup]:
     ]
 
 
-TOGETHER_OF = {one: group for group, one in TOGETHER.items()}
+MEMBER_ATTRIBUTES = {one: group for group, one in GROUP_ATTRIBUTES.items()}
 
 
 def deployments(properties: Mapping[str, Json], members: str) -> dict[str, Body]:
@@ -147,34 +153,29 @@ class _Plan:
     ask: str
     has_secrets: bool
 
-    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
+    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
-    def goal(
-        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
-    ) -> ReconcileNested:
-        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
-
     def step(
-        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+        self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
-        change = all_at_once(there, [*self.bodies], self.bodies.__getitem__)
+        change = change_all(current, [*self.bodies], self.bodies.__getitem__)
         if not change.any:
             return None
         if self.policy is None:
             return GroupStep(MEMBERS, change)
-        pending = [*change.made, *change.altered]
-        batch = [*(pending[: self.policy.most] if names is None else names)]
+        pending = [*change.created, *change.changed]
+        batch = [*(pending[: self.policy.max_changes] if names is None else names)]
         bodies = {
-            name: body if name not in pending or name in batch else there.bodies[name]
+            name: body if name not in pending or name in batch else current.bodies[name]
             for name, body in self.bodies.items()
-            if name not in pending or name in batch or name in there.bodies
+            if name not in pending or name in batch or name in current.bodies
         }
         step = MemberChange(
             bodies,
-            [name for name in change.made if name in batch],
-            [name for name in change.altered if name in batch],
-            change.gone,
-            change.altered,
+            [name for name in change.created if name in batch],
+            [name for name in change.changed if name in batch],
+            change.removed,
+            change.changed,
         )
-        return GroupStep(BATCH, step, self.ask if step.altered else "", self.policy.pause)
+        return GroupStep(BATCH, step, self.ask if step.changed else "", self.policy.pause)

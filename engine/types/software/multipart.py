@@ -63,11 +63,11 @@ class MultipartMime(Config):
         parts: list[Message] = []
         for number, one in enumerate(call.properties.get("parts") or ()):
             text = await self._text(call.project, one["config"])
-            made = text if isinstance(text, Failed) else _parts(one, text)
-            if isinstance(made, Failed):
-                public = f"parts[{number}]: {made.public_reason}"
-                return Failed(f"parts[{number}]: {made.reason}", public_reason=public)
-            parts += made
+            created = text if isinstance(text, Failed) else _parts(one, text)
+            if isinstance(created, Failed):
+                public = f"parts[{number}]: {created.public_reason}"
+                return Failed(f"parts[{number}]: {created.reason}", public_reason=public)
+            parts += created
         group = call.properties.get("group") or UNGROUPED
         return NewConfig(call.own_name, group, document(parts, call.operation_key))
 

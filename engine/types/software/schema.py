@@ -1,9 +1,17 @@
-"""The shared properties of configs and deployments, and rules for inputs and outputs."""
+"""The properties of configs, deployments and deployment groups, and rules for them."""
 
 from collections.abc import Mapping, Sequence
 
 from engine.errors import Findings
-from engine.hot.schema.type_schema import Constraint, Kind, Property
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, updatable
+from engine.types.software.agent_protocol import (
+    CFN,
+    REFUSED,
+    STATUS_CODE,
+    STDERR,
+    STDOUT,
+    TRANSPORTS,
+)
 from engine.types.software.software_store import UNGROUPED
 from engine.types.value import CONVERT
 from engine.words import Json
@@ -34,9 +42,7 @@ INPUTS = Property(
             **_COMMON_FIELDS,
             "default": Property(Kind.ANY, "Default value."),
             "replace_on_change": Property(
-                Kind.BOOLEAN,
-                "Whether a changed value triggers a new deployment.",
-                default=False,
+                Kind.BOOLEAN, "Whether a changed value triggers a new deployment.", default=False
             ),
         },
     ),
@@ -49,9 +55,7 @@ OUTPUTS = Property(
         fields={
             **_COMMON_FIELDS,
             "error_output": Property(
-                Kind.BOOLEAN,
-                "Whether a value of this output means failure.",
-                default=False,
+                Kind.BOOLEAN, "Whether a value of this output means failure.", default=False
             ),
         },
     ),
@@ -60,7 +64,7 @@ GROUP = Property(Kind.STRING, "Tool on the server that uses the config.", defaul
 OPTIONS = Property(Kind.MAP, "Options of that tool.")
 
 
-def listed(entries: Json) -> list[dict[str, Json]]:
+def without_nulls(entries: Json) -> list[dict[str, Json]]:
     """Inputs or outputs without nulls, as they are stored."""
     return [
         {name: value for name, value in one.items() if value is not None} for one in entries or ()
@@ -104,3 +108,55 @@ def _is(kind: str, default: Json) -> bool:
 
 def _maps(value: Json) -> Sequence[Mapping[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+PROPERTIES: Mapping[str, Property] = {
+    "config": updatable(Kind.STRING, "ID of the software config."),
+    "server": Property(Kind.STRING, "ID of the server.", required=True),
+    "input_values": updatable(Kind.MAP, "Values for the config's inputs."),
+    "actions": updatable(
+        Kind.LIST,
+        "Actions of the deployment that are sent to the server.",
+        default=list(DEFAULT_ACTIONS),
+        items=Property(Kind.STRING, constraints=(Constraint("allowed_values", allowed=ACTIONS),)),
+    ),
+    "name": updatable(
+        Kind.STRING,
+        "Name of the config on the server, which applies configs in the order of their names.",
+    ),
+    "signal_transport": Property(
+        Kind.STRING,
+        "How the server reports the result; NO_SIGNAL: it does not.",
+        default=CFN,
+        constraints=(Constraint("allowed_values", allowed=TRANSPORTS),),
+    ),
+}
+ATTRIBUTES = {
+    STDOUT: Attribute(Kind.ANY, "Standard output on the server."),
+    STDERR: Attribute(Kind.ANY, "Standard error on the server."),
+    STATUS_CODE: Attribute(Kind.ANY, "Exit code on the server; 0 for success.", public=True),
+}
+#: The properties of StructuredDeployment.
+STRUCTURED: Mapping[str, Property] = {
+    **PROPERTIES,
+    "input_key": Property(
+        Kind.STRING,
+        "{KEY: name} in the config is replaced by that input's value.",
+        default="get_input",
+    ),
+    "input_values_validate": Property(
+        Kind.STRING,
+        "STRICT: an input that the config names must have a value.",
+        default="LAX",
+        constraints=(Constraint("allowed_values", allowed=("LAX", "STRICT")),),
+    ),
+}
+
+
+def check_transport(properties: Mapping[str, Json], place: str, findings: Findings) -> None:
+    if properties.get("signal_transport") in REFUSED:
+        findings.add(
+            f"{place}.signal_transport",
+            f"{properties['signal_transport']} needs a service that Headgate does not use",
+            f"Use {CFN}: the server sends a POST request to a signed URL.",
+        )

@@ -1,6 +1,6 @@
 """The port through which software types store configs and deployments.
 
-The types compute what to store; engine/service/software/config_store.py does the I/O.
+The types compute what to store; engine/service/software/configs.py does the I/O.
 All objects belong to a project. All methods are idempotent and raise Unavailable.
 """
 
@@ -29,7 +29,7 @@ class NewConfig:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A deployment as its server sees it.
+    """A deployment as its server reads it.
 
     key: the operation key, under which the config is stored. config: with input values. status:
     COMPLETE if the server reports no result, else IN_PROGRESS.
@@ -49,7 +49,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The state of a deployment. config: as its server sees it."""
+    """The state of a deployment. config: as its server reads it."""
 
     status: str
     reason: str
@@ -58,7 +58,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class DeploymentResult:
     """The result from a server: COMPLETE or FAILED, and the output values."""
 
     status: Status
@@ -85,7 +85,7 @@ class SoftwareStore(Protocol):
     async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
         """Record the progress of the server; one event for each reason."""
 
-    async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
+    async def complete(self, project: str, deployment_id: str, ended: DeploymentResult) -> None:
         """Record the result."""
 
     async def unpublish(self, project: str, deployment_id: str) -> None:

@@ -2,8 +2,7 @@
 
 from engine.types.contract import ResourceType
 from engine.types.wait_conditions.conditions import CONDITIONS, WaitCondition
-from engine.types.wait_conditions.handles import SignedHandle, TransportHandle
-from engine.types.wait_conditions.signals import CFN, SWIFT
+from engine.types.wait_conditions.handles import CFN, SWIFT, SignedHandle, TransportHandle
 
 WAITING: tuple[ResourceType, ...] = (
     TransportHandle(),

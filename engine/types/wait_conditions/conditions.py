@@ -8,20 +8,19 @@ import orjson
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome, Wait
 from engine.types.signal_urls import resource_of
-from engine.types.wait_conditions.handles import NO_SIGNAL
-from engine.types.wait_conditions.signals import FAILURE, SUCCESS, Tally
+from engine.types.wait_conditions.handles import FAILURE, NO_SIGNAL, SUCCESS, Tally
 from engine.words import Json
 
 #: Twelve hours, in seconds.
-LONGEST = 43_200
+MAX_TIMEOUT = 43_200
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionNames:
     """The differences between the types. handles: the accepted types of handles. called: the name
-    in failure reasons. most: the maximum count; None: unlimited."""
+    in failure reasons. max_count: the maximum count; None: unlimited."""
 
     name: str
     handle: str
@@ -31,8 +30,8 @@ class ConditionNames:
     handles: tuple[str, ...]
     called: str = "WaitCondition"
     seconds: Kind = Kind.NUMBER
-    most: int | None = None
-    counts_anew: bool = True
+    max_count: int | None = None
+    restarts_count: bool = True
 
 
 _SIGNED = ("AWS::CloudFormation::WaitConditionHandle", "OS::Heat::UpdateWaitConditionHandle")
@@ -47,7 +46,7 @@ CONDITIONS = (
     ),
     ConditionNames(
         "OS::Heat::SwiftSignal", "handle", "timeout", "count", "data",
-        ("OS::Heat::SwiftSignalHandle",), "SwiftSignal", most=1_000, counts_anew=False,
+        ("OS::Heat::SwiftSignalHandle",), "SwiftSignal", max_count=1_000, restarts_count=False,
     ),
 )  # fmt: skip
 
@@ -64,14 +63,14 @@ def _schema(words: ConditionNames) -> TypeSchema:
                 words.seconds,
                 "Timeout in seconds.",
                 required=True,
-                constraints=(Constraint("range", min=1, max=LONGEST),),
+                constraints=(Constraint("range", min=1, max=MAX_TIMEOUT),),
             ),
             words.count: Property(
                 Kind.INTEGER,
                 "Number of SUCCESS signals to wait for.",
                 default=1,
-                update_allowed=words.counts_anew,
-                constraints=(Constraint("range", min=1, max=words.most),),
+                update_allowed=words.restarts_count,
+                constraints=(Constraint("range", min=1, max=words.max_count),),
             ),
         },
         attributes={
@@ -82,11 +81,10 @@ def _schema(words: ConditionNames) -> TypeSchema:
     )
 
 
-class WaitCondition(ResourceType):
+class WaitCondition(InternalType):
     """The timeout starts with the operation; its end is in the progress."""
 
-    uses_credential = False
-    cancellable = True
+    supersedable = True
 
     def __init__(self, words: ConditionNames) -> None:
         self._words = words
@@ -97,16 +95,13 @@ class WaitCondition(ResourceType):
             return self._done(call, Tally(()))
         if not call.progress:
             return self._start(call)
-        if call.awaited not in self._words.handles:
+        if call.signal_resource_type not in self._words.handles:
             return _failed(self._no_handle())
         return self._evaluate(call, Tally(call.signals))
 
     def update(self, call: Call) -> Outcome:
         """Wait again, for the new count; earlier signals count."""
         return self.create(call)
-
-    def delete(self, call: Call) -> Outcome:
-        return Done(None)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -117,11 +112,11 @@ class WaitCondition(ResourceType):
 
     def _start(self, call: Call) -> Outcome:
         """Wait for the handle; called again at once with the signals that it already has."""
-        awaited = resource_of(call.properties[self._words.handle], call.stack_id)
-        if awaited is None:
+        handle = resource_of(call.properties[self._words.handle], call.stack_id)
+        if handle is None:
             return _failed(self._no_handle())
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
-        return Wait(call.now, {"until": until.isoformat()}, awaits=awaited)
+        return Wait(call.now, {"until": until.isoformat()}, signal_resource_id=handle)
 
     def _evaluate(self, call: Call, tally: Tally) -> Outcome:
         words, wanted = self._words, call.properties[self._words.count]
@@ -134,7 +129,9 @@ class WaitCondition(ResourceType):
         progress = call.progress or {}
         until = datetime.fromisoformat(progress["until"])
         if call.now < until:
-            return Wait(until, progress, awaits=resource_of(call.properties[words.handle]))
+            return Wait(
+                until, progress, signal_resource_id=resource_of(call.properties[words.handle])
+            )
         received = "".join(
             f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons
         )

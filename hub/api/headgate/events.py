@@ -1,69 +1,167 @@
-"""All that happened to a stack: for whoever comes later than the stream."""
+"""Events: the history of a stack, the event stream, and the schemas of events."""
 
+from contextlib import suppress
 from typing import cast
 
 from aiohttp import web
 
-from channels.store.history import Bounds, bounds_of, history
-from channels.stream.feed import document
-from engine.errors import NotFound
+from channels.schemas.asyncapi import asyncapi
+from channels.schemas.events import SCHEMAS
+from channels.selection import Selection
+from channels.store.stream import Bounds, bounds_of, history
+from channels.stream import CONTENT_TYPE, StreamFilter, document
+from channels.webhook.client import WebhookChannel
+from engine.errors import NotFound, nearest
 from engine.store.connection import Connection
 from engine.store.records import StackRecord
+from hub.api import http_headers
+from hub.api.admission import while_admitted
+from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
-from hub.api.parts import (
-    Route,
-    answer,
-    parts_of,
+from hub.api.request_validation import (
     query_flag,
-    query_limit,
+    query_list,
     query_number,
+    query_page_size,
     stack_of,
 )
+from hub.api.routes import Route, json_response
 
-USUAL = 500
+PAGE_SIZE = 500
+#: Query parameter of the stream -> field of the selection. `types` selects event types, because
+#: the stream is older than the selection.
+FILTERS = {
+    "types": "events",
+    "stacks": "stacks",
+    "resources": "resources",
+    "resource_types": "types",
+    "points": "points",
+    "tags": "tags",
+}
 
 
-async def happened(request: web.Request) -> web.Response:
-    """In order; `next` is the place to go on after."""
+async def show_history(request: web.Request) -> web.Response:
+    """In order; `next` is the place of the last event of the page."""
     stack = await stack_of(request)
-    limit = query_limit(request, default=USUAL) or USUAL
+    limit = query_page_size(request, PAGE_SIZE)
     after = query_number(request, "after", default=0)
     nested = query_flag(request, "nested")
-    async with parts_of(request).database.transaction(replan=True) as conn:
-        within = await _within(conn, stack, request)
-        found = await history(conn, stack.id, within, nested=nested, after=after, limit=limit + 1)
-    shown = found[:limit]
-    return answer(
+    async with context_of(request).database.transaction(replan=True) as conn:
+        bounds = await _bounds(conn, stack, request)
+        events = await history(conn, stack.id, bounds, nested=nested, after=after, limit=limit + 1)
+    page = events[:limit]
+    return json_response(
         responses.History(
-            events=[cast(responses.CloudEvent, document(one.published)) for one in shown],
-            next=shown[-1].place if len(found) > limit else None,
+            events=[cast(responses.CloudEvent, document(one.published)) for one in page],
+            next=page[-1].place if len(events) > limit else None,
         )
     )
 
 
-async def _within(conn: Connection, stack: StackRecord, request: web.Request) -> Bounds:
-    """What was asked for. Raises NotFound (code TraversalNotFound)."""
+async def _bounds(conn: Connection, stack: StackRecord, request: web.Request) -> Bounds:
+    """Of the traversal in the query; without one, of all. Raises NotFound (TraversalNotFound)."""
     number = query_number(request, "traversal", default=0)
     if "traversal" not in request.query:
         return Bounds()
-    found = await bounds_of(conn, stack.id, number)
-    if found is None:
+    bounds = await bounds_of(conn, stack.id, number)
+    if bounds is None:
         raise NotFound(
             f"there is no traversal {number}",
             remedy="GET .../versions lists the retained versions.",
             code="TraversalNotFound",
         )
-    return found
+    return bounds
+
+
+async def stream(request: web.Request) -> web.StreamResponse:
+    client = client_of(request, identity_of(request))
+    with request.app[CLIENTS].streams.hold(client):
+        return await _send_events(request)
+
+
+async def _send_events(request: web.Request) -> web.StreamResponse:
+    context, project = context_of(request), project_of(request)
+    selected = StreamFilter(project, await _selection(request))
+    last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
+    start = await context.feed.start(project, last)
+    response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})
+    response.content_type = CONTENT_TYPE
+    http_headers.add_headers(response, request, context.settings.server.cors_origins)
+    await response.prepare(request)
+    await response.write(b": connected\n\n")
+
+    async def pump() -> None:
+        with suppress(ConnectionError):  # the client disconnected
+            await context.feed.pump(selected, start, response.write)
+
+    await while_admitted(request, pump())
+    return response
+
+
+async def _selection(request: web.Request) -> Selection:
+    name, engine = request.query.get("stack"), context_of(request).engine
+    stack = await engine.reads.find_stack(project_of(request), name) if name else None
+    globs = {field: query_list(request, name) for name, field in FILTERS.items()}
+    return Selection(
+        **globs,
+        stack_id=stack.id if stack else None,
+        nested=query_flag(request, "nested", default=True),
+        root_id=stack.root_id if stack else None,
+        path=stack.path if stack else "",
+    )
+
+
+async def show_asyncapi(request: web.Request) -> web.Response:
+    return json_response(asyncapi(context_of(request).settings.channels.amqp.answers))
+
+
+async def show_webhook_key(request: web.Request) -> web.Response:
+    channel = context_of(request).channels["webhook"]
+    key = channel.public_key if isinstance(channel, WebhookChannel) else None
+    return json_response(responses.PublicKey(public_key=key))
+
+
+async def show_schema(request: web.Request) -> web.Response:
+    kind = request.match_info["type"]
+    if kind not in SCHEMAS:
+        raise NotFound(
+            f'there is no event type "{kind}"',
+            remedy=nearest(kind, list(SCHEMAS)) or "GET /asyncapi.json names all of them.",
+            code="EventTypeNotFound",
+        )
+    schema = SCHEMAS[kind]
+    return json_response({"$schema": schema["$schema"], **schema["properties"]["data"]})
 
 
 ROUTES = (
-    Route("GET", f"{S}/history", happened, "All events of a stack, in order", "events",
+    Route("GET", f"{S}/history", show_history, "All events of a stack, in order", "events",
           query={
               "traversal": "only those of this traversal, by its number",
-              "nested": "true: with those of stacks inside, by time",
+              "nested": "true: include events of nested stacks, in the order of time",
               "after": "`next` of the previous page; for a single stack also an event number",
-              "limit": "at most so many",
+              "limit": "maximum number of items; default 500",
           },
           response=responses.History),
+    Route("GET", "/v1/{project}/events/stream", stream,
+          "Events as they happen; Last-Event-ID resumes", "events",
+          query={
+              "stack": "only this stack (name or ID) and its nested stacks",
+              "nested": "false: exclude nested stacks, except the one that is named",
+              "types": "globs on the event type, comma separated",
+              "stacks": "globs on the name of the stack or its root stack",
+              "resources": "globs on the resource's name or path, such as web/0/server",
+              "resource_types": "globs on the resource's type",
+              "points": "globs on the hook's point",
+              "tags": "globs on the stack's tags",
+              "last_event_id": "for clients that cannot send the header",
+          },
+          content_type=CONTENT_TYPE),
+    Route("GET", "/v1/{project}/webhook-key", show_webhook_key,
+          "The public key of webhook signatures", "events", response=responses.PublicKey),
+    Route("GET", "/asyncapi.json", show_asyncapi, "Events, and the channels that deliver them",
+          "events", response=responses.AsyncApi),
+    Route("GET", "/schemas/{type}", show_schema, "The schema of an event's data", "events",
+          response=responses.EventSchema),
 )  # fmt: skip

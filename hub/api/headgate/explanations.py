@@ -1,4 +1,4 @@
-"""Why a stack makes no progress: a sentence for each unfinished node of its tree. Pure."""
+"""Explanations why a stack makes no progress: a sentence for each unfinished node. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,55 +11,55 @@ from engine.words import Json
 from hub.api.headgate.responses import NodeProgress
 
 _UNFINISHED = ("waiting", "ready", "running", "parked")
-_AT_MOST = 5
+_MAX_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A waiting hook. asked: deliveries of its notification, as in the hooks API."""
+class WaitingHook:
+    """notifications: with the states of their deliveries, as in the hooks API."""
 
     hook: HookRecord
-    asked: Sequence[Json]
+    notifications: Sequence[Json]
 
 
-def reasons_in(
-    graphs: Sequence[StackGraph], held: Mapping[tuple[UUID, str], Held]
+def explain(
+    graphs: Sequence[StackGraph], hooks: Mapping[tuple[UUID, str], WaitingHook]
 ) -> list[NodeProgress]:
     """Unfinished, failed and stopped nodes of the current traversal, each followed by those of its
     nested stack.
 
-    graphs: of the stack itself first. held: by stack and resource name.
+    graphs: that of the stack first. hooks: by stack ID and resource name.
     """
     by_stack = {one.stack_id: one for one in graphs}
-    return _reasons(graphs[0], by_stack, held)
+    return _explain(graphs[0], by_stack, hooks)
 
 
-def _reasons(
+def _explain(
     graph: StackGraph,
     by_stack: Mapping[UUID, StackGraph],
-    held: Mapping[tuple[UUID, str], Held],
+    hooks: Mapping[tuple[UUID, str], WaitingHook],
 ) -> list[NodeProgress]:
     nodes = graph.nodes
-    before = _waits_for(nodes)
+    before = unfinished_before(nodes)
     by_id = {node.id: node for node in nodes}
-    found: list[NodeProgress] = []
+    progress: list[NodeProgress] = []
     for node in nodes:
         path = path_in(graph.path, node.resource_name)
-        hook = held.get((node.stack_id, node.resource_name)) if node.state == "parked" else None
-        inside = by_stack.get(node.inside) if node.inside else None
-        if hook is not None and node.wake_at is None and node.phase != "act":
-            found.append(_held(node, path, hook))
-        elif inside is not None and node.state == "parked" and node.phase == "act":
+        hook = hooks.get((node.stack_id, node.resource_name)) if node.state == "parked" else None
+        nested = by_stack.get(node.nested_stack_id) if node.nested_stack_id else None
+        if hook is not None and node.wake_at is None and node.phase != "execute":
+            progress.append(_at_hook(node, path, hook))
+        elif nested is not None and node.state == "parked" and node.phase == "execute":
             what = f"{_named(path)} ({node.operation})"
-            found.append(_plain(node, path, f"{what} waits for its nested stack."))
-            found += _reasons(inside, by_stack, held)
+            progress.append(_without_hook(node, path, f"{what} waits for its nested stack."))
+            progress += _explain(nested, by_stack, hooks)
         elif node.state in _UNFINISHED:
             names = sorted({_blocker(node, by_id[one]) for one in before[node.id]})
-            found.append(_plain(node, path, _unfinished(node, path, names)))
+            progress.append(_without_hook(node, path, _unfinished(node, path, names)))
         elif node.state in ("failed", "stopped"):
-            found.append(_plain(node, path, _unwell(node, path)))
-            found += _reasons(inside, by_stack, held) if inside else []
-    return found
+            progress.append(_without_hook(node, path, _failed(node, path)))
+            progress += _explain(nested, by_stack, hooks) if nested else []
+    return progress
 
 
 def path_in(stack: str, resource_name: str) -> str:
@@ -69,14 +69,10 @@ def path_in(stack: str, resource_name: str) -> str:
 
 def unfinished_before(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
     """node ID -> IDs of the unfinished nodes that it depends on."""
-    return _waits_for(nodes)
-
-
-def _waits_for(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
     before: dict[int, list[int]] = {node.id: [] for node in nodes}
     for node in nodes:
         if node.state != "done":
-            for after in node.requirers:
+            for after in node.dependents:
                 before[after].append(node.id)
     return before
 
@@ -91,26 +87,25 @@ def _blocker(node: NodeRecord, other: NodeRecord) -> str:
     return "the deletion of its old resource"
 
 
-def _held(node: NodeRecord, path: str, held: Held) -> NodeProgress:
-    hook, asked = held.hook, held.asked
+def _at_hook(node: NodeRecord, path: str, waiting: WaitingHook) -> NodeProgress:
+    hook, notifications = waiting.hook, waiting.notifications
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
     sentence = (
         f"{_named(path)} has waited at {hook.point} since {since}; "
-        f"deadline {until}, then {hook.on_timeout}; {_told(asked)}."
+        f"deadline {until}, then {hook.on_timeout}; {_subscribers(notifications)}."
     )
-    return _progress(node, path, sentence, since, until, asked)
+    return _progress(node, path, sentence, since, until, notifications)
 
 
-def _told(asked: Sequence[Json]) -> str:
-    if not asked:
+def _subscribers(notifications: Sequence[Json]) -> str:
+    if not notifications:
         return "no subscription was notified"
-    said = [f"{one['target']} ({_ARRIVED[one['state']]})" for one in asked]
-    lost = all(one["state"] in ("dead", "disabled") for one in asked)
-    how = "not delivered to " if lost else "notified "
-    return how + ", ".join(said[:_AT_MOST])
+    targets = [f"{one['target']} ({_DELIVERY_STATES[one['state']]})" for one in notifications]
+    lost = all(one["state"] in ("dead", "disabled") for one in notifications)
+    return ("not delivered to " if lost else "notified ") + ", ".join(targets[:_MAX_NAMES])
 
 
-_ARRIVED = {
+_DELIVERY_STATES = {
     "delivered": "delivered",
     "pending": "pending",
     "dead": "dead",
@@ -121,24 +116,23 @@ _ARRIVED = {
 def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
     what = f"{_named(path)} ({node.operation})"
     if node.state == "waiting":
-        named = ", ".join(names[:_AT_MOST]) or "an older operation on it"
-        more = f" and {len(names) - _AT_MOST} more" if len(names) > _AT_MOST else ""
+        named = ", ".join(names[:_MAX_NAMES]) or "an older operation on it"
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         return f"{what} waits for {named}{more}."
     if node.state == "ready":
         return f"{what} is ready and waits for a worker."
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
-    if node.awaits is not None:
-        return f"{what} waits for signals to {node.awaits}{until}."
-    what_for = f": {node.reason}" if node.reason else ""
-    return f"{what} waits in its operation{until}{what_for}."
+    if node.signal_resource_name is not None:
+        return f"{what} waits for signals to {node.signal_resource_name}{until}."
+    reason = f": {node.reason}" if node.reason else ""
+    return f"{what} waits in its operation{until}{reason}."
 
 
-def _unwell(node: NodeRecord, path: str) -> str:
-    how = "Update the stack to continue."
-    what = f"{_named(path)} ({node.operation})"
-    return f"{what} {node.state}: {node.reason or 'unknown'}. {how}"
+def _failed(node: NodeRecord, path: str) -> str:
+    what = f"{_named(path)} ({node.operation}) {node.state}: {node.reason or 'unknown'}"
+    return f"{what}. Update the stack to continue."
 
 
 def _named(path: str) -> str:
@@ -146,7 +140,7 @@ def _named(path: str) -> str:
     return path or "the stack"
 
 
-def _plain(node: NodeRecord, path: str, sentence: str) -> NodeProgress:
+def _without_hook(node: NodeRecord, path: str, sentence: str) -> NodeProgress:
     since = rfc3339(node.started_at) if node.started_at else None
     return _progress(node, path, sentence, since, until_of(node), ())
 
@@ -157,9 +151,9 @@ def _progress(
     sentence: str,
     since: str | None,
     until: str | None,
-    deliveries: Sequence[Json],
+    notifications: Sequence[Json],
 ) -> NodeProgress:
-    """since, until: RFC 3339. deliveries: of the hook's notification, as in the hooks API."""
+    """since, until: RFC 3339."""
     return {
         "resource_name": node.resource_name,
         "path": path,
@@ -168,10 +162,10 @@ def _progress(
         "sentence": sentence,
         "since": since,
         "until": until,
-        "told": list(deliveries),
+        "notifications": list(notifications),
     }
 
 
 def until_of(node: NodeRecord) -> str | None:
-    """When a parked node is due again, in RFC 3339; None without a timer."""
+    """The time (RFC 3339) at which the timer of a parked node fires; None without a timer."""
     return rfc3339(node.wake_at) if node.state == "parked" and node.wake_at else None

@@ -1,74 +1,64 @@
-"""The stacks of a project, each in a line with what goes on in it."""
+"""The stacks of a project with their current activity."""
 
-from datetime import datetime
 from uuid import UUID
 
 from aiohttp import web
 
 from channels.envelope import rfc3339
-from engine.store.stack_overview import STATES, Counts, OverviewFilter, Place, StackLine
+from engine.store.stack_overview import (
+    STATES,
+    OverviewFilter,
+    OverviewStack,
+    PagePosition,
+    StatusCounts,
+)
 from engine.words import Action
+from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
-from hub.api.parts import (
-    Route,
-    answer,
+from hub.api.openapi_components import document_of
+from hub.api.request_validation import (
     invalid,
-    parts_of,
-    project_of,
     query_flag,
-    query_limit,
     query_list,
+    query_marker,
+    query_page_size,
     uuid_or_none,
 )
+from hub.api.routes import Route, json_response
 
-USUAL = 50
-
-
-def line_document(line: StackLine) -> responses.StackLine:
-    return {
-        "id": str(line.id),
-        "name": line.name,
-        "action": line.action,
-        "status": line.status,
-        "reason": line.reason,
-        "tags": line.tags,
-        "owner": line.owner,
-        "created_at": rfc3339(line.created_at),
-        "updated_at": rfc3339(line.started_at) if line.number > 1 else None,
-        "traversal": {
-            "number": line.number,
-            "action": line.action,
-            "state": line.state,
-            "requested_by": line.requested_by,
-            "started_at": rfc3339(line.started_at),
-            "ended_at": rfc3339(line.ended_at) if line.ended_at else None,
-        },
-        "nodes": dict(line.nodes),
-        "hooks_waiting": line.hooks_waiting,
-        "hooks_dry": line.hooks_dry,
-        "resources": line.resources,
-    }
+PAGE_SIZE = 50
 
 
-async def overview(request: web.Request) -> web.Response:
-    found = await parts_of(request).engine.overview.stacks(project_of(request), _filter(request))
-    return answer(
+def line_document(line: OverviewStack) -> responses.StackLine:
+    return document_of(
+        responses.StackLine,
+        line,
+        updated_at=rfc3339(line.started_at) if line.number > 1 else None,
+        traversal=document_of(responses.CurrentTraversal, line),
+        nodes=dict(line.nodes),
+    )
+
+
+async def show_overview(request: web.Request) -> web.Response:
+    page = await context_of(request).engine.reads.overview(project_of(request), _filter(request))
+    return json_response(
         responses.Overview(
-            stacks=[line_document(line) for line in found.stacks],
-            next=_marker(found.stacks[-1].place) if found.more else None,
-            counts=_counts(found.counts),
+            stacks=[line_document(line) for line in page.stacks],
+            next=_marker(page.stacks[-1].position) if page.more else None,
+            counts=_counts(page.counts),
         )
     )
 
 
-def _counts(counts: Counts | None) -> responses.StackCounts | None:
+def _counts(counts: StatusCounts | None) -> responses.StackCounts | None:
     if counts is None:
         return None
     return {"statuses": dict(counts.statuses), "waiting": counts.waiting}
 
 
 def _filter(request: web.Request) -> OverviewFilter:
-    hidden = parts_of(request).settings.server.hidden_stack_tags
+    marker = query_marker(request)
+    hidden = context_of(request).settings.server.hidden_stack_tags
     return OverviewFilter(
         search=request.query.get("search") or None,
         tags=query_list(request, "tags") or None,
@@ -76,64 +66,55 @@ def _filter(request: web.Request) -> OverviewFilter:
         statuses=[_status(text) for text in query_list(request, "status")] or None,
         waiting=query_flag(request, "waiting"),
         ids=[_id(text) for text in query_list(request, "stack")] or None,
-        after=_place(request.query.get("marker", "")),
-        limit=query_limit(request, default=USUAL) or USUAL,
+        after=PagePosition(*marker[:2]) if marker else None,
+        limit=query_page_size(request, PAGE_SIZE),
         counted=query_flag(request, "counts"),
     )
 
 
 def _status(text: str) -> tuple[str | None, str]:
     """``FAILED`` or ``CREATE_FAILED``."""
-    said = text.upper()
-    if said in STATES:
-        return None, said
-    action, _, status = said.partition("_")
+    name = text.upper()
+    if name in STATES:
+        return None, name
+    action, _, status = name.partition("_")
     if status not in STATES or action not in list(Action):
         known = ", ".join(STATES)
-        raise invalid("status", f'"{text}" is not known', f"Known: {known}; or CREATE_FAILED, say.")
+        raise invalid(
+            "status",
+            f'"{text}" is not known',
+            f"Known: {known}; or with an action, such as CREATE_FAILED.",
+        )
     return action, status
 
 
 def _id(text: str) -> UUID:
-    found = uuid_or_none(text)
-    if found is None:
+    stack_id = uuid_or_none(text)
+    if stack_id is None:
         raise invalid(
             "stack", f'"{text}" is not a valid ID', "Send ids of stacks, comma separated."
         )
-    return found
+    return stack_id
 
 
-def _marker(place: Place) -> str:
-    """The time as well: a stack that has changed since would be somewhere else."""
+def _marker(place: PagePosition) -> str:
+    """With the time, because the stack can have moved in the list since."""
     return f"{rfc3339(place.changed_at)}_{place.id}"
 
 
-def _place(marker: str) -> Place | None:
-    if not marker:
-        return None
-    time, _, text = marker.partition("_")
-    try:
-        place = Place(datetime.fromisoformat(time), UUID(text))
-    except ValueError:
-        place = None
-    if place is None or place.changed_at.tzinfo is None:
-        raise invalid("marker", f'"{marker}" is none', "Send `next` of the page before.")
-    return place
-
-
 ROUTES = (
-    Route("GET", "/v1/{project}/overview", overview,
+    Route("GET", "/v1/{project}/overview", show_overview,
           "The stacks of a project with their current activity, latest change first", "stacks",
           query={
-              "search": "a part of the name or of the id",
-              "status": "only in this status, such as FAILED or CREATE_FAILED; may repeat",
-              "waiting": "true: only where a hook waits, also in stacks inside",
-              "tags": "only with all of these, comma separated",
-              "stack": "only of these ids, comma separated",
-              "show_hidden": "true: those with a tag that the operator hides, too",
-              "counts": "true: with the number of stacks in each status",
-              "limit": "at most so many",
-              "marker": "`next` of the page before",
+              "search": "part of the name or ID",
+              "status": "only in this status, such as FAILED or CREATE_FAILED; repeatable",
+              "waiting": "true: only stacks with a waiting hook, also in nested stacks",
+              "tags": "only stacks with all of these tags, comma separated",
+              "stack": "only stacks with these IDs, comma separated",
+              "show_hidden": "true: include stacks with a tag that the operator hides",
+              "counts": "true: include the number of stacks in each status",
+              "limit": "maximum number of items; default 50",
+              "marker": "`next` of the previous page",
           },
           response=responses.Overview),
 )  # fmt: skip

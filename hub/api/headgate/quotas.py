@@ -1,11 +1,12 @@
-"""What a project may use, and how much of it is used."""
+"""The quotas of a project, and their usage."""
 
 from aiohttp import web
 
 from channels.store import subscriptions
 from engine.service.requests.quotas import CHECKS, RESOURCES, STACKS, WAITING_HOOKS, Measure
+from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
-from hub.api.parts import Route, answer, parts_of, project_of
+from hub.api.routes import Route, json_response
 
 SUBSCRIPTIONS = Measure(
     "subscriptions_per_project", subscriptions.USED, "subscriptions", "Delete one"
@@ -13,18 +14,18 @@ SUBSCRIPTIONS = Measure(
 MEASURES = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS)
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_quotas(request: web.Request) -> web.Response:
     project = project_of(request)
-    quotas = parts_of(request).engine.quotas_of(project)
-    shown: list[responses.Quota] = []
-    async with parts_of(request).database.connection() as conn:
+    quotas = context_of(request).engine.quotas_of(project)
+    documents: list[responses.Quota] = []
+    async with context_of(request).database.connection() as conn:
         for measure in MEASURES:
             limit, used = await quotas.read_usage(conn, project, measure)
-            shown.append({"name": measure.name, "limit": limit or None, "used": used})
-    return answer(responses.Quotas(quotas=shown))
+            documents.append({"name": measure.name, "limit": limit or None, "used": used})
+    return json_response(responses.Quotas(quotas=documents))
 
 
 ROUTES = (
-    Route("GET", "/v1/{project}/quotas", listed, "Quotas of a project, and usage", "access",
+    Route("GET", "/v1/{project}/quotas", list_quotas, "List quotas and usage", "access",
           response=responses.Quotas),
 )  # fmt: skip

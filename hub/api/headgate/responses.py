@@ -6,7 +6,16 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
 from engine.store.stack_overview import STATES
-from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
+from engine.words import (
+    Action,
+    Direction,
+    Json,
+    ObservedState,
+    Operation,
+    Phase,
+    State,
+    TraversalState,
+)
 from hub.api.openapi_components import (
     Count,
     Document,
@@ -25,6 +34,10 @@ DirectionName = Annotated[str, one_of(Direction)]
 NodeState = Annotated[str, one_of(State)]
 NodePhase = Annotated[str, one_of(Phase)]
 TraversalStateName = Annotated[str, one_of(TraversalState)]
+#: Of resources that differ.
+DriftState = Annotated[
+    str, one_of(state for state in ObservedState if state is not ObservedState.PRESENT)
+]
 StackStatus = Annotated[str, one_of(STATES)]
 RightName = Annotated[str, one_of(right for right in Right if right is not Right.NOTHING)]
 
@@ -59,7 +72,7 @@ class AuditEntry(TypedDict):
     by: str
     principal: str
     token_id: str
-    door: str
+    channel: str
     address: str
     at: Time
     reason: str
@@ -158,7 +171,7 @@ class RotatedSecret(TypedDict):
 class TestDelivered(TypedDict):
     delivered: Literal[True]
     code: int | None
-    answer: str
+    response: str
 
 
 class TestFailed(TypedDict):
@@ -178,9 +191,9 @@ class Delivery(TypedDict):
     next_at: Time | None
     code: int | None
     error: str | None
-    answer: str | None
+    response: str | None
     created_at: Time
-    settled_at: Time | None
+    ended_at: Time | None
 
 
 class Deliveries(TypedDict):
@@ -225,7 +238,7 @@ class Traversal(TypedDict):
     reason: str
     digest: str
     version: Count
-    stale: list[str]
+    out_of_date: list[str]
     requested_by: str
     worked_seconds: Annotated[float, Field(ge=0)]
     started_at: Time
@@ -287,7 +300,7 @@ class Node(TypedDict):
     waiting_for: list[Count]
     breakpoints: list[HookPoint]
     reason: str | None
-    inside: Uuid | None
+    nested_stack_id: Uuid | None
     started_at: Time | None
     ended_at: Time | None
     until: Time | None
@@ -327,12 +340,40 @@ class NodeProgress(TypedDict):
     sentence: str
     since: Time | None
     until: Time | None
-    told: list[Json]
+    notifications: list[Json]
 
 
 class Why(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
+
+
+class Difference(TypedDict):
+    path: str
+    desired: Json
+    observed: Json
+
+
+class DriftedResource(TypedDict):
+    resource_name: str
+    resource_type: str
+    physical_resource_id: str
+    stack_id: Uuid
+    stack_name: str
+    path: str
+    state: DriftState
+    differences: list[Difference]
+    reason: str
+    since: Time
+    observed_at: Time
+
+
+class Drift(TypedDict):
+    observed_at: Time | None
+    observing: bool
+    observable_resources: Count
+    unobservable_resources: Count
+    resources: list[DriftedResource]
 
 
 class InspectedStack(TypedDict):
@@ -380,7 +421,7 @@ class InspectedNode(TypedDict):
 
 class EffectiveBreakpoint(TypedDict):
     point: HookPoint
-    source: Annotated[str, one_of(("operator", "live", "step", "request", "written"))]
+    source: Annotated[str, one_of(("operator", "live", "step", "request", "definition"))]
     rule: Document
     id: Uuid | None
     created_by: str | None
@@ -398,7 +439,7 @@ class InspectedResource(TypedDict):
     metadata: Document
     requires: list[str]
     required_by: list[str]
-    inside: NestedStack | None
+    nested_stack: NestedStack | None
     nodes: list[InspectedNode]
     breakpoints: list[EffectiveBreakpoint]
     hooks: list[Hook]

@@ -1,63 +1,92 @@
-"""What is deployed to a server, asked in the manner of CloudFormation by the server's own agent."""
+"""The metadata of a server for its agent, over CloudFormation's DescribeStackResource."""
 
+import base64
+import hashlib
+import hmac
 import json
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
 from aiohttp import web
 
 from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.deployment_resources import ServerRecord
-from engine.types.software.server_metadata_urls import PATH, owner_of
-from hub.api.admission import guarded
-from hub.api.orchestration import show
-from hub.api.orchestration.server_metadata import of_server
-from hub.api.parts import Route, parts_of
-from hub.auth.signature import ACCESS_KEY, is_signed
+from engine.types.software.deployed_server import PATH, owner_of
+from hub.api.admission import count_wrong_tokens
+from hub.api.app_context import context_of
+from hub.api.orchestration import documents
+from hub.api.orchestration.software_configs import server_metadata
+from hub.api.routes import Route
+
+#: Parameters of the query; all but the signature itself are signed.
+ACCESS_KEY, SIGNATURE = "AWSAccessKeyId", "Signature"
+VERSION, METHOD = "SignatureVersion", "SignatureMethod"
+
+
+def is_signed(secret: str, verb: str, host: str, path: str, query: Mapping[str, str]) -> bool:
+    """Whether the query was signed with the secret. host: as in the request, with its port."""
+    if query.get(VERSION) != "2" or query.get(METHOD) != "HmacSHA256":
+        return False
+    expected = sign(secret, verb, host, path, query)
+    return hmac.compare_digest(expected.encode(), query.get(SIGNATURE, "").encode())
+
+
+def sign(secret: str, verb: str, host: str, path: str, query: Mapping[str, str]) -> str:
+    """The signature of a query, in base64."""
+    pairs = sorted((name, value) for name, value in query.items() if name != SIGNATURE)
+    parameters = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs)
+    text = f"{verb}\n{host.lower()}\n{path}\n{parameters}"
+    digest = hmac.digest(secret.encode(), text.encode(), hashlib.sha256)
+    return base64.b64encode(digest).decode()
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="-_.~")
+
 
 ACTION = "DescribeStackResource"
 XML = "text/xml"
 
 
 async def describe(request: web.Request) -> web.Response:
-    """A wrong signature learns nothing, not even whether the server is. The key says which server
-    asks: it may have another name by now.
-    """
-    server = await _admitted(request)
-    asked = request.query
-    if asked.get("Action") != ACTION:
-        reason = f'the action "{asked.get("Action", "")}" is not supported'
+    """The access key identifies the server, whose names can have changed. The response to a wrong
+    signature does not reveal whether the server exists."""
+    server = await _authenticate(request)
+    action = request.query.get("Action", "")
+    if action != ACTION:
+        reason = f'the action "{action}" is not supported'
         raise Invalid([Finding("Action", reason, f"Ask for {ACTION}.", "InvalidAction")])
-    metadata = await of_server(parts_of(request).engine, server.project, server)
-    text = json.dumps(metadata)  # in ASCII: no XML can hold all that JSON can
+    metadata = await server_metadata(context_of(request).engine, server.project, server)
+    text = json.dumps(metadata)  # in ASCII, because XML cannot contain all characters
     return web.Response(text=_document(server, text), content_type=XML, charset="utf-8")
 
 
-async def _admitted(request: web.Request) -> ServerRecord:
-    parts, query = parts_of(request), request.query
+async def _authenticate(request: web.Request) -> ServerRecord:
+    context, query = context_of(request), request.query
     owner = owner_of(query.get(ACCESS_KEY, ""))
     if owner is None or len(query) != len(set(query)):
         raise _refused()
-    public = urlsplit(parts.servers.url)
-    ways = ((request.host, request.rel_url.raw_path), (public.netloc, public.path))
+    public = urlsplit(context.servers.url)
+    addresses = ((request.host, request.rel_url.raw_path), (public.netloc, public.path))
 
     def signed() -> bool:
         return any(
-            is_signed(secret, request.method, *way, query)
-            for secret in parts.servers.accepted_secrets(*owner)
-            for way in ways
+            is_signed(secret, request.method, *address, query)
+            for secret in context.servers.accepted_secrets(*owner)
+            for address in addresses
         )
 
-    if not await parts.token_keys.checked(signed):
+    if not await context.token_keys.checked(signed):
         raise _refused()
-    server = await parts.engine.software.server(*owner)
+    server = await context.engine.software.server(*owner)
     if server is None:
         raise _refused()
     return server
 
 
 def _document(server: ServerRecord, metadata: str) -> str:
-    """Without a declaration: the agent reads it as text, and would refuse one."""
+    """XML without a declaration, which the agent does not accept."""
     response = ElementTree.Element(f"{ACTION}Response")
     result = ElementTree.SubElement(response, f"{ACTION}Result")
     detail = ElementTree.SubElement(result, "StackResourceDetail")
@@ -69,7 +98,7 @@ def _document(server: ServerRecord, metadata: str) -> str:
         ("ResourceType", server.type),
         ("ResourceStatus", f"{server.action}_{server.status}"),
         ("ResourceStatusReason", server.reason),
-        ("LastUpdatedTimestamp", show.time(server.updated_at)),
+        ("LastUpdatedTimestamp", documents.time(server.updated_at)),
         ("Metadata", metadata),
     ):
         ElementTree.SubElement(detail, name).text = text
@@ -86,15 +115,15 @@ def _refused() -> HeadgateError:
 
 
 QUERY = {
-    "Action": f"{ACTION}, nothing else",
-    "StackName": "of the server; only its key is looked at",
-    "LogicalResourceId": "likewise",
-    ACCESS_KEY: "the server's own",
+    "Action": ACTION,
+    "StackName": "of the server; ignored, because the key identifies the server",
+    "LogicalResourceId": "of the server; ignored",
+    ACCESS_KEY: "the access key of the server",
     "SignatureVersion": "2",
     "SignatureMethod": "HmacSHA256",
-    "Signature": "of all the others, with the server's secret",
+    "Signature": "of the other parameters, with the secret key of the server",
 }
 ROUTES = (
-    Route("GET", PATH, guarded(describe), "What is deployed to a server, for its agent",
-          "software", query=QUERY, answer=XML),
+    Route("GET", PATH, count_wrong_tokens(describe), "The metadata of a server, for its agent",
+          "software", query=QUERY, content_type=XML),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who one is here, and the sessions of browsers."""
+"""The caller's identity, and browser sessions: sign in and sign out."""
 
 from time import monotonic
 from typing import Annotated
@@ -8,28 +8,30 @@ from pydantic import Field
 
 from channels.envelope import rfc3339
 from hub.api.admission import ADMISSION, SESSION
-from hub.api.bodies import Body, read
+from hub.api.app_context import identity_of, project_of
 from hub.api.headgate import responses
-from hub.api.parts import Route, answer, identity_of, invalid, project_of
-from hub.auth.address_blocks import block_of
+from hub.api.request_validation import Body, invalid, read_model
+from hub.api.routes import Route, json_response
 from hub.auth.credentials import RequestCredentials
+from hub.auth.cross_site import check_site
 from hub.auth.identity import Identity
 from hub.auth.roles import Right
-from hub.auth.secrets import LONGEST_PASSWORD
-from hub.auth.sessions import COOKIE, Session, check_site
-from hub.auth.token_issuer import LONGEST_NAME
+from hub.auth.secrets import MAX_PASSWORD_LENGTH
+from hub.auth.sessions import COOKIE, Session
+from hub.auth.throttle import block_of
+from hub.auth.token_issuer import MAX_NAME_LENGTH
 
 #: Characters of a token; tokens of Keystone are shorter.
-LONGEST_TOKEN = 2048
+MAX_TOKEN_LENGTH = 2048
 
 
 class SignIn(Body):
-    """A token, or a name and a password. Either fits into UNAUTHENTICATED_BODY, however the JSON is
-    written."""
+    """A token, or a name and a password. Either fits into UNAUTHENTICATED_BODY, as
+    UTF-8."""
 
-    token: Annotated[str, Field(max_length=LONGEST_TOKEN)] = ""
-    user: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
-    password: Annotated[str, Field(max_length=LONGEST_PASSWORD)] = ""
+    token: Annotated[str, Field(max_length=MAX_TOKEN_LENGTH)] = ""
+    user: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] = ""
+    password: Annotated[str, Field(max_length=MAX_PASSWORD_LENGTH)] = ""
 
 
 def _document(who: Identity, session: Session | None) -> responses.SessionDocument:
@@ -44,25 +46,27 @@ def _document(who: Identity, session: Session | None) -> responses.SessionDocume
     }
 
 
-async def shown(request: web.Request) -> web.Response:
-    return answer(_document(identity_of(request), request.get(SESSION)))
+async def show(request: web.Request) -> web.Response:
+    return json_response(_document(identity_of(request), request.get(SESSION)))
 
 
 async def begin(request: web.Request) -> web.Response:
-    """Nobody is signed in by a page of another site, as somebody else than they think."""
+    """Pages of other sites cannot sign a browser in."""
     check_site(request.headers.get("Sec-Fetch-Site", ""))
-    said = await read(request, SignIn)
+    body = await read_model(request, SignIn)
     block = block_of(request.remote or "")
-    presented = RequestCredentials(
-        bearer=said.token, user=said.user, password=said.password, block=block
+    credentials = RequestCredentials(
+        bearer=body.token, user=body.user, password=body.password, block=block
     )
-    if presented.nothing:
+    if credentials.is_empty:
         raise invalid("token", "is missing", "Send a token, or user and password.")
     gatekeeper, sessions = request.app[ADMISSION].gatekeeper, request.app[ADMISSION].sessions
-    who = await gatekeeper.admit(presented, project_of(request), request.remote or "", monotonic())
-    cookie, session = await sessions.begin(presented, who)
+    who = await gatekeeper.admit(
+        credentials, project_of(request), request.remote or "", monotonic()
+    )
+    cookie, session = await sessions.begin(credentials, who)
     await sessions.replace(request.cookies.get(COOKIE, ""))
-    response = answer(_document(who, session), 201)
+    response = json_response(_document(who, session), 201)
     response.set_cookie(
         COOKIE,
         cookie,
@@ -75,7 +79,7 @@ async def begin(request: web.Request) -> web.Response:
 
 
 async def end(request: web.Request) -> web.Response:
-    """The session that this request came with ends at once, on every process."""
+    """End the session of this request on every process."""
     if (session := request.get(SESSION)) is not None:
         await request.app[ADMISSION].sessions.end(session.id)
     response = web.Response(status=204)
@@ -84,7 +88,7 @@ async def end(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/v1/{project}/session", shown, "Who you are here, and what you may", "access",
+    Route("GET", "/v1/{project}/session", show, "Your identity, roles and rights", "access",
           response=responses.SessionDocument),
     Route("POST", "/v1/{project}/session", begin, "Sign in: a cookie for browsers", "access",
           body=SignIn, takes_body=True, status=201,

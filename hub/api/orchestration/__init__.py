@@ -1,9 +1,9 @@
-"""The Orchestration API v1, a file for each noun."""
+"""The Orchestration API v1."""
 
 from hub.api.orchestration import (
     actions,
+    api_versions,
     events,
-    exports,
     previews,
     resource_types,
     resources,
@@ -11,29 +11,25 @@ from hub.api.orchestration import (
     software_configs,
     software_deployments,
     stack_list,
-    stack_parts,
     stacks,
-    template_versions,
+    template_functions,
     validation,
-    versions,
 )
 
 ROUTES = (
-    # Before the short path of a stack, which would match these, too.
+    # Before the short path of a stack, which matches them, too.
     *previews.STACK_ROUTES,
     *stack_list.ROUTES,
     *stacks.ROUTES,
-    *stack_parts.ROUTES,
     *resources.ROUTES,
     *events.ROUTES,
     *actions.ROUTES,
     *previews.ROUTES,
     *snapshots.ROUTES,
-    *exports.ROUTES,
     *validation.ROUTES,
     *resource_types.ROUTES,
-    *template_versions.ROUTES,
+    *template_functions.ROUTES,
     *software_configs.ROUTES,
     *software_deployments.ROUTES,
-    *versions.ROUTES,
+    *api_versions.ROUTES,
 )

@@ -1,21 +1,18 @@
-"""Events of a stack, as clients of the Orchestration API follow them."""
+"""Events of stacks and resources in Heat's format."""
 
 from collections.abc import Sequence
 
 from aiohttp import web
 
 from engine.errors import NotFound
-from engine.store.events import EventFilter
+from engine.store.events import STACK_TYPE, EventFilter
 from engine.store.records import StackRecord
-from hub.api.addresses import base_of
-from hub.api.orchestration import responses, show
+from hub.api.app_context import context_of
+from hub.api.orchestration import documents, responses
 from hub.api.orchestration.resources import R
 from hub.api.orchestration.stacks import S
-from hub.api.parts import (
-    Route,
-    answer,
+from hub.api.request_validation import (
     invalid,
-    parts_of,
     query_descending,
     query_limit,
     query_list,
@@ -24,39 +21,42 @@ from hub.api.parts import (
     stack_of,
     uuid_of,
 )
+from hub.api.routes import Route, base_of, json_response
 
-#: Words for the order: those of the API, and those that some clients say instead.
+#: Sort keys for the default order.
 BY_TIME = ("event_time", "created_at")
 BY_TYPE = "resource_type"
 
 
-async def of_stack(request: web.Request) -> web.Response:
+async def list_of_stack(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return await _listed(request, stack, request.query.getall("resource_name", None))
+    return await _list(request, stack, request.query.getall("resource_name", None))
 
 
-async def of_resource(request: web.Request) -> web.Response:
+async def list_of_resource(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return await _listed(request, stack, [request.match_info["resource"]], must_be=True)
+    return await _list(request, stack, [request.match_info["resource"]], required=True)
 
 
-async def _listed(
+async def _list(
     request: web.Request,
     stack: StackRecord,
     names: Sequence[str] | None,
     *,
-    must_be: bool = False,
+    required: bool = False,
 ) -> web.Response:
-    """must_be: a first page without any raises NotFound."""
-    wanted = _filter(request, names)
-    events = await parts_of(request).engine.reads.events(stack, wanted)
-    if must_be and not events and wanted.marker is None:
+    """required: raise NotFound if the first page is empty."""
+    selected = _filter(request, names)
+    events = await context_of(request).engine.reads.events(stack, selected)
+    if required and not events and selected.marker is None:
         reason = f"No events found for resource {request.match_info['resource']}"
         raise NotFound(reason, code="HTTPNotFound")
     base = base_of(request)
-    rooted = wanted.depth > 0
-    return answer(
-        responses.Events(events=[show.event(one, stack, base, rooted=rooted) for one in events])
+    rooted = selected.depth > 0
+    return json_response(
+        responses.Events(
+            events=[documents.event(one, stack, base, rooted=rooted) for one in events]
+        )
     )
 
 
@@ -83,32 +83,35 @@ def _by_type(request: web.Request) -> bool:
     return keys[:1] == [BY_TYPE]
 
 
-async def one(request: web.Request) -> web.Response:
+async def show(request: web.Request) -> web.Response:
     stack, name = await stack_of(request), request.match_info["resource"]
     event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
-    event, properties = await parts_of(request).engine.reads.event(stack, event_id)
+    event, properties = await context_of(request).engine.reads.event(stack, event_id)
     if name != (event.resource_name or stack.name):
         raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
-    return answer(
-        responses.OneEvent(event=show.whole_event(event, stack, base_of(request), properties))
-    )
+    reads, base = context_of(request).engine.reads, base_of(request)
+    types = await reads.written_types(stack.project, [stack.id], event.resource_name)
+    resolved = event.resource_type or STACK_TYPE
+    type_ = types.of(stack.id, name, resolved) if event.resource_name else resolved
+    document = documents.whole_event(event, type_, stack, base, properties)
+    return json_response(responses.OneEvent(event=document))
 
 
 FILTERS = ("resource_status", "resource_action", "resource_name", "resource_type")
 QUERY = {
-    "marker": "the last event of the page before",
-    "limit": "at most so many",
+    "marker": "the last event of the previous page",
+    "limit": "maximum number of items",
     "sort_keys": "event_time, or resource_type before it",
     "sort_dir": "asc or desc",
-    "nested_depth": "those of stacks inside, too, down to so many levels, by time; each with a link"
+    "nested_depth": "include events of nested stacks, down to this level, by time, each with a link"
     " to this stack as root_stack",
-} | {name: "only those; may repeat" for name in FILTERS}
+} | {name: "only events with this value; repeatable" for name in FILTERS}
 
 ROUTES = (
-    Route("GET", f"{S}/events", of_stack, "Events of a stack", "events", query=QUERY,
+    Route("GET", f"{S}/events", list_of_stack, "Events of a stack", "events", query=QUERY,
           response=responses.Events),
-    Route("GET", f"{R}/events", of_resource, "Events of a resource", "events", query=QUERY,
+    Route("GET", f"{R}/events", list_of_resource, "Events of a resource", "events", query=QUERY,
           response=responses.Events),
-    Route("GET", f"{R}/events/{{event}}", one, "Show an event", "events",
+    Route("GET", f"{R}/events/{{event}}", show, "Show an event", "events",
           response=responses.OneEvent),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a create or an update would do, in the form of the Orchestration API and a little more."""
+"""Dry runs of creates and updates, in Heat's format with additions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -10,60 +10,63 @@ from engine.hot.definition.stack import OutputDefinition, StackDefinition
 from engine.hot.expressions.expression import is_static
 from engine.hot.language.dialect import HOT
 from engine.hot.language.versions import VERSIONS
-from engine.plan.dry_run import ExpectedHook
-from engine.service.plan_view.prediction import KINDS, Preview, PreviewedResource
+from engine.plan.expected_changes import ExpectedHook
+from engine.service.prediction import KINDS, Preview, PreviewedResource
 from engine.words import Json
-from hub.api.addresses import base_of
+from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly
-from hub.api.orchestration import responses, show
-from hub.api.orchestration.bodies import stack_body
-from hub.api.orchestration.requests import stack_request
-from hub.api.orchestration.sinks import check_sinks
+from hub.api.orchestration import documents, responses
+from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, identity_of, parts_of, project_of, query_flag, stack_of
+from hub.api.request_validation import query_flag, stack_of
+from hub.api.routes import Route, base_of, json_response
 from hub.auth.roles import Right
 
-#: The id of a stack that is not there, as clients know it.
+#: The ID that Heat shows for a stack that does not exist yet.
 NO_ID: Final = "None"
 
 
 def _resource(
-    one: PreviewedResource, seen: Preview, project: str, users: Mapping[str, list[str]]
+    one: PreviewedResource, preview: Preview, project: str, dependents: Mapping[str, list[str]]
 ) -> responses.PreviewedResource:
-    stack_id = str(seen.stack_id) if seen.stack_id else NO_ID
+    stack_id = str(preview.stack_id) if preview.stack_id else NO_ID
 
     def identity(path: str) -> responses.Identity:
-        return {"tenant": project, "stack_name": seen.name, "stack_id": stack_id, "path": path}
+        return {"tenant": project, "stack_name": preview.name, "stack_id": stack_id, "path": path}
 
-    shown: responses.PreviewedResource = {
+    document: responses.PreviewedResource = {
         "resource_name": one.name,
-        "path": "/".join((*seen.path, one.name)),
-        "resource_type": one.type,
+        "path": "/".join((*preview.path, one.name)),
+        "resource_type": one.written_type or one.type,
+        "headgate_resolved_type": one.type,
         "physical_resource_id": one.physical_id or "",
         "resource_action": "INIT" if one.kind == "added" else "CREATE",
         "resource_status": "COMPLETE",
         "resource_status_reason": "",
         "resource_identity": identity(f"/resources/{one.name}"),
         "stack_identity": identity(""),
-        "stack_name": seen.name,
+        "stack_name": preview.name,
         "creation_time": None,
         "updated_time": None,
         "description": "",
         "metadata": {},
-        "attributes": {},
-        "required_by": users.get(one.name, []),
+        "attributes": dict.fromkeys(one.attributes),
+        "required_by": dependents.get(one.name, []),
         "changes": dict(one.changes),
         "unknown": list(one.unknown),
         "certain": one.certain,
         "denied": one.denied,
+        "replace_reason": one.replace_reason,
+        "moved_from": one.moved_from,
+        "imported_id": one.imported_id,
     }
-    if seen.path:
-        shown["parent_resource"] = seen.path[-1]
-    return shown
+    if preview.path:
+        document["parent_resource"] = preview.path[-1]
+    return document
 
 
-def _stop(one: ExpectedHook) -> responses.ExpectedHook:
-    """answer_by: who would have to answer."""
+def _expected_hook(one: ExpectedHook) -> responses.ExpectedHook:
     timeout = one.rule.timeout.total_seconds() if one.rule.timeout else None
     return {
         "resource_name": one.name or None,
@@ -74,43 +77,46 @@ def _stop(one: ExpectedHook) -> responses.ExpectedHook:
         "certain": one.certain,
         "timeout_seconds": timeout,
         "on_timeout": one.rule.on_timeout.value,
-        "answer_by": _who(one.rule),
+        "answer_by": _approvers(one.rule),
         "approvals": one.rule.approvals,
     }
 
 
-def _who(rule: Rule) -> list[str]:
-    """In words, who would have to answer."""
+def _approvers(rule: Rule) -> list[str]:
+    """Who may answer, in words."""
     if rule.mode != "wait":
         return []
     people = list(rule.answer_by) or ["anyone in the project"]
     return [*people, "except the requester of the change"] if rule.exclude else people
 
 
-def _users(preview: Preview) -> dict[str, list[str]]:
-    users: dict[str, list[str]] = {}
+def _dependents(preview: Preview) -> dict[str, list[str]]:
+    dependents: dict[str, list[str]] = {}
     for one in preview.resources:
         for name in one.requires:
-            users.setdefault(name, []).append(one.name)
-    return users
+            dependents.setdefault(name, []).append(one.name)
+    return dependents
 
 
 def _changes(
     preview: Preview, project: str, *, nested: bool
 ) -> Iterator[tuple[str, responses.PreviewedResource]]:
-    """Each resource with its kind. nested: with those inside, behind the one they are in."""
-    users = _users(preview)
+    """Each resource with the kind of its change. nested: with the resources of nested stacks."""
+    dependents = _dependents(preview)
     for one in preview.resources:
-        yield one.kind, _resource(one, preview, project, users)
-        if nested and one.nested is not None:
-            yield from _changes(one.nested, project, nested=True)
+        yield one.kind, _resource(one, preview, project, dependents)
+        for inside in (one.nested, one.replaced) if nested else ():
+            if inside is not None:
+                yield from _changes(inside, project, nested=True)
 
 
-def preview_document(preview: Preview, project: str, *, nested: bool) -> responses.Preview:
-    """resource_changes as clients know them; stops, stale and plan_digest are ours."""
+def preview_document(
+    preview: Preview, project: str, warnings: list[responses.Warning], *, nested: bool
+) -> responses.Preview:
+    """`stops`, `out_of_date`, `plan_digest` and `warnings` are additions to Heat's response."""
     changes: dict[str, list[responses.PreviewedResource]] = {kind: [] for kind in KINDS.values()}
-    for kind, shown in _changes(preview, project, nested=nested):
-        changes[kind].append(shown)
+    for kind, document in _changes(preview, project, nested=nested):
+        changes[kind].append(document)
     return {
         "resource_changes": {
             "unchanged": changes["unchanged"],
@@ -119,25 +125,26 @@ def preview_document(preview: Preview, project: str, *, nested: bool) -> respons
             "replaced": changes["replaced"],
             "deleted": changes["deleted"],
         },
-        "stops": [_stop(one) for one in preview.expected_hooks],
-        "stale": list(preview.stale),
+        "stops": [_expected_hook(one) for one in preview.expected_hooks],
+        "out_of_date": list(preview.out_of_date),
         "plan_digest": preview.digest,
+        "warnings": warnings,
     }
 
 
-def _made(preview: Preview, project: str) -> list[Json]:
-    """What a create makes; as Heat, a list in the place of what has a stack inside."""
-    users = _users(preview)
+def _created(preview: Preview, project: str) -> list[Json]:
+    """The resources of a create. As in Heat, a resource with a nested stack is a list."""
+    dependents = _dependents(preview)
     return [
-        _resource(one, preview, project, users)
+        _resource(one, preview, project, dependents)
         if one.nested is None
-        else _made(one.nested, project)
+        else _created(one.nested, project)
         for one in preview.resources
     ]
 
 
 def _parameters(definition: StackDefinition) -> Json:
-    """With the id that the stack will have, as clients know it."""
+    """With the pseudo parameter for the ID of the stack, which does not exist yet."""
     is_hot = VERSIONS[definition.version].dialect is HOT
     return {"OS::stack_id" if is_hot else "AWS::StackId": NO_ID} | definition.shown_parameters()
 
@@ -153,16 +160,16 @@ def _output(key: str, one: OutputDefinition) -> responses.PreviewedOutput:
 
 
 async def create(request: web.Request) -> web.Response:
-    project, by = project_of(request), identity_of(request).principal
-    wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
-    await check_sinks(parts_of(request), project_of(request), wanted)
-    preview, definition = await parts_of(request).engine.dry_run.create(project, wanted)
-    url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
+    project, new = project_of(request), await read_stack_request(request)
+    async with located_errors(request, new):
+        preview, definition = await context_of(request).engine.dry_run.create(project, new)
+    warnings = await warning_documents(request, new, preview.warnings)
+    url = documents.stack_url(base_of(request), project, new.name, NO_ID)
     stack: responses.PreviewedStack = {
-        **preview_document(preview, project, nested=True),
+        **preview_document(preview, project, warnings, nested=True),
         "id": NO_ID,
-        "stack_name": wanted.name,
-        "links": [show.link(url)],
+        "stack_name": new.name,
+        "links": [documents.link(url)],
         "description": definition.description,
         "template_description": definition.description,
         "parameters": _parameters(definition),
@@ -171,16 +178,16 @@ async def create(request: web.Request) -> web.Response:
         "creation_time": None,
         "updated_time": None,
         "deletion_time": None,
-        "disable_rollback": wanted.disable_rollback is not False,
-        "timeout_mins": wanted.timeout_mins,
-        "stack_owner": by.name,
+        "disable_rollback": new.disable_rollback is not False,
+        "timeout_mins": new.timeout_mins,
+        "stack_owner": new.requested_by.name,
         "parent": None,
         "stack_user_project_id": None,
-        "tags": list(wanted.tags or []),
+        "tags": list(new.tags or []),
         "outputs": [_output(key, one) for key, one in definition.outputs.items()],
-        "resources": _made(preview, project),
+        "resources": _created(preview, project),
     }
-    return answer(responses.OnePreviewedStack(stack=stack))
+    return json_response(responses.OnePreviewedStack(stack=stack))
 
 
 async def put(request: web.Request) -> web.Response:
@@ -194,24 +201,23 @@ async def patch(request: web.Request) -> web.Response:
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
     nested = query_flag(request, "show_nested")
     stack, project = await stack_of(request), project_of(request)
-    wanted = stack_request(
-        await stack_body(request), existing=existing, requested_by=identity_of(request).principal
-    )
-    await check_sinks(parts_of(request), project_of(request), wanted)
-    preview = await parts_of(request).engine.dry_run.update(project, stack, wanted)
-    return answer(preview_document(preview, project, nested=nested))
+    new = await read_stack_request(request, existing=existing)
+    async with located_errors(request, new):
+        preview = await context_of(request).engine.dry_run.update(project, stack, new)
+    warnings = await warning_documents(request, new, preview.warnings)
+    return json_response(preview_document(preview, project, warnings, nested=nested))
 
 
 NESTED = {"show_nested": "true: include resources of nested stacks, with their paths"}
 STACK_ROUTES = (
-    Route("POST", "/v1/{project}/stacks/preview", costly(create), "What a create would do",
+    Route("POST", "/v1/{project}/stacks/preview", costly(create), "Preview a create",
           "stacks", takes_body=True, response=responses.OnePreviewedStack, needs=Right.READ),
 )  # fmt: skip
 #: A preview of an update evaluates the caller's template with stored values, hidden ones included.
 #: A template can reveal what it reads, so these routes need the right to update.
 ROUTES = (
-    Route("PUT", f"{S}/preview", costly(put), "What an update would do", "stacks", takes_body=True,
-          query=NESTED, response=responses.Preview, needs=Right.WRITE),
-    Route("PATCH", f"{S}/preview", costly(patch), "What an update from what it is would do",
+    Route("PUT", f"{S}/preview", costly(put), "Preview an update with a new template", "stacks",
+          takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
+    Route("PATCH", f"{S}/preview", costly(patch), "Preview an update of the current template",
           "stacks", takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
 )  # fmt: skip

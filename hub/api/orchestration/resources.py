@@ -1,4 +1,4 @@
-"""Resources of a stack, and Heat's way to answer a hook of one."""
+"""Resources of a stack, their signals, and Heat's ``unset_hook``."""
 
 from collections.abc import Mapping
 from types import NoneType
@@ -8,27 +8,15 @@ from aiohttp import web
 
 from engine.errors import NotFound, nearest
 from engine.store.records import ResourceRecord, StackRecord
-from engine.words import Door, Json
-from hub.api.addresses import base_of
-from hub.api.orchestration import responses, show
-from hub.api.orchestration.attributes import shown_attributes
-from hub.api.orchestration.server_metadata import is_server, of_server
-from hub.api.orchestration.software_configs import sees_secrets
+from engine.words import AnswerChannel, Json
+from hub.api.app_context import context_of, identity_of, project_of, require
+from hub.api.hook_answers import answer_from
+from hub.api.orchestration import documents, responses
+from hub.api.orchestration.documents import shown_attributes
+from hub.api.orchestration.software_configs import is_server, sees_secrets, server_metadata
 from hub.api.orchestration.stacks import S
-from hub.api.parts import (
-    Route,
-    answer,
-    body_of,
-    identity_of,
-    invalid,
-    parts_of,
-    project_of,
-    query_flag,
-    query_number,
-    require,
-    stack_of,
-)
-from hub.api.signals import answer_from
+from hub.api.request_validation import body_of, invalid, query_flag, query_number, stack_of
+from hub.api.routes import Route, base_of, json_response
 from hub.auth.roles import Right
 
 R = f"{S}/resources/{{resource}}"
@@ -36,91 +24,100 @@ FILTERS = ("type", "status", "name", "action", "id", "physical_resource_id")
 KNOWN = (*FILTERS, "nested_depth", "with_detail")
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_resources(request: web.Request) -> web.Response:
     stack, base = await stack_of(request), base_of(request)
-    wrong = sorted(set(request.query) - set(KNOWN))
-    if wrong:
-        reason = f"Invalid filter parameters {wrong}"
+    unknown = sorted(set(request.query) - set(KNOWN))
+    if unknown:
+        reason = f"Invalid filter parameters {unknown}"
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
     depth = query_number(request, "nested_depth", default=0)
-    engine = parts_of(request).engine
-    found = await engine.reads.resources(stack, depth=depth)
-    requiring = show.required_by(found)
-    wanted = [one for one in found if _wanted(one, request)]
+    engine = context_of(request).engine
+    rows = await engine.reads.resources(stack, depth=depth)
+    dependents = documents.required_by(rows)
+    types = await engine.reads.written_types(stack.project, list({one.stack_id for one in rows}))
+    written = [(one, types.of(one.stack_id, one.name, one.type)) for one in rows]
+    chosen = [(one, type_) for one, type_ in written if _is_selected(one, type_, request)]
+    selected = [one for one, _ in chosen]
     resources = [
-        show.resource(one, stack.project, base, requiring[one.stack_id, one.name]) for one in wanted
+        documents.resource(one, type_, stack.project, base, dependents[one.stack_id, one.name])
+        for one, type_ in chosen
     ]
     if not query_flag(request, "with_detail"):
-        return answer(responses.Resources(resources=resources))
-    descriptions = await engine.reads.descriptions(list({one.stack_id for one in wanted}))
+        return json_response(responses.Resources(resources=resources))
+    descriptions = await engine.reads.descriptions(list({one.stack_id for one in selected}))
     detailed: list[responses.ResourceWithDetail] = [
-        {**shown, **_detail(request, one, descriptions)}
-        for shown, one in zip(resources, wanted, strict=True)
+        {**summary, **_detail(request, one, descriptions)}
+        for summary, one in zip(resources, selected, strict=True)
     ]
-    return answer(responses.Resources(resources=detailed))
+    return json_response(responses.Resources(resources=detailed))
 
 
 def _detail(
     request: web.Request, one: ResourceRecord, descriptions: Mapping[tuple[UUID, str], str]
 ) -> responses.ResourceDetail:
-    """Its description, and its attributes: those that it has, and null for others asked for."""
+    """The description and the attributes; attributes in `with_attr` that are missing are null."""
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
-    attributes |= shown_attributes(one, parts_of(request).engine.reads.types.get(one.type))
+    attributes |= shown_attributes(one, context_of(request).engine.reads.types.get(one.type))
     return {"description": descriptions.get((one.stack_id, one.name), ""), "attributes": attributes}
 
 
-def _wanted(one: ResourceRecord, request: web.Request) -> bool:
-    has = {
-        "type": one.type,
+def _is_selected(one: ResourceRecord, written_type: str, request: web.Request) -> bool:
+    values = {
+        "type": written_type,
         "status": one.status,
         "name": one.name,
         "action": one.action,
         "id": str(one.id),
         "physical_resource_id": one.physical_id or str(one.nested_id or ""),
     }
-    return all(has[name] in request.query.getall(name) for name in FILTERS if name in request.query)
+    return all(
+        values[name] in request.query.getall(name) for name in FILTERS if name in request.query
+    )
 
 
-async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
+async def _read(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
     stack, name = await stack_of(request), request.match_info["resource"]
-    found = await parts_of(request).engine.reads.resources(stack)
-    for one in found:
+    rows = await context_of(request).engine.reads.resources(stack)
+    for one in rows:
         if one.name == name:
-            return stack, one, show.required_by(found)[stack.id, name]
+            return stack, one, documents.required_by(rows)[stack.id, name]
     reason = f"The Resource ({name}) could not be found in Stack {stack.name}."
-    near = nearest(name, [one.name for one in found])
+    near = nearest(name, [one.name for one in rows])
     raise NotFound(reason, remedy=near, code="ResourceNotFound")
 
 
-async def shown(request: web.Request) -> web.Response:
-    stack, one, users = await _found(request)
-    said = await parts_of(request).engine.reads.descriptions([stack.id], one.name)
+async def show(request: web.Request) -> web.Response:
+    stack, one, dependents = await _read(request)
+    reads = context_of(request).engine.reads
+    descriptions = await reads.descriptions([stack.id], one.name)
+    types = await reads.written_types(stack.project, [stack.id], one.name)
+    type_ = types.of(stack.id, one.name, one.type)
     document: responses.Resource = {
-        **show.resource(one, stack.project, base_of(request), users),
-        **_detail(request, one, said),
+        **documents.resource(one, type_, stack.project, base_of(request), dependents),
+        **_detail(request, one, descriptions),
         "protected": one.protected,
         "deletion_policy": one.deletion_policy,
     }
-    return answer(responses.OneResource(resource=document))
+    return json_response(responses.OneResource(resource=document))
 
 
-async def metadata(request: web.Request) -> web.Response:
-    _, one, _ = await _found(request)
-    engine = parts_of(request).engine
+async def show_metadata(request: web.Request) -> web.Response:
+    _, one, _ = await _read(request)
+    engine = context_of(request).engine
     if is_server(engine, one.type):
         secrets = sees_secrets(request)
-        found = await of_server(engine, project_of(request), one, secrets=secrets)
-        return answer(responses.Metadata(metadata=found))
-    return answer(responses.Metadata(metadata=one.metadata or {}))
+        metadata = await server_metadata(engine, project_of(request), one, secrets=secrets)
+        return json_response(responses.Metadata(metadata=metadata))
+    return json_response(responses.Metadata(metadata=one.metadata or {}))
 
 
 async def signal(request: web.Request) -> web.Response:
-    stack, one, _ = await _found(request)
+    stack, one, _ = await _read(request)
     body = await body_of(request, nullable=True)  # Heat's client sends null for "no data"
     who = identity_of(request)
     require(who, Right.ANSWER if "unset_hook" in body else Right.WRITE)
     if "unset_hook" not in body:
-        await parts_of(request).engine.signals.send(
+        await context_of(request).engine.signals.send(
             project_of(request),
             stack.id,
             one.name,
@@ -128,61 +125,63 @@ async def signal(request: web.Request) -> web.Response:
             who.principal,
             credential=who.credential,
         )
-        return answer(None)
-    await parts_of(request).engine.hooks.unset(
+        return json_response(None)
+    await context_of(request).engine.hooks.unset(
         project_of(request),
         stack.id,
         one.name,
         str(body["unset_hook"]),
-        answer_from(request, door=Door.UNSET_HOOK),
+        answer_from(request, channel=AnswerChannel.UNSET_HOOK),
     )
-    return answer(None)
+    return json_response(None)
 
 
 async def mark(request: web.Request) -> web.Response:
-    """``mark_unhealthy`` is the Orchestration API's; ``protect`` is ours. Names or physical ids."""
+    """``mark_unhealthy``, as in Heat, and ``protect``. The resource is a name or a physical ID."""
     stack, body = await stack_of(request), await body_of(request)
-    wrong = sorted(set(body) - MARKS)
-    if wrong or not body.keys() & {"mark_unhealthy", "protect"}:
-        reason = f"Unrecognized keys: {wrong}" if wrong else "no resource is marked"
+    unknown = sorted(set(body) - MARKS)
+    if unknown or not body.keys() & {"mark_unhealthy", "protect"}:
+        reason = f"Unrecognized keys: {unknown}" if unknown else "no resource is marked"
         raise invalid("", reason, 'Send {"mark_unhealthy": true} or {"protect": true}.')
     for name in ("mark_unhealthy", "protect"):
         if not isinstance(body.get(name, False), bool):
             raise invalid(name, "must be true or false", "Send true or false.")
-    marks, project = parts_of(request).engine.resource_health, project_of(request)
+    resource_health = context_of(request).engine.resource_health
+    project = project_of(request)
     name, by = request.match_info["resource"], identity_of(request).name
     if "mark_unhealthy" in body:
-        said = str(body.get("resource_status_reason") or "")
         health = "unhealthy" if body["mark_unhealthy"] else "healthy"
-        await marks.mark_health(
+        reason = str(body.get("resource_status_reason") or f"marked {health} by {by}")
+        await resource_health.mark_health(
             project,
             stack.id,
             name,
             unhealthy=body["mark_unhealthy"],
-            reason=said or f"marked {health} by {by}",
+            reason=reason,
         )
     if "protect" in body:
-        await marks.protect(project, stack.id, name, protected=body["protect"], by=by)
-    return answer(None)
+        await resource_health.protect(project, stack.id, name, protected=body["protect"], by=by)
+    return json_response(None)
 
 
 LIST_QUERY = {
-    **{name: "only those; may repeat" for name in FILTERS},
-    "nested_depth": "those of stacks inside, too, down to so many levels",
-    "with_detail": "true: with descriptions and attributes",
+    **{name: "only resources with this value; repeatable" for name in FILTERS},
+    "nested_depth": "include resources of nested stacks, down to this level",
+    "with_detail": "true: include descriptions and attributes",
 }
 MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
 
 ROUTES = (
-    Route("GET", f"{S}/resources", listed, "List resources", "resources",
+    Route("GET", f"{S}/resources", list_resources, "List resources", "resources",
           query=LIST_QUERY, response=responses.Resources),
-    Route("GET", R, shown, "Show a resource", "resources",
+    Route("GET", R, show, "Show a resource", "resources",
           query={"with_attr": "add this attribute, null if missing; repeatable"},
           response=responses.OneResource),
-    Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources",
+    Route("GET", f"{R}/metadata", show_metadata, "Metadata of a resource", "resources",
           response=responses.Metadata),
     Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
           takes_body=True, response=NoneType),
-    Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
+    Route("POST", f"{R}/signal", signal, "Signal a resource, or clear its hook with unset_hook",
+          "resources",
           takes_body=True, response=NoneType, needs=Right.READ),
 )  # fmt: skip

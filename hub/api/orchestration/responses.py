@@ -39,8 +39,27 @@ class CreatedStackReference(TypedDict):
     links: list[Link]
 
 
+class Warning(TypedDict):
+    """Something in a request that is accepted and has probably not the meant effect. path: the
+    place in the document. file: its name in `files`, `template` or `environment`. line, column:
+    from 1.
+    """
+
+    code: str
+    message: str
+    path: str
+    file: str | None
+    line: Count | None
+    column: Count | None
+
+
 class CreatedStack(TypedDict):
     stack: CreatedStackReference
+    warnings: list[Warning]
+
+
+class AcceptedUpdate(TypedDict):
+    warnings: list[Warning]
 
 
 class StackSummary(TypedDict):
@@ -126,6 +145,7 @@ class ResourceSummary(TypedDict):
     logical_resource_id: str
     physical_resource_id: str
     resource_type: str
+    headgate_resolved_type: str
     resource_status: FullStatus
     resource_status_reason: str
     creation_time: Time
@@ -178,6 +198,7 @@ class Events(TypedDict):
 
 class Event(EventInList):
     resource_type: str
+    headgate_resolved_type: str
     resource_properties: Document
 
 
@@ -246,6 +267,7 @@ class PreviewedResource(TypedDict):
     resource_name: str
     path: str
     resource_type: str
+    headgate_resolved_type: str
     physical_resource_id: str
     resource_action: Literal["INIT", "CREATE"]
     resource_status: Literal["COMPLETE"]
@@ -263,6 +285,9 @@ class PreviewedResource(TypedDict):
     unknown: list[str]
     certain: bool
     denied: str | None
+    replace_reason: str | None
+    moved_from: str | None
+    imported_id: str | None
     parent_resource: NotRequired[str]
 
 
@@ -290,8 +315,9 @@ class ResourceChanges(TypedDict):
 class Preview(TypedDict):
     resource_changes: ResourceChanges
     stops: list[ExpectedHook]
-    stale: list[str]
+    out_of_date: list[str]
     plan_digest: str
+    warnings: list[Warning]
 
 
 class PreviewedOutput(TypedDict):
@@ -406,6 +432,7 @@ class NestedTemplateDescription(TemplateDescription):
 
 class ValidatedTemplate(TemplateDescription):
     Environment: Document
+    warnings: list[Warning]
 
 
 class ApiVersion(TypedDict):

@@ -1,4 +1,4 @@
-"""Snapshots of a stack, and going back to one."""
+"""Snapshots of a stack: create, show, restore and delete."""
 
 from uuid import UUID
 
@@ -7,37 +7,28 @@ from aiohttp import web
 from engine.store.records import StackRecord
 from engine.store.snapshots import SnapshotRecord
 from engine.words import Json
+from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
-from hub.api.orchestration import responses, show
-from hub.api.orchestration.stack_parts import shown_environment
+from hub.api.orchestration import documents, responses
 from hub.api.orchestration.stacks import S
-from hub.api.parts import (
-    Route,
-    answer,
-    body_of,
-    identity_of,
-    invalid,
-    parts_of,
-    project_of,
-    stack_of,
-    uuid_of,
-)
+from hub.api.request_validation import body_of, invalid, stack_of, uuid_of
+from hub.api.routes import Route, json_response
 
-ONE = f"{S}/snapshots/{{snapshot}}"
-LONGEST_NAME = 255
+SNAPSHOT = f"{S}/snapshots/{{snapshot}}"
+MAX_NAME = 255
 
 
 async def _document(
     request: web.Request, stack: StackRecord, one: SnapshotRecord
 ) -> responses.Snapshot:
-    stored = await parts_of(request).engine.reads.version(stack, one.version)
+    stored = await context_of(request).engine.reads.version(stack, one.version)
     return {
         "id": str(one.id),
         "name": one.name,
         "action": "CREATE",
         "status": one.status,
         "status_reason": None if one.status == "IN_PROGRESS" else one.reason,
-        "creation_time": show.time(one.created_at),
+        "creation_time": documents.time(one.created_at),
         "data": {
             "name": stack.name,
             "id": str(stack.id),
@@ -47,70 +38,72 @@ async def _document(
             "stack_user_project_id": stack.project,
             "tags": stack.tags,
             "template": stored.template,
-            "environment": shown_environment(stored),
+            "environment": documents.environment(stored),
             "files": stored.files,
-            "resources": {name: _shown(kept) for name, kept in one.resources.items()},
+            "resources": {name: _resource(state) for name, state in one.resources.items()},
         },
     }
 
 
-def _shown(kept: Json) -> Json:
-    """What a resource kept is the type's own, and is shown to nobody."""
+def _resource(state: Json) -> Json:
+    """Without the data that the resource type saved, which is not public."""
     hidden = ("properties", "resource_data")
-    return {key: value for key, value in kept.items() if key not in hidden} | {"resource_data": {}}
+    return {key: value for key, value in state.items() if key not in hidden} | {"resource_data": {}}
 
 
-def _asked(request: web.Request) -> UUID:
+def _snapshot_id(request: web.Request) -> UUID:
     return uuid_of(request.match_info["snapshot"], "snapshot", "SnapshotNotFound")
 
 
 async def create(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     name = (await body_of(request)).get("name")
-    if name is not None and not (isinstance(name, str) and len(name) <= LONGEST_NAME):
-        reason = f"must be a string of at most {LONGEST_NAME} characters"
+    if name is not None and not (isinstance(name, str) and len(name) <= MAX_NAME):
+        reason = f"must be a string of at most {MAX_NAME} characters"
         raise invalid("name", reason, "Send such a text, or leave it out.")
-    made = await parts_of(request).engine.snapshots.create(
+    snapshot = await context_of(request).engine.snapshots.create(
         project_of(request), stack.id, name or "", identity_of(request).principal
     )
-    return answer(await _document(request, stack, made))
+    return json_response(await _document(request, stack, snapshot))
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_snapshots(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    found = await parts_of(request).engine.snapshots.all(stack)
-    return answer(
-        responses.Snapshots(snapshots=[await _document(request, stack, one) for one in found])
+    snapshots = await context_of(request).engine.snapshots.read_all(stack)
+    return json_response(
+        responses.Snapshots(snapshots=[await _document(request, stack, one) for one in snapshots])
     )
 
 
-async def shown(request: web.Request) -> web.Response:
+async def show(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    found = await parts_of(request).engine.snapshots.one(stack, _asked(request))
-    return answer(responses.OneSnapshot(snapshot=await _document(request, stack, found)))
+    snapshot = await context_of(request).engine.snapshots.read(stack, _snapshot_id(request))
+    return json_response(responses.OneSnapshot(snapshot=await _document(request, stack, snapshot)))
 
 
 async def delete(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    await parts_of(request).engine.snapshots.delete(project_of(request), stack.id, _asked(request))
+    await context_of(request).engine.snapshots.delete(
+        project_of(request), stack.id, _snapshot_id(request)
+    )
     return web.Response(status=204)
 
 
 async def restore(request: web.Request) -> web.Response:
     stack, by = await stack_of(request), identity_of(request).principal
-    await parts_of(request).engine.snapshots.restore(
-        project_of(request), stack.id, _asked(request), by
+    await context_of(request).engine.snapshots.restore(
+        project_of(request), stack.id, _snapshot_id(request), by
     )
-    return answer({}, 202)
+    return json_response({}, 202)
 
 
 ROUTES = (
-    Route("POST", f"{S}/snapshots", create, "Make a snapshot", "snapshots", takes_body=True,
+    Route("POST", f"{S}/snapshots", create, "Create a snapshot", "snapshots", takes_body=True,
           response=responses.Snapshot),
-    Route("GET", f"{S}/snapshots", listed, "List snapshots", "snapshots",
+    Route("GET", f"{S}/snapshots", list_snapshots, "List snapshots", "snapshots",
           response=responses.Snapshots),
-    Route("GET", ONE, shown, "Show a snapshot", "snapshots", response=responses.OneSnapshot),
-    Route("DELETE", ONE, delete, "Delete a snapshot", "snapshots", status=204),
-    Route("POST", f"{ONE}/restore", costly(restore), "Go back to a snapshot", "snapshots",
+    Route("GET", SNAPSHOT, show, "Show a snapshot", "snapshots", response=responses.OneSnapshot),
+    Route("DELETE", SNAPSHOT, delete, "Delete a snapshot", "snapshots", status=204),
+    Route("POST", f"{SNAPSHOT}/restore", costly(restore), "Restore a snapshot", "snapshots",
           status=202, response=responses.Empty),
 )  # fmt: skip

@@ -1,29 +1,22 @@
-"""Software configs: scripts and manifests with typed inputs and outputs, never changed."""
+"""Software configs, and the metadata of servers with the configs that are deployed to them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.hot.expressions.masking import MASK
+from engine.service import Engine
 from engine.store.software_configs import ConfigRecord
-from engine.types.software.derived_config import SIGNAL_ID
+from engine.types.software.agent_protocol import SIGNAL_ID
+from engine.types.software.deployed_server import OS_COLLECT_CONFIG
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
-from hub.api.bodies import read
-from hub.api.orchestration import responses, show
-from hub.api.parts import (
-    Route,
-    answer,
-    asked_project,
-    identity_of,
-    parts_of,
-    project_of,
-    query_limit,
-    query_uuid,
-    uuid_of,
-)
+from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.orchestration import documents, responses
+from hub.api.request_validation import project_or_all, query_limit, query_uuid, read_model, uuid_of
+from hub.api.routes import Route, json_response
 from hub.auth.roles import Right
 
 Short = Annotated[str, Field(max_length=255)]
@@ -32,7 +25,7 @@ Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
 
 
 class Lenient(BaseModel):
-    """Keys that are not known are left alone, as this API does; null is as good as nothing."""
+    """Unknown keys are ignored and null is absent, as in Heat."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -67,7 +60,7 @@ class SentConfig(Lenient):
 
 
 async def create(request: web.Request) -> web.Response:
-    sent = await read(request, SentConfig)
+    sent = await read_model(request, SentConfig)
     new = NewConfig(
         name=sent.name or "",
         group=sent.group or UNGROUPED,
@@ -76,39 +69,39 @@ async def create(request: web.Request) -> web.Response:
         outputs=[one.model_dump(exclude_none=True) for one in sent.outputs or ()],
         options=sent.options or {},
     )
-    made = await parts_of(request).engine.software.create_config(project_of(request), new)
-    return answer(responses.OneSoftwareConfig(software_config=whole(made)))
+    config = await context_of(request).engine.software.create_config(project_of(request), new)
+    return json_response(responses.OneSoftwareConfig(software_config=config_document(config)))
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_configs(request: web.Request) -> web.Response:
     marker, limit = query_uuid(request, "marker"), query_limit(request, default=None)
-    project = asked_project(request, "software_configs")
-    found = await parts_of(request).engine.software.configs(project, marker, limit)
-    shown: list[responses.SoftwareConfigInList] = [
-        {**_short(one), "project": one.project} for one in found
+    project = project_or_all(request, "software_configs")
+    configs: list[responses.SoftwareConfigInList] = [
+        {**_summary(one), "project": one.project}
+        for one in await context_of(request).engine.software.configs(project, marker, limit)
     ]
-    return answer(responses.SoftwareConfigs(software_configs=shown))
+    return json_response(responses.SoftwareConfigs(software_configs=configs))
 
 
-async def shown(request: web.Request) -> web.Response:
+async def show(request: web.Request) -> web.Response:
     config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
-    found = await parts_of(request).engine.software.config(project_of(request), config_id)
-    document = whole(found) if sees_secrets(request) else masked(found)
-    return answer(responses.OneSoftwareConfig(software_config=document))
+    config = await context_of(request).engine.software.config(project_of(request), config_id)
+    document = config_document(config) if sees_secrets(request) else masked_config(config)
+    return json_response(responses.OneSoftwareConfig(software_config=document))
 
 
 async def delete(request: web.Request) -> web.Response:
     config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
-    await parts_of(request).engine.software.delete_config(project_of(request), config_id)
+    await context_of(request).engine.software.delete_config(project_of(request), config_id)
     return web.Response(status=204)
 
 
-def _short(one: ConfigRecord) -> responses.SoftwareConfigSummary:
+def _summary(one: ConfigRecord) -> responses.SoftwareConfigSummary:
     return {
         "id": str(one.id),
         "name": one.name,
         "group": one.group,
-        "creation_time": show.time(one.created_at),
+        "creation_time": documents.time(one.created_at),
     }
 
 
@@ -121,11 +114,11 @@ def sees_secrets(request: web.Request) -> bool:
     return identity_of(request).may(Right.WRITE)
 
 
-def whole(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
-    """secrets: False: without the URL that a deployment is signalled at."""
-    inputs = one.inputs if secrets else [_without_url(given) for given in one.inputs]
+def config_document(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
+    """secrets: False masks the signal URL of a deployment."""
+    inputs = one.inputs if secrets else [_mask_url(entry) for entry in one.inputs]
     return {
-        **_short(one),
+        **_summary(one),
         "config": one.config,
         "inputs": inputs,
         "outputs": one.outputs,
@@ -137,19 +130,19 @@ def whole(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfi
 _PUBLIC_KEYS = ("type", "replace_on_change", "error_output")
 
 
-def masked(one: ConfigRecord) -> responses.SoftwareConfig:
+def masked_config(one: ConfigRecord) -> responses.SoftwareConfig:
     """The config for principals that may not see its values."""
     return {
-        **_short(one),
+        **_summary(one),
         "config": MASK,
-        "inputs": [_masked_entry(given) for given in one.inputs],
-        "outputs": [_masked_entry(given) for given in one.outputs],
+        "inputs": [_mask_entry(entry) for entry in one.inputs],
+        "outputs": [_mask_entry(entry) for entry in one.outputs],
         "options": masked_map(one.options),
     }
 
 
-def _masked_entry(given: Mapping[str, Json]) -> dict[str, Json]:
-    return {key: value if key in _PUBLIC_KEYS else MASK for key, value in given.items()}
+def _mask_entry(entry: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value if key in _PUBLIC_KEYS else MASK for key, value in entry.items()}
 
 
 def masked_map(values: Mapping[str, Json]) -> dict[str, Json]:
@@ -157,23 +150,58 @@ def masked_map(values: Mapping[str, Json]) -> dict[str, Json]:
     return {MASK: MASK} if values else {}
 
 
-def _without_url(given: Mapping[str, Json]) -> dict[str, Json]:
-    return {**given, **({"value": MASK} if given.get("name") == SIGNAL_ID else {})}
+def _mask_url(entry: Mapping[str, Json]) -> dict[str, Json]:
+    return {**entry, **({"value": MASK} if entry.get("name") == SIGNAL_ID else {})}
+
+
+class Server(Protocol):
+    """A resource to which software can be deployed."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def physical_id(self) -> str | None: ...
+    @property
+    def attributes(self) -> Json: ...
+    @property
+    def metadata(self) -> Json: ...
+
+
+def is_server(engine: Engine, type_name: str) -> bool:
+    schema = engine.reads.types.get(type_name)
+    return schema is not None and OS_COLLECT_CONFIG in schema.attributes
+
+
+async def server_metadata(
+    engine: Engine, project: str, one: Server, *, secrets: bool = True
+) -> dict[str, Json]:
+    """The metadata of the template, with the deployed configs and the settings of the agent.
+
+    secrets: False leaves out the credentials of the agent.
+    """
+    of_template = one.metadata or {}
+    settings = (one.attributes or {}).get(OS_COLLECT_CONFIG) or {} if secrets else {}
+    configs = await engine.software.configs_of_server(project, one.physical_id or "")
+    return {
+        **of_template,
+        "deployments": [config_document(config, secrets=secrets) for config in configs],
+        "os-collect-config": {**(of_template.get("os-collect-config") or {}), **settings},
+    }
 
 
 _P = "/v1/{project}/software_configs"
 ROUTES = (
-    Route("POST", _P, create, "Make a software config", "software", body=SentConfig,
+    Route("POST", _P, create, "Create a software config", "software", body=SentConfig,
           takes_body=True, response=responses.OneSoftwareConfig),
-    Route("GET", _P, listed, "List software configs, newest first", "software",
+    Route("GET", _P, list_configs, "List software configs, newest first", "software",
           response=responses.SoftwareConfigs,
           query={
-              "limit": "at most so many",
-              "marker": "the last config of the page before",
-              "global_tenant": "true: of every project, for those who may",
+              "limit": "maximum number of items",
+              "marker": "the last config of the previous page",
+              "global_tenant": "true: configs of all projects, if you have a role in every project",
           }),
-    Route("GET", f"{_P}/{{config}}", shown, "Show a software config", "software",
+    Route("GET", f"{_P}/{{config}}", show, "Show a software config", "software",
           response=responses.OneSoftwareConfig),
-    Route("DELETE", f"{_P}/{{config}}", delete, "Delete a software config that nothing uses",
+    Route("DELETE", f"{_P}/{{config}}", delete, "Delete an unused software config",
           "software", status=204),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Software deployments: which config is for which server, with which values, and how far it is."""
+"""Software deployments: configs with their values for a server, and their status."""
 
 from typing import Any, Literal
 
@@ -7,24 +7,25 @@ from pydantic import Field
 
 from engine.hot.expressions.masking import MASK
 from engine.store.software_configs import DeploymentChange, DeploymentRecord
-from hub.api.bodies import read
-from hub.api.orchestration import responses, show
+from hub.api.app_context import context_of, project_of
+from hub.api.orchestration import documents, responses
 from hub.api.orchestration.software_configs import (
     Lenient,
     Name,
     Short,
-    masked,
+    config_document,
+    masked_config,
     masked_map,
     sees_secrets,
-    whole,
 )
-from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
+from hub.api.request_validation import read_model, uuid_of
+from hub.api.routes import Route, json_response
 
 Status = Literal["IN_PROGRESS", "COMPLETE", "FAILED"]
 
 
 class SentChange(Lenient):
-    """What is not said stays as it was."""
+    """Absent fields keep their values."""
 
     config_id: str | None = None
     input_values: dict[str, Any] | None = None
@@ -34,7 +35,7 @@ class SentChange(Lenient):
     status_reason: str | None = None
 
     def record(self) -> DeploymentChange:
-        """Raises NotFound: what is no id is the id of no config."""
+        """Raises NotFound for an ID that is not valid."""
         config_id = None
         if self.config_id is not None:
             config_id = uuid_of(self.config_id, "software config", "NotFound")
@@ -52,61 +53,70 @@ class SentDeployment(SentChange):
     config_id: str = Field(min_length=1)
     server_id: Name
 
-    def complete(self) -> SentChange:
-        """With what is meant where nothing is said: a deployment that nobody has begun."""
-        meant = {"input_values": {}, "action": "INIT", "status": "COMPLETE", "status_reason": ""}
+    def with_defaults(self) -> SentChange:
+        """The default is a deployment that has not started."""
+        defaults = {"input_values": {}, "action": "INIT", "status": "COMPLETE", "status_reason": ""}
         return self.model_copy(
-            update={name: value for name, value in meant.items() if getattr(self, name) is None}
+            update={name: value for name, value in defaults.items() if getattr(self, name) is None}
         )
 
 
 async def create(request: web.Request) -> web.Response:
-    sent = await read(request, SentDeployment)
-    made = await parts_of(request).engine.software.deploy(
-        project_of(request), sent.server_id, sent.complete().record()
+    sent = await read_model(request, SentDeployment)
+    deployment = await context_of(request).engine.software.deploy(
+        project_of(request), sent.server_id, sent.with_defaults().record()
     )
-    return answer(responses.OneSoftwareDeployment(software_deployment=_document(made)))
+    return json_response(responses.OneSoftwareDeployment(software_deployment=_document(deployment)))
 
 
-async def listed(request: web.Request) -> web.Response:
-    found = await parts_of(request).engine.software.deployments(
+async def list_deployments(request: web.Request) -> web.Response:
+    deployments = await context_of(request).engine.software.deployments(
         project_of(request), request.query.get("server_id") or None
     )
-    return answer(
-        responses.SoftwareDeployments(software_deployments=[_shown(request, one) for one in found])
+    return json_response(
+        responses.SoftwareDeployments(
+            software_deployments=[_masked_unless_writer(request, one) for one in deployments]
+        )
     )
 
 
-async def of_server(request: web.Request) -> web.Response:
-    found = await parts_of(request).engine.software.configs_of_server(
+async def list_configs_of_server(request: web.Request) -> web.Response:
+    configs = await context_of(request).engine.software.configs_of_server(
         project_of(request), request.match_info["server"]
     )
-    document = whole if sees_secrets(request) else masked
-    return answer(responses.DeployedConfigs(metadata=[document(one) for one in found]))
+    document = config_document if sees_secrets(request) else masked_config
+    return json_response(responses.DeployedConfigs(metadata=[document(one) for one in configs]))
 
 
-async def shown(request: web.Request) -> web.Response:
+async def show(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
-    found = await parts_of(request).engine.software.deployment(project_of(request), deployment_id)
-    return answer(responses.OneSoftwareDeployment(software_deployment=_shown(request, found)))
+    software = context_of(request).engine.software
+    deployment = await software.deployment(project_of(request), deployment_id)
+    return json_response(
+        responses.OneSoftwareDeployment(
+            software_deployment=_masked_unless_writer(request, deployment)
+        )
+    )
 
 
 async def change(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
-    wanted = (await read(request, SentChange)).record()
-    changed = await parts_of(request).engine.software.change_deployment(
-        project_of(request), deployment_id, wanted
+    new = (await read_model(request, SentChange)).record()
+    changed = await context_of(request).engine.software.change_deployment(
+        project_of(request), deployment_id, new
     )
-    return answer(responses.OneSoftwareDeployment(software_deployment=_document(changed)))
+    return json_response(responses.OneSoftwareDeployment(software_deployment=_document(changed)))
 
 
 async def delete(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
-    await parts_of(request).engine.software.delete_deployment(project_of(request), deployment_id)
+    await context_of(request).engine.software.delete_deployment(project_of(request), deployment_id)
     return web.Response(status=204)
 
 
-def _shown(request: web.Request, one: DeploymentRecord) -> responses.SoftwareDeployment:
+def _masked_unless_writer(
+    request: web.Request, one: DeploymentRecord
+) -> responses.SoftwareDeployment:
     document = _document(one)
     if sees_secrets(request):
         return document
@@ -118,7 +128,7 @@ def _shown(request: web.Request, one: DeploymentRecord) -> responses.SoftwareDep
 
 
 def _document(one: DeploymentRecord) -> responses.SoftwareDeployment:
-    shown: responses.SoftwareDeployment = {
+    document: responses.SoftwareDeployment = {
         "id": str(one.id),
         "config_id": str(one.config_id),
         "server_id": one.server_id,
@@ -127,11 +137,11 @@ def _document(one: DeploymentRecord) -> responses.SoftwareDeployment:
         "action": one.action,
         "status": one.status,
         "status_reason": one.status_reason,
-        "creation_time": show.time(one.created_at),
+        "creation_time": documents.time(one.created_at),
     }
     if one.updated_at:
-        shown["updated_time"] = show.time(one.updated_at)
-    return shown
+        document["updated_time"] = documents.time(one.updated_at)
+    return document
 
 
 _P = "/v1/{project}/software_deployments"
@@ -139,15 +149,15 @@ _D = f"{_P}/{{deployment}}"
 ROUTES = (
     Route("POST", _P, create, "Deploy a software config to a server", "software",
           body=SentDeployment, takes_body=True, response=responses.OneSoftwareDeployment),
-    Route("GET", _P, listed, "List software deployments, oldest first", "software",
-          query={"server_id": "only those to this server"},
+    Route("GET", _P, list_deployments, "List software deployments, oldest first", "software",
+          query={"server_id": "only deployments to this server"},
           response=responses.SoftwareDeployments),
-    Route("GET", f"{_P}/metadata/{{server}}", of_server,
+    Route("GET", f"{_P}/metadata/{{server}}", list_configs_of_server,
           "The configs deployed to a server, with their values", "software",
           response=responses.DeployedConfigs),
-    Route("GET", _D, shown, "Show a software deployment", "software",
+    Route("GET", _D, show, "Show a software deployment", "software",
           response=responses.OneSoftwareDeployment),
-    Route("PUT", _D, change, "Say how far a software deployment is, or give it other values",
+    Route("PUT", _D, change, "Update the status or the values of a software deployment",
           "software", body=SentChange, takes_body=True, response=responses.OneSoftwareDeployment),
     Route("DELETE", _D, delete, "Delete a software deployment", "software", status=204),
 )  # fmt: skip

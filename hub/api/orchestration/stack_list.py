@@ -1,19 +1,16 @@
-"""Lists of stacks: filtered, sorted, and a page at a time."""
+"""The list of stacks, with filters, order and pages."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from aiohttp import web
 
-from engine.store.stack_lists import StackFilter
-from hub.api.addresses import base_of, origin_of
-from hub.api.orchestration import responses, show
-from hub.api.parts import (
-    Route,
-    answer,
-    asked_project,
+from engine.store.stacks import StackFilter
+from hub.api.app_context import context_of
+from hub.api.orchestration import documents, responses
+from hub.api.request_validation import (
     invalid,
-    parts_of,
+    project_or_all,
     query_descending,
     query_flag,
     query_flags,
@@ -22,10 +19,11 @@ from hub.api.parts import (
     query_uuid,
     uuid_or_none,
 )
+from hub.api.routes import Route, base_of, json_response, origin_of
 
-#: Stacks with all of these tags, one of these, not all of these, none of these.
+#: Stacks with all of the tags, with any, without all, without any.
 TAG_FILTERS = ("tags", "tags_any", "not_tags", "not_tags_any")
-#: Words for the order: those of the API, and those that some clients say instead.
+#: Sort keys of the API, and aliases that clients use.
 SORT_KEYS: Mapping[str, str] = {
     "stack_name": "stack_name", "name": "stack_name",
     "stack_status": "stack_status", "status": "stack_status",
@@ -34,41 +32,42 @@ SORT_KEYS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-async def listed(request: web.Request) -> web.Response:
-    base, wanted, project = base_of(request), _filter(request), asked_project(request, "stacks")
-    found = await parts_of(request).engine.reads.list_stacks(project, wanted)
-    shown: responses.Stacks
+async def list_stacks(request: web.Request) -> web.Response:
+    base, selected = base_of(request), _filter(request)
+    project = project_or_all(request, "stacks")
+    page = await context_of(request).engine.reads.list_stacks(project, selected)
+    document: responses.Stacks
     if project is not None:
-        shown = {"stacks": [show.stack_summary(one, base) for one in found.stacks]}
+        document = {"stacks": [documents.stack_summary(one, base) for one in page.stacks]}
     else:
         stacks: list[responses.StackOfProject] = [
-            {**show.stack_summary(one, base), "project": one.project} for one in found.stacks
+            {**documents.stack_summary(one, base), "project": one.project} for one in page.stacks
         ]
-        shown = {"stacks": stacks}
-    if wanted.limit and len(found.stacks) == wanted.limit:
-        following = request.rel_url.update_query(marker=str(found.stacks[-1].id))
-        shown["links"] = [show.link(f"{origin_of(request)}{following}", "next")]
-    if found.total is not None:
-        shown["count"] = found.total
-    return answer(shown)
+        document = {"stacks": stacks}
+    if selected.limit and len(page.stacks) == selected.limit:
+        following = request.rel_url.update_query(marker=str(page.stacks[-1].id))
+        document["links"] = [documents.link(f"{origin_of(request)}{following}", "next")]
+    if page.total is not None:
+        document["count"] = page.total
+    return json_response(document)
 
 
 def _filter(request: web.Request) -> StackFilter:
     tags = {name: query_list(request, name) or None for name in TAG_FILTERS}
     if not query_flag(request, "show_hidden"):
-        hidden = parts_of(request).settings.server.hidden_stack_tags
+        hidden = context_of(request).settings.server.hidden_stack_tags
         tags["not_tags_any"] = [*(tags["not_tags_any"] or ()), *hidden] or None
     return StackFilter(
-        names=_said(request, "name", "stack_name"),
+        names=_texts(request, "name", "stack_name"),
         ids=_ids(request, "id"),
-        statuses=_said(request, "status", "stack_status", upper=True),
-        actions=_said(request, "action", "stack_action", upper=True),
-        owners=_said(request, "username", "stack_owner"),
-        # A stack has no project of users beside its own.
-        projects=_said(request, "tenant", "project", "stack_user_project_id"),
+        statuses=_texts(request, "status", "stack_status", upper=True),
+        actions=_texts(request, "action", "stack_action", upper=True),
+        owners=_texts(request, "username", "stack_owner"),
+        # Heat has a second project for the users of a stack; here it is the same.
+        projects=_texts(request, "tenant", "project", "stack_user_project_id"),
         disable_rollback=query_flags(request, "disable_rollback"),
         timeout_mins=_minutes(request),
-        reasons=_said(request, "stack_status_reason"),
+        reasons=_texts(request, "stack_status_reason"),
         parents=_ids(request, "owner_id", "parent"),
         **tags,
         show_deleted=query_flag(request, "show_deleted"),
@@ -81,8 +80,8 @@ def _filter(request: web.Request) -> StackFilter:
     )
 
 
-def _said(request: web.Request, *names: str, upper: bool = False) -> list[str] | None:
-    """All that is said under any of these names; None when nothing is."""
+def _texts(request: web.Request, *names: str, upper: bool = False) -> list[str] | None:
+    """The values of all parameters with these names; None without any."""
     texts = [text for name in names for text in request.query.getall(name, [])]
     return [text.upper() if upper else text for text in texts] or None
 
@@ -96,12 +95,12 @@ def _sort_keys(request: web.Request) -> Sequence[str]:
 
 
 def _ids(request: web.Request, *names: str) -> Sequence[UUID] | None:
-    """What is no id is the id of no stack."""
-    texts = _said(request, *names)
+    """Invalid IDs match no stack."""
+    texts = _texts(request, *names)
     if texts is None:
         return None
-    found = (uuid_or_none(text) for text in texts)
-    return [one for one in found if one is not None]
+    ids = map(uuid_or_none, texts)
+    return [one for one in ids if one is not None]
 
 
 def _minutes(request: web.Request) -> Sequence[int] | None:
@@ -115,33 +114,33 @@ def _minutes(request: web.Request) -> Sequence[int] | None:
 
 
 LIST_QUERY = {
-    "limit": "at most so many",
-    "marker": "the last stack of the page before",
+    "limit": "maximum number of items",
+    "marker": "the last stack of the previous page",
     "sort_keys": "comma separated, of " + ", ".join(SORT_KEYS),
     "sort_dir": "asc or desc",
-    "name": "only of this name; may repeat; stack_name is the same",
-    "status": "only in this status, such as COMPLETE or CREATE_COMPLETE; may repeat; stack_status"
-    " is the same",
-    "action": "only in this action; may repeat; stack_action is the same",
-    "id": "only of this id; may repeat",
-    "tags": "only with all of these, comma separated",
+    "name": "only this name; repeatable; stack_name is an alias",
+    "status": "only in this status, such as COMPLETE or CREATE_COMPLETE; repeatable; stack_status"
+    " is an alias",
+    "action": "only in this action; repeatable; stack_action is an alias",
+    "id": "only this ID; repeatable",
+    "tags": "only stacks with all of these tags, comma separated",
     "tags_any": "only stacks with one of these tags, comma separated",
-    "not_tags": "only those that do not have all of these",
+    "not_tags": "only stacks without all of these tags",
     "not_tags_any": "only stacks without any of these tags",
-    "username": "only of this owner; may repeat; stack_owner is the same",
-    "tenant": "only of this project; may repeat; project and stack_user_project_id are the same",
-    "disable_rollback": "true or false: only those that say so; may repeat",
-    "timeout_mins": "only with this limit of time; may repeat",
-    "stack_status_reason": "only with this reason, whole; may repeat",
-    "owner_id": "only those right inside this stack; may repeat; parent is the same",
+    "username": "only of this owner; repeatable; stack_owner is an alias",
+    "tenant": "only of this project; repeatable; project and stack_user_project_id are aliases",
+    "disable_rollback": "only stacks with this value, true or false; repeatable",
+    "timeout_mins": "only with this timeout; repeatable",
+    "stack_status_reason": "only with exactly this reason; repeatable",
+    "owner_id": "only nested stacks with this parent stack; repeatable; parent is an alias",
     "show_deleted": "true: include deleted stacks",
-    "show_nested": "true: those inside others, too",
-    "show_hidden": "true: those with a tag that the operator hides, too",
-    "global_tenant": "true: of every project, for those who may",
-    "with_count": "true: the number of all that match, too",
+    "show_nested": "true: include nested stacks",
+    "show_hidden": "true: include stacks with a tag that the operator hides",
+    "global_tenant": "true: stacks of all projects, if you have a role in every project",
+    "with_count": "true: include the number of all stacks that match",
 }
 ROUTES = tuple(
-    Route("GET", f"/v1/{{project}}/stacks{rest}", listed, "List stacks", "stacks",
+    Route("GET", f"/v1/{{project}}/stacks{rest}", list_stacks, "List stacks", "stacks",
           query=LIST_QUERY, response=responses.Stacks)
     for rest in ("", "/detail")
 )  # fmt: skip

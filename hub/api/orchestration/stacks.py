@@ -1,51 +1,49 @@
-"""Stacks: made, shown, changed and deleted."""
+"""Stacks: create, adopt, show, update, delete, export and abandon; their templates and outputs."""
+
+from urllib.parse import quote
 
 from aiohttp import web
 
-from hub.api.addresses import base_of
+from engine.errors import Findings, NotFound, nearest
+from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
-from hub.api.orchestration import responses, show
-from hub.api.orchestration.bodies import stack_body
-from hub.api.orchestration.requests import stack_request
-from hub.api.orchestration.sinks import check_sinks
-from hub.api.parts import (
-    Route,
-    answer,
-    identity_of,
-    parts_of,
-    project_of,
-    query_flag,
-    stack_of,
-)
+from hub.api.openapi_components import Document
+from hub.api.orchestration import documents, responses
+from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.stack_requests import read_stack_request
+from hub.api.request_validation import query_flag, stack_of
+from hub.api.routes import Route, base_of, json_response
 from hub.auth.roles import Right
 
 S = "/v1/{project}/stacks/{name}/{id}"
 
 
 async def create(request: web.Request) -> web.Response:
-    parts, project = parts_of(request), project_of(request)
-    body, who = await stack_body(request), identity_of(request)
-    wanted = stack_request(
-        body,
-        existing=False,
-        requested_by=who.principal,
+    project = project_of(request)
+    new = await read_stack_request(
+        request,
+        adopt=True,
         idempotency_key=request.headers.get("Idempotency-Key", ""),
-        credential=who.credential,
+        credential=identity_of(request).credential,
     )
-    if body.get("adopt_stack_data"):
-        wanted = parts.engine.exports.adoption(project, wanted, body["adopt_stack_data"])
-    await check_sinks(parts, project, wanted)
-    stack = await parts.engine.stacks.create(project, wanted)
-    url = show.stack_url(base_of(request), project, stack.name, stack.id)
-    made: responses.CreatedStack = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
-    return answer(made, 201, {"Location": url})
+    warned = Findings()
+    async with located_errors(request, new):
+        stack = await context_of(request).engine.stacks.create(project, new, warned)
+    url = documents.stack_url(base_of(request), project, stack.name, stack.id)
+    document: responses.CreatedStack = {
+        "stack": {"id": str(stack.id), "links": [documents.link(url)]},
+        "warnings": await warning_documents(request, new, warned.warnings),
+    }
+    return json_response(document, 201, {"Location": url})
 
 
-async def shown(request: web.Request) -> web.Response:
-    stack, engine = await stack_of(request), parts_of(request).engine
-    resolved = query_flag(request, "resolve_outputs", True)
-    view = await engine.reads.view(stack, with_outputs=resolved)
-    return answer(responses.OneStack(stack=show.stack_full(stack, base_of(request), view)))
+async def show(request: web.Request) -> web.Response:
+    stack, engine = await stack_of(request), context_of(request).engine
+    with_outputs = query_flag(request, "resolve_outputs", True)
+    view = await engine.reads.view(stack, with_outputs=with_outputs)
+    return json_response(
+        responses.OneStack(stack=documents.stack_full(stack, base_of(request), view))
+    )
 
 
 async def replace(request: web.Request) -> web.Response:
@@ -58,66 +56,134 @@ async def patch(request: web.Request) -> web.Response:
 
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
     stack = await stack_of(request)
-    who = identity_of(request)
-    wanted = stack_request(
-        await stack_body(request),
-        existing=existing,
-        requested_by=who.principal,
-        credential=who.credential,
+    new = await read_stack_request(
+        request, existing=existing, credential=identity_of(request).credential
     )
-    await check_sinks(parts_of(request), project_of(request), wanted)
-    await parts_of(request).engine.stacks.update(project_of(request), stack.id, wanted)
-    return answer({}, 202)
+    engine = context_of(request).engine
+    if new.converge:
+        await engine.observations.complete(project_of(request), stack.id)
+    warned = Findings()
+    async with located_errors(request, new):
+        await engine.stacks.update(project_of(request), stack.id, new, warned)
+    document: responses.AcceptedUpdate = {
+        "warnings": await warning_documents(request, new, warned.warnings)
+    }
+    return json_response(document, 202)
 
 
 async def delete(request: web.Request) -> web.Response:
-    stack = await stack_of(request)
-    who = identity_of(request)
-    await parts_of(request).engine.stacks.delete(
+    stack, who = await stack_of(request), identity_of(request)
+    await context_of(request).engine.stacks.delete(
         project_of(request), stack.id, who.principal, credential=who.credential
     )
     return web.Response(status=204)
 
 
 async def redirect(request: web.Request) -> web.Response:
-    """The short path, by name or id: to the canonical one, the query kept."""
+    """Redirect a short path (by name, ID or ARN) to the canonical one, with the query."""
     project = project_of(request)
-    asked = request.match_info["name"].removeprefix(f"arn:openstack:heat::{project}:stacks/")
-    _, _, by_id = asked.partition("/")
-    stack = await parts_of(request).engine.reads.find_stack(project, by_id or asked)
-    rest = request.match_info.get("rest", "")
-    url = show.stack_url(base_of(request), project, stack.name, stack.id)
-    location = url + (f"/{rest}" if rest else "")
+    name, rest = request.match_info["name"], request.match_info.get("rest", "")
+    arn = name.removeprefix(f"arn:openstack:heat::{project}:stacks/")
+    if arn != name:
+        name, _, path = arn.partition("/")
+        stack_id, _, after = path.partition("/")
+        name, rest = stack_id or name, after or rest
+    stack = await context_of(request).engine.reads.find_stack(project, name)
+    url = documents.stack_url(base_of(request), project, stack.name, stack.id)
+    location = url + (f"/{quote(rest)}" if rest else "")
     if request.rel_url.raw_query_string:
         location += f"?{request.rel_url.raw_query_string}"
     document: responses.Redirect = {"message": location, "code": "302 Found", "title": "Found"}
-    return answer(document, 302, {"Location": location})
+    return json_response(document, 302, {"Location": location})
 
 
+async def export(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    partial = query_flag(request, "partial")
+    return json_response(await context_of(request).engine.exports.export(stack, partial=partial))
+
+
+async def abandon(request: web.Request) -> web.Response:
+    stack, by = await stack_of(request), identity_of(request).principal
+    return json_response(
+        await context_of(request).engine.exports.abandon(project_of(request), stack, by)
+    )
+
+
+async def show_template(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    return json_response((await context_of(request).engine.reads.template(stack)).template)
+
+
+async def show_environment(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    return json_response(
+        documents.environment(await context_of(request).engine.reads.template(stack))
+    )
+
+
+async def show_files(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    return json_response((await context_of(request).engine.reads.template(stack)).files)
+
+
+async def list_outputs(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    names: list[responses.OutputName] = [
+        {"output_key": one.key, "description": one.description}
+        for one in await context_of(request).engine.reads.outputs(stack)
+    ]
+    return json_response(responses.Outputs(outputs=names))
+
+
+async def show_output(request: web.Request) -> web.Response:
+    stack, key = await stack_of(request), request.match_info["key"]
+    outputs = await context_of(request).engine.reads.outputs(stack)
+    for one in outputs:
+        if one.key == key:
+            return json_response(responses.OneOutput(output=documents.output(one)))
+    near = nearest(key, [one.key for one in outputs])
+    raise NotFound(f"Specified output key {key} not found.", remedy=near, code="NotFound")
+
+
+#: Parts of a stack that have a short path.
 SHORT = ("resources", "events", "template", "environment", "files", "actions")
 ROUTES = (
-    Route("POST", "/v1/{project}/stacks", costly(create), "Make a stack", "stacks",
+    Route("POST", "/v1/{project}/stacks", costly(create), "Create a stack", "stacks",
           takes_body=True, status=201, response=responses.CreatedStack),
     *(Route(method, f"/v1/{{project}}/stacks/{name}", redirect,
-            "Find a stack by name, id or ARN", "stacks", status=302, response=responses.Redirect,
+            "Find a stack by name, ID or ARN", "stacks", status=302, response=responses.Redirect,
             needs=Right.READ)
       for name in ("{name}", "{name:arn:.+}")
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302,
+            f"Find the {rest} of a stack by name or ID", "stacks", status=302,
             response=responses.Redirect)
       for rest in SHORT),
     *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302,
-            response=responses.Redirect,
-            needs=Right.READ)
+            f"Find the {rest} of a stack by name or ID", "stacks", status=302,
+            response=responses.Redirect, needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
-    # Behind the short paths, which would match these, too.
-    Route("GET", S, shown, "Show a stack", "stacks",
+    # After the short paths, which match them, too.
+    Route("GET", S, show, "Show a stack", "stacks",
           query={"resolve_outputs": "false: without outputs"}, response=responses.OneStack),
     Route("PUT", S, costly(replace), "Update a stack with a new template", "stacks",
-          takes_body=True, status=202, response=responses.Empty),
+          takes_body=True, status=202, response=responses.AcceptedUpdate),
     Route("PATCH", S, costly(patch), "Update a stack; resumes a stopped one",
-          "stacks", takes_body=True, status=202, response=responses.Empty),
+          "stacks", takes_body=True, status=202, response=responses.AcceptedUpdate),
     Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
+    Route("GET", f"{S}/export", export, "Export a stack for adoption by another server", "stacks",
+          query={"partial": "true: replace values that cannot be decrypted by the reason"},
+          response=responses.Export, needs=Right.WRITE),
+    Route("DELETE", f"{S}/abandon", abandon, "Abandon a stack and keep its physical resources",
+          "stacks", response=responses.Export),
+    Route("GET", f"{S}/template", show_template, "The template", "stacks", response=Document),
+    Route("GET", f"{S}/environment", show_environment, "The environment", "stacks",
+          response=Document),
+    Route("GET", f"{S}/files", show_files, "The files of the template", "stacks",
+          response=dict[str, str]),
+    Route("GET", f"{S}/outputs", list_outputs, "Names of the outputs", "stacks",
+          response=responses.Outputs),
+    Route("GET", f"{S}/outputs/{{key}}", show_output, "An output with its value", "stacks",
+          response=responses.OneOutput),
 )  # fmt: skip

@@ -1,16 +1,18 @@
-"""POST /validate: what a template asks for, and whether it can be used; nothing is stored.
+"""POST /validate: evaluate a template without storing it. Parameters may be missing.
 
-Parameters may still be missing. The rules of a type across its properties are checked when the
-stack is accepted.
+The rules of a type across its properties are checked when a stack is created or updated.
 """
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from aiohttp import web
 
-from engine.errors import Findings, Invalid
+from engine.errors import Finding, Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.stack import (
@@ -25,30 +27,26 @@ from engine.hot.functions.cost_budget import CostLimits
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.template.template import Template
 from engine.service import Limits, StackRequest
-from engine.service.requests.parsing import ParsedRequest, read_request
+from engine.service.requests.blueprint import as_errors, warnings_of
+from engine.service.requests.parsing import ParsedRequest
 from engine.words import Json
+from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly
-from hub.api.nested_templates import TemplatesWanted, with_fetched
 from hub.api.orchestration import responses
-from hub.api.orchestration.bodies import stack_body
-from hub.api.orchestration.described import described, hidden_names, nested_parameters
-from hub.api.orchestration.requests import stack_request
-from hub.api.orchestration.sinks import check_sinks
-from hub.api.orchestration.stack_parts import masked_environment
-from hub.api.parts import (
-    Route,
-    answer,
-    identity_of,
-    invalid,
-    parts_of,
-    project_of,
-    query_flag,
-    query_list,
+from hub.api.orchestration.documents import (
+    hidden_names,
+    masked_environment,
+    nested_parameters,
+    template_description,
 )
+from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.stack_requests import read_stack_request
+from hub.api.request_validation import invalid, query_flag, query_list
+from hub.api.routes import Route, json_response
 from hub.auth.roles import Right
 
-#: The command line has a template of this type validated before it sends a software config. No
-#: stack can have a resource of it.
+#: OpenStack's command line validates a template with this type before it creates a software
+#: config. Stacks cannot have resources of this type here.
 SOFTWARE_CONFIG = TypeSchema(
     "OS::Heat::SoftwareConfig",
     properties={
@@ -58,148 +56,178 @@ SOFTWARE_CONFIG = TypeSchema(
         **dict.fromkeys(("inputs", "outputs"), Property(Kind.LIST, items=Property(Kind.MAP))),
     },
 )
-#: A resource type whose service is away.
+#: Heat's code of a resource type whose service is unavailable, the only one that it can ignore.
 IGNORABLE = ("99001",)
+#: Templates for one request.
+MAX_FETCHED = 20
+#: Place of findings about fetched templates.
+PLACE = "files"
+
+T = TypeVar("T")
 
 
 async def validate(request: web.Request) -> web.Response:
-    parts, project = parts_of(request), project_of(request)
-    wanted = stack_request(
-        await stack_body(request), existing=False, requested_by=identity_of(request).principal
-    )
-    await check_sinks(parts, project, wanted)
-    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.reads.types}
-    limits, judged = parts.engine.limits_of(project), parts.engine.external_validation.names
+    context, project = context_of(request), project_of(request)
+    new = await read_stack_request(request)
+    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **context.engine.reads.types}
+    limits, validators = context.engine.limits_of(project), context.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
+    async with located_errors(request, new):
+        validated = await _validate(request, new, types, limits, validators, show_nested)
+    warnings = await warning_documents(request, new, validated.definition.warnings)
+    return json_response(validated.document(warnings, show_nested))
+
+
+async def _validate(
+    request: web.Request,
+    new: StackRequest,
+    types: Mapping[str, TypeSchema],
+    limits: Limits,
+    validators: Collection[str],
+    show_nested: bool,
+) -> "Validated":
+    """Raises Invalid with all findings."""
+    context, project = context_of(request), project_of(request)
     try:
-        found = await with_fetched(
-            lambda fetched: parts.engine.thread_pool(
-                partial(validated, wanted, project, types, limits, judged, fetched), project
+        validated = await with_fetched_templates(
+            lambda fetched: context.engine.thread_pool(
+                partial(
+                    validate_template,
+                    new,
+                    project,
+                    types,
+                    limits,
+                    validators,
+                    fetched,
+                    show_nested=show_nested,
+                ),
+                project,
             ),
-            lambda url: parts.fetch_template(url, limits.source.max_bytes),
+            lambda url: context.fetch_template(url, limits.source.max_bytes),
         )
-        await parts.engine.external_validation.validate(
-            found.definition, project, wanted.credential
+        await context.engine.external_validation.validate(
+            validated.definition, project, new.credential
         )
     except Invalid as error:
-        # Here, and only here, clients know one name for all that can be wrong.
+        # Heat has one type for all errors of this route.
         raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
-    return answer(found.document(show_nested))
+    return validated
 
 
 def _check_ignored(request: web.Request) -> None:
-    """There is one kind of error that one may want ignored, and it does not come up here."""
-    wrong = [code for code in query_list(request, "ignore_errors") if code not in IGNORABLE]
-    if wrong:
-        reason = f"Invalid codes in ignore_errors : {wrong}"
+    unknown = [code for code in query_list(request, "ignore_errors") if code not in IGNORABLE]
+    if unknown:
+        reason = f"Invalid codes in ignore_errors : {unknown}"
         raise invalid("ignore_errors", reason, f"Known: {', '.join(IGNORABLE)}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A template that can be used. given: values of parameters, by name."""
+    """A valid template. parameters: values by name."""
 
     template: Template
     environment: Environment
-    given: Mapping[str, Json]
+    parameters: Mapping[str, Json]
     definition: StackDefinition
 
-    def document(self, show_nested: bool = False) -> responses.ValidatedTemplate:
-        """What the API answers."""
+    def document(
+        self, warnings: list[responses.Warning], show_nested: bool = False
+    ) -> responses.ValidatedTemplate:
         hidden = hidden_names(self.template, self.environment)
-        document = {**self.environment.document, "parameters": dict(self.given)}
+        document = {**self.environment.document, "parameters": dict(self.parameters)}
         nested = self.definition.nested
-        # Defaults are those of nested templates, too.
-        masked = masked_environment(document, hidden | _hidden_inside(nested))
+        # `parameter_defaults` also applies to nested templates.
+        masked = masked_environment(document, hidden | _hidden_in_nested(nested))
         registry = {"resources": {}} | document.get("resource_registry", {})
-        shown: responses.ValidatedTemplate = {
-            **described(self.template, self.environment, self.given, hidden),
+        response: responses.ValidatedTemplate = {
+            **template_description(self.template, self.environment, self.parameters, hidden),
             "Environment": {"event_sinks": []} | masked | {"resource_registry": registry},
+            "warnings": warnings,
         }
         if show_nested and nested:
-            shown["NestedParameters"] = nested_parameters(nested)
-        return shown
+            response["NestedParameters"] = nested_parameters(nested)
+        return response
 
 
-def _hidden_inside(nested: Mapping[str, NestedStackDefinition]) -> frozenset[str]:
-    each = (one.hidden | _hidden_inside(one.nested) for one in nested.values())
+def _hidden_in_nested(nested: Mapping[str, NestedStackDefinition]) -> frozenset[str]:
+    each = (one.hidden | _hidden_in_nested(one.nested) for one in nested.values())
     return frozenset().union(*each)
 
 
-def validated(
-    wanted: StackRequest,
+def validate_template(
+    new: StackRequest,
     project: str,
     types: Mapping[str, TypeSchema],
     limits: Limits,
-    judged: Collection[str] = (),
+    validators: Collection[str] = (),
     fetched: Mapping[str, str] | None = None,
+    *,
+    show_nested: bool = False,
 ) -> Validated:
-    """Raises Invalid with all that is wrong, TemplatesWanted where addresses are to be fetched.
+    """Raises Invalid with all findings, MissingTemplates if templates must be fetched first.
 
-    judged: custom constraints that somebody is asked about. fetched: templates by their addresses.
+    validators: names of the custom constraints that this server can validate. fetched: templates by
+    URL. show_nested: parameters of nested templates may have no value, as in Heat, because the
+    caller wants to know which there are.
     """
-    written = read_request(
-        wanted,
-        None,
-        limits=limits.source,
-        most_resources=limits.resources,
-        operator=limits.environment,
-        fetched=fetched or {},
-    )
+    parsed = limits.read(new, None, fetched=fetched or {})
+    parsed = replace(parsed, nesting=replace(parsed.nesting, values_later=show_nested))
     findings = Findings()
-    given = {**written.environment.parameters, **wanted.parameters}
-    definition = _check_meaning(
-        wanted, written, given, project, types, judged, limits.language, findings
+    parameters = {**parsed.environment.parameters, **new.parameters}
+    definition = _define(
+        new, parsed, parameters, project, types, validators, limits.language, findings
     )
-    _check_hooks(written, limits, types, findings)
-    if findings.all and written.nesting.missing:
-        raise TemplatesWanted(findings.all, written.nesting.missing)
+    _check_hooks(parsed, limits, types, findings)
+    if new.strict or limits.strict:
+        findings.all += as_errors(warnings_of(parsed, definition))
+    if findings.all and parsed.nesting.missing:
+        raise MissingTemplates(findings.all, parsed.nesting.missing)
     if findings.all or definition is None:
         raise Invalid(findings.all)
-    return Validated(written.template, written.environment, given, definition)
+    return Validated(parsed.template, parsed.environment, parameters, definition)
 
 
 def _check_hooks(
-    written: ParsedRequest, limits: Limits, types: Mapping[str, TypeSchema], findings: Findings
+    parsed: ParsedRequest, limits: Limits, types: Mapping[str, TypeSchema], findings: Findings
 ) -> None:
     steps = {step for schema in types.values() for step in schema.steps}
-    # What a condition says is checked where parameters are known.
+    # Conditions are evaluated when a stack is created, with all parameters.
     Reader(findings, limits.hooks, always, steps).declarations(
-        (*written.environment.hook_declarations, *written.template.hook_declarations)
+        (*parsed.environment.hook_declarations, *parsed.template.hook_declarations)
     )
 
 
-def _check_meaning(
-    wanted: StackRequest,
-    written: ParsedRequest,
-    given: Mapping[str, Json],
+def _define(
+    new: StackRequest,
+    parsed: ParsedRequest,
+    parameters: Mapping[str, Json],
     project: str,
     types: Mapping[str, TypeSchema],
-    judged: Collection[str],
+    validators: Collection[str],
     language: CostLimits,
     findings: Findings,
 ) -> StackDefinition | None:
-    """None: findings say why. Parameters that nobody gave are not known yet."""
-    defaults = written.environment.parameter_defaults
+    """None if the template is invalid. Parameters without a value are unknown."""
+    defaults = parsed.environment.parameter_defaults
     unknown = frozenset(
         name
-        for name, one in written.template.parameters.items()
-        if all(value is None for value in (given.get(name), defaults.get(name), one.default))
+        for name, one in parsed.template.parameters.items()
+        if all(value is None for value in (parameters.get(name), defaults.get(name), one.default))
     )
     try:
         return define_stack(
-            template=written.template,
-            environment=written.environment,
-            parameters=wanted.parameters,
-            files=written.files,
+            template=parsed.template,
+            environment=parsed.environment,
+            parameters=new.parameters,
+            files=parsed.files,
             pseudo={"OS::project_id": project},
             types=types,
             check_properties=lambda *_: None,
-            nesting=written.nesting,
+            nesting=parsed.nesting,
             unknown=unknown | PER_STACK,
             facade=UNKNOWN_FACADE,
-            validators=judged,
+            validators=validators,
             limits=language,
         )
     except Invalid as error:
@@ -207,11 +235,61 @@ def _check_meaning(
         return None
 
 
+class MissingTemplates(Invalid):
+    """The request refers to templates at URLs, which must be fetched and can refer to more."""
+
+    def __init__(self, findings: Sequence[Finding], urls: AbstractSet[str]) -> None:
+        super().__init__(findings)
+        self.urls = urls
+
+
+async def with_fetched_templates(
+    work: Callable[[Mapping[str, str]], Awaitable[T]], fetch: Callable[[str], Awaitable[str]]
+) -> T:
+    """Call work with templates by URL, again after each MissingTemplates. Raises Invalid.
+
+    fetch: returns the text at a URL; raises Invalid.
+    """
+    fetched: dict[str, str] = {}
+    while True:
+        try:
+            return await work(fetched)
+        except MissingTemplates as missing:
+            await _fetch(missing, fetched, fetch)
+
+
+async def _fetch(
+    missing: MissingTemplates, fetched: dict[str, str], fetch: Callable[[str], Awaitable[str]]
+) -> None:
+    urls = sorted(missing.urls - fetched.keys())
+    if not urls:
+        raise Invalid(missing.findings)
+    if len(fetched) + len(urls) > MAX_FETCHED:
+        reason = f"More than {MAX_FETCHED} templates would have to be fetched."
+        raise Invalid([Finding(PLACE, reason, "Send them in `files`.", "RequestLimitExceeded")])
+    findings = Findings()
+
+    async def fetch_one(url: str) -> None:
+        try:
+            fetched[url] = await fetch(url)
+        except Invalid as error:
+            failed = f'Could not fetch remote template "{url}"'
+            findings.all += [
+                replace(one, place=PLACE, reason=f"{failed}: {one.reason}")
+                for one in error.findings
+            ]
+
+    async with asyncio.TaskGroup() as group:
+        for url in urls:
+            group.create_task(fetch_one(url))
+    findings.raise_if_any()
+
+
 ROUTES = (
     Route("POST", "/v1/{project}/validate", costly(validate), "Validate a template", "templates",
           takes_body=True, response=responses.ValidatedTemplate, needs=Right.READ,
           query={
-              "show_nested": "true: with the parameters of nested stacks",
+              "show_nested": "true: include the parameters of nested stacks",
               "ignore_errors": "error codes to ignore, comma separated",
           }),
 )  # fmt: skip

@@ -1,5 +1,5 @@
 // Builds page/vendor from the versions in package-lock.json: `npm run vendor`. Each bundle is one ES module
-// with its types; LICENSES.txt lists version and licence of every package in a bundle.
+// with its types; LICENSES.txt lists version and license of every package in a bundle.
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,10 +21,10 @@ const made = await build({
   logLevel: "error",
 });
 for (const name of entries) copyFileSync(join(here, name), join(target, name));
-writeFileSync(join(target, "LICENSES.txt"), licences(made.metafile));
+writeFileSync(join(target, "LICENSES.txt"), licenses(made.metafile));
 
-/** The packages of each bundle with their licences. */
-function licences(metafile) {
+/** The packages of each bundle with their licenses. */
+function licenses(metafile) {
   const used = new Map();
   for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
     for (const input of Object.keys(inputs)) {
@@ -35,14 +35,14 @@ function licences(metafile) {
     }
   }
   const folders = [...used.keys()].sort();
-  return folders.map((folder) => licence(folder, [...used.get(folder)].sort())).join("\n");
+  return folders.map((folder) => license(folder, [...used.get(folder)].sort())).join("\n");
 }
 
-function licence(folder, bundles) {
+function license(folder, bundles) {
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
   if (!file || !existsSync(join(folder, file)))
-    throw new Error(`${manifest.name} has no licence file`);
+    throw new Error(`${manifest.name} has no license file`);
   const head = `${manifest.name} ${manifest.version} (${manifest.license}), in ${bundles.join(", ")}`;
   const text = readFileSync(join(folder, file), "utf8").trim();
   return `${head}\n${"=".repeat(head.length)}\n\n${text}\n`;

@@ -1,7 +1,7 @@
-"""What is asked of Heat and of Headgate: requests for stacks, made from the tables in asked/.
+"""The requests that are sent to Heat and to Headgate, created from the tables in requests/.
 
-A case is {"name": ..., "request": the body of POST /stacks without its name}. Names are unique and
-stay the same when rows are added at the end of a table.
+A case is {"name": ..., "request": the body of POST /stacks without its name}. Names are unique, and
+do not change when rows are added at the end of a table.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-ASKED = Path(__file__).parent / "asked"
+REQUESTS = Path(__file__).parent / "requests"
 RECORDED = Path(__file__).parent / "recorded"
 NEWEST = "2021-04-16"
 Case = dict[str, Any]
@@ -40,7 +40,7 @@ PARAMETERS: Mapping[str, Json] = {
     },
 }
 FILES = {"hello.txt": "hello there\n", "data.json": '{"a": 1}'}
-#: Resources that snippets read; what `other` holds has a bit of everything.
+#: Resources that snippets read; `other` has attributes of all kinds.
 OTHERS: Mapping[str, Json] = {
     "other": {
         "type": "OS::Heat::Value",
@@ -51,8 +51,8 @@ OTHERS: Mapping[str, Json] = {
 
 
 @cache
-def asked(table: str) -> Json:
-    return yaml.safe_load((ASKED / f"{table}.yaml").read_text())
+def cases_in(table: str) -> Json:
+    return yaml.safe_load((REQUESTS / f"{table}.yaml").read_text())
 
 
 def template(body: Mapping[str, Json], version: str = NEWEST) -> dict[str, Json]:
@@ -65,8 +65,10 @@ def conditional(version: str) -> dict[str, Json]:
     return {"conditions": named} if known else {}
 
 
-def around(snippet: Json, version: str, more: Mapping[str, Json] | None = None) -> Json:
-    """A snippet as a property, shown by an output, in a template where it finds what it names."""
+def as_property(snippet: Json, version: str, more: Mapping[str, Json] | None = None) -> Json:
+    """A template with the snippet as a property, an output that shows it, and all names that the
+    snippet uses.
+    """
     resources = {
         **OTHERS,
         **(more or {}),
@@ -97,26 +99,26 @@ def versioned(row: Json) -> tuple[str, Json]:
     return NEWEST, row
 
 
-#: Functions whose arguments are read before they are called: nothing of them can come late.
-EARLY = ("get_param", "get_file", "get_resource", "get_attr", "if", "logic", "resource_facade")
+#: Functions whose arguments are read before the call, so they cannot be known late.
+EAGER = ("get_param", "get_file", "get_resource", "get_attr", "if", "logic", "resource_facade")
 
 
 def of_functions() -> Iterator[Case]:
     """Each snippet as a property, as an output, and with arguments that come from a resource."""
-    for name, rows in asked("functions").items():
+    for name, rows in cases_in("functions").items():
         for number, row in enumerate(rows):
             version, snippet = versioned(row)
             where = f"functions/{name}/{number}"
-            yield {"name": f"{where} property", "request": around(snippet, version)}
+            yield {"name": f"{where} property", "request": as_property(snippet, version)}
             yield {"name": f"{where} output", "request": as_output(snippet, version)}
-            late = None if name in EARLY or name == "data" else lately(snippet)
+            late = None if name in EAGER or name == "data" else with_late_arguments(snippet)
             if late is not None:
                 held, call = late
-                given = {"given": {"type": "OS::Heat::Value", "properties": {"value": held}}}
-                yield {"name": f"{where} late", "request": around(call, version, given)}
+                resources = {"given": {"type": "OS::Heat::Value", "properties": {"value": held}}}
+                yield {"name": f"{where} late", "request": as_property(call, version, resources)}
 
 
-#: Arguments that Heat wants to know at once: null, which it takes for them till then, is refused.
+#: Arguments that Heat requires at once: it treats unknown ones as null, which it refuses.
 KNOWN: Mapping[str, frozenset[int | str]] = {
     "list_join": frozenset({0}),
     "str_split": frozenset({0}),
@@ -131,29 +133,29 @@ KNOWN: Mapping[str, frozenset[int | str]] = {
 }
 
 
-def lately(snippet: Json) -> tuple[Json, Json] | None:
-    """The arguments of a call, and the call with those that may come late read from `given`."""
+def with_late_arguments(snippet: Json) -> tuple[Json, Json] | None:
+    """The arguments of a call, and the call with those that can be known late read from `given`."""
     if not isinstance(snippet, dict) or len(snippet) != 1:
         return None
     ((name, args),) = snippet.items()
     known = KNOWN.get(name, frozenset())
 
-    def read(*path: Json) -> Json:
+    def read_given(*path: Json) -> Json:
         if path[0] in known:
             return args[path[0]]
         if isinstance(value := args[path[0]], dict) and len(path) == 1 and value:
-            return {key: read(path[0], key) for key in value}
+            return {key: read_given(path[0], key) for key in value}
         return {"get_attr": ["given", "value", *path]}
 
     if isinstance(args, list) and args:
-        return args, {name: [read(at) for at in range(len(args))]}
+        return args, {name: [read_given(at) for at in range(len(args))]}
     if isinstance(args, dict) and args:
-        return args, {name: {key: read(key) for key in args}}
+        return args, {name: {key: read_given(key) for key in args}}
     return None
 
 
 def of_parameters() -> Iterator[Case]:
-    for number, (schema, value) in enumerate(asked("parameters")):
+    for number, (schema, value) in enumerate(cases_in("parameters")):
         version = schema.pop("version", NEWEST) if isinstance(schema, dict) else NEWEST
         body: dict[str, Json] = {
             "parameters": {"p": schema},
@@ -167,7 +169,7 @@ def of_parameters() -> Iterator[Case]:
 
 
 def of_conditions() -> Iterator[Case]:
-    for number, row in enumerate(asked("conditions")):
+    for number, row in enumerate(cases_in("conditions")):
         version, condition = versioned(row)
         body = {
             "parameters": dict(PARAMETERS),
@@ -182,7 +184,7 @@ def of_conditions() -> Iterator[Case]:
 
 
 def of_sections() -> Iterator[Case]:
-    for name, row in asked("sections").items():
+    for name, row in cases_in("sections").items():
         row = dict(row)
         version = row.pop("version", NEWEST)
         if "text" in row:
@@ -194,7 +196,7 @@ def of_sections() -> Iterator[Case]:
         yield {"name": f"sections/{name}", "request": row}
 
 
-ENVIRONED: Mapping[str, Json] = {
+ENVIRONMENT_TEMPLATE: Mapping[str, Json] = {
     "p": {"type": "string", "default": "d"},
     "n": {"type": "number", "default": 0},
     "l": {"type": "comma_delimited_list", "default": "d"},
@@ -204,12 +206,12 @@ ENVIRONED: Mapping[str, Json] = {
 
 
 def of_environments() -> Iterator[Case]:
-    for name, row in asked("environments").items():
+    for name, row in cases_in("environments").items():
         row = dict(row)
         body = {
-            "parameters": dict(ENVIRONED),
+            "parameters": dict(ENVIRONMENT_TEMPLATE),
             "resources": row.pop("resources", {"x": {"type": "OS::Heat::None"}}),
-            "outputs": {name: {"value": {"get_param": name}} for name in ENVIRONED},
+            "outputs": {name: {"value": {"get_param": name}} for name in ENVIRONMENT_TEMPLATE},
         }
         files = row.pop("files", None)
         if files is not None:
@@ -223,7 +225,7 @@ OLD_HEAT = {"HeatTemplateFormatVersion": "2012-12-12"}
 
 
 def of_cfn() -> Iterator[Case]:
-    tables = asked("cfn")
+    tables = cases_in("cfn")
     for key, head in (("aws", AWS), ("heat", OLD_HEAT)):
         for name, body in tables[key].items():
             yield {"name": f"cfn/{key}/{name}", "request": {"template": {**head, **body}}}
@@ -247,15 +249,15 @@ def of_cfn() -> Iterator[Case]:
 
 
 def of_combined() -> Iterator[Case]:
-    """What Hypothesis made once: see combined.py."""
+    """The snippets that Hypothesis once generated: see combined.py."""
     snippets = json.loads((RECORDED / "combined_snippets.json").read_text())
     for number, snippet in enumerate(snippets):
-        yield {"name": f"combined/{number}", "request": around(snippet, NEWEST)}
+        yield {"name": f"combined/{number}", "request": as_property(snippet, NEWEST)}
 
 
 def of_updates() -> Iterator[Case]:
-    """A stack made by `create` and then changed by `update`; `patch`: what is not said stays."""
-    for name, row in asked("updates").items():
+    """A stack that `create` creates and `update` changes. `patch`: what the update omits stays."""
+    for name, row in cases_in("updates").items():
         request = {"patch": row.get("patch", False)}
         for what in ("create", "update"):
             request[what] = dict(row[what])
@@ -265,8 +267,8 @@ def of_updates() -> Iterator[Case]:
 
 
 def of_validations() -> Iterator[Case]:
-    """What POST /validate answers. `cfn`: the template is one of AWS."""
-    for name, row in asked("validations").items():
+    """Responses of POST /validate. `cfn`: the template is in CloudFormation syntax."""
+    for name, row in cases_in("validations").items():
         row = dict(row)
         query = {key: row.pop(key) for key in ("show_nested", "ignore_errors") if key in row}
         whole = {**AWS, **row.pop("cfn")} if "cfn" in row else template(row["template"])
@@ -280,7 +282,7 @@ def of_validations() -> Iterator[Case]:
 def of_versions() -> Iterator[Case]:
     """The versions of the language, and the functions of each."""
     yield {"name": "versions/all", "asks": "versions", "request": {}}
-    for version in asked("versions"):
+    for version in cases_in("versions"):
         for conditions in (False, True):
             request = {"version": version, "conditions": conditions}
             name = f"versions/{version} {'with conditions' if conditions else 'alone'}"
@@ -288,9 +290,10 @@ def of_versions() -> Iterator[Case]:
 
 
 def of_nested() -> Iterator[Case]:
-    """A template in.yaml of two resources, made by a resource `nest` with `properties`; `read` is
-    shown of it."""
-    tables = asked("nested")
+    """A template in.yaml with two resources, created by a resource `nest` with `properties`; an
+    output shows `read`.
+    """
+    tables = cases_in("nested")
     for name, row in tables["cases"].items():
         inside = {**tables["inside"], **row.get("inside", {})}
         resources = {
@@ -309,7 +312,9 @@ def of_nested() -> Iterator[Case]:
 
 
 def digest(case: Case) -> str:
-    """Tells whether a case asks what it asked when its answer was recorded."""
+    """A digest of the request, which shows whether the case has changed since its response was
+    recorded.
+    """
     return sha256(json.dumps(case["request"], sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -1,46 +1,42 @@
-"""Where Headgate means to differ from Heat: in which cases, and how.
+"""The intended differences from Heat: which cases, and how they differ.
 
-The reasons are in docs/reference/heat-differences.md, by the same keys.
+The reasons are in docs/reference/heat-differences.md, under the same keys.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from tests.compat.hot.comparing import Unlike
+from tests.compat.hot.comparison import DifferenceKind
 
-HEAT_REFUSES, WE_REFUSE = Unlike.ONLY_HEAT_REFUSES, Unlike.ONLY_WE_REFUSE
-TYPE, STATUS, OUTPUTS = Unlike.ERROR_TYPE, Unlike.STATUS, Unlike.OUTPUTS
-RESOURCES, SAID = Unlike.RESOURCES, Unlike.SAID
+HEAT_REFUSES, WE_REFUSE = DifferenceKind.ONLY_HEAT_REFUSES, DifferenceKind.ONLY_WE_REFUSE
+TYPE, STATUS, OUTPUTS = DifferenceKind.ERROR_TYPE, DifferenceKind.STATUS, DifferenceKind.OUTPUTS
+RESOURCES, RESPONSE = DifferenceKind.RESOURCES, DifferenceKind.RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """cases: globs on the names of cases; each must match one that differs so."""
+    """cases: globs of names of cases; each must match a case with this difference."""
 
     key: str
-    how: Unlike
+    kind: DifferenceKind
     cases: Sequence[str]
 
-    def covers(self, name: str, how: Unlike) -> bool:
-        return how is self.how and bool(self.matching(name))
+    def covers(self, name: str, kind: DifferenceKind) -> bool:
+        return kind is self.kind and bool(self.matching(name))
 
     def matching(self, name: str) -> list[str]:
         return [pattern for pattern in self.cases if fnmatchcase(name, pattern)]
 
 
-#: Functions whose arguments Heat looks at only when an output is shown.
-SHOWN = (
-    "get_param get_file get_resource list_join str_replace str_replace_strict str_replace_vstrict "
-    "repeat digest resource_facade str_split map_merge map_replace filter contains make_url "
-    "list_concat list_concat_unique cfn_functions yaql"
-)
-
 DIFFERENCES: Sequence[Difference] = (
     Difference("outputs", WE_REFUSE, [
-        *(f"functions/{name}/* output" for name in SHOWN.split()),
-        "sections/condition_off_referred", "sections/output_reference_unknown",
-        "cfn/aws/ref_unknown", "cfn/aws/mappings_unknown",
+        *(f"functions/{name} output" for name in (
+            "repeat/6", "digest/9", "digest/10", "digest/12",
+            "resource_facade/[0-2]", "str_split/16", "map_merge/7", "map_merge/8",
+            "map_replace/15", "map_replace/16", "make_url/17", "list_concat/6", "list_concat/7",
+            "cfn_functions/10",
+        )),
         "nested/resource_unknown", "nested/output_unknown",
     ]),
     Difference("outputs", OUTPUTS, ["nested/resource_attribute_unknown"]),
@@ -60,13 +56,10 @@ DIFFERENCES: Sequence[Difference] = (
     ]),
     Difference("unknown-keys", WE_REFUSE, [
         "functions/str_replace/20 *", "functions/repeat/10 *", "functions/repeat/29 *",
-        "functions/str_split/18 *", "combined/48", "combined/49", "sections/output_unknown_key",
-        "sections/output_condition_early", "cfn/aws/resource_key_unknown", "cfn/heat/condition",
-        "updates/patch_unknown",
+        "functions/str_split/18 *", "combined/48", "combined/49", "updates/patch_unknown",
     ]),
     Difference("unused-conditions", WE_REFUSE, [
-        "conditions/52", "sections/condition_circle", "sections/condition_circle_self",
-        "cfn/aws/condition_circle", "cfn/aws/condition_ref_resource",
+        "conditions/52",
     ]),
     Difference("wrong-types", WE_REFUSE, [
         *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82, 198)),
@@ -74,6 +67,7 @@ DIFFERENCES: Sequence[Difference] = (
         "cfn/aws/mappings_list", "cfn/aws/mappings_into_text", "functions/map_replace/22 property",
     ]),
     Difference("wrong-types", STATUS, ["functions/map_replace/22 late"]),
+    Difference("wrong-types", OUTPUTS, ["functions/map_replace/22 output"]),
     Difference("list-items", OUTPUTS, ["parameters/36"]),
     Difference("list-items", HEAT_REFUSES, ["parameters/186"]),
     Difference("whole-pattern", HEAT_REFUSES, ["parameters/140"]),
@@ -90,10 +84,6 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("value-conversion", OUTPUTS, ["sections/property_value_type"]),
     Difference("availability-zones", HEAT_REFUSES, ["functions/cfn_functions/8 property"]),
     Difference("availability-zones", OUTPUTS, ["functions/cfn_functions/8 output"]),
-    Difference("resource-type", RESOURCES, [
-        "environments/alias*", "environments/wildcard*", "environments/one_resource*",
-        "environments/base_url", "environments/files_registry*", "updates/patch_keeps_registry",
-    ]),
     Difference("request-parameters-win", OUTPUTS, [
         "environments/files_given_wins", "environments/files_given_null",
         "environments/merge_with_given",
@@ -105,12 +95,9 @@ DIFFERENCES: Sequence[Difference] = (
         )),
     ]),
     Difference("environment-merging", OUTPUTS, ["environments/merge_number_text"]),
-    Difference("ineffective-entries", WE_REFUSE, [
-        "environments/one_resource_wildcard", "environments/merge_unknown_strategy",
-    ]),
     Difference("crashes", HEAT_REFUSES, [
         "parameters/181", "environments/alias_self", "environments/encrypted",
-        "functions/get_attr/32 *", "updates/if_leaves_out",
+        "functions/get_attr/32 *", "updates/if_leaves_out", "sections/text_number_key",
     ]),
     Difference("error-types", TYPE, [
         "conditions/29", "sections/parameter_pseudo_name", "updates/put_without_template",
@@ -130,15 +117,16 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("validate-values", WE_REFUSE, [
         *(f"validations/{name}" for name in (
             "given_wrong", "given_against_rule", "property_missing", "property_by_parameter_wrong",
-            "nested_missing",
         )),
     ]),
     Difference("validate-values", HEAT_REFUSES, ["validations/condition_by_parameter"]),
-    Difference("validate-response", SAID, [
+    Difference("own-version", RESPONSE, ["versions/all"]),
+    Difference("validate-response", RESPONSE, [
         *(f"validations/{name}" for name in (
             "hidden_given", "defaults_hidden", "given_empty", "given_zero", "given_false",
             "registry_wildcard", "allowed_values", "nested_not_shown", "nested", "nested_groups",
             "nested_deep", "nested_defaults", "nested_list", "nested_by_parameter",
+            "nested_missing",
         )),
     ]),
 )  # fmt: skip

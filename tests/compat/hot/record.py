@@ -1,7 +1,7 @@
-"""Ask Heat each case and keep what it answers: `make heat-answers`.
+"""Send each case to Heat and record its response: `make heat-answers`.
 
-Writes recorded/<table>.json: {"heat": version, "answers": {name: {"asked": digest of the request,
-and the answer}}}, and combined_snippets.json, what Hypothesis made.
+Writes recorded/<table>.json: {"heat": version, "answers": {name: {"digest": of the request, and the
+response}}}, and combined_snippets.json, the generated snippets.
 """
 
 import json
@@ -11,36 +11,36 @@ import sys
 from pathlib import Path
 
 from tests.compat.hot.cases import RECORDED, TABLES, Case, digest
-from tests.compat.hot.combined import made_snippets
+from tests.compat.hot.combined import generate_snippets
 
-ORACLE = Path(__file__).parent / "oracle.py"
+HEAT = Path(__file__).parent / "heat_responses.py"
 
 
 def main(python: str) -> None:
-    snippets = [json.dumps(one, ensure_ascii=False) for one in made_snippets()]
+    snippets = [json.dumps(one, ensure_ascii=False) for one in generate_snippets()]
     write("combined_snippets", "[\n" + ",\n".join(snippets) + "\n]\n")
-    for name, made in TABLES.items():
-        cases = list(made())
-        said = ask(python, cases)
+    for name, cases_of in TABLES.items():
+        cases = list(cases_of())
+        answers = run_heat(python, cases)
         lines = [
-            f"{json.dumps(case['name'])}: " + json.dumps({"asked": digest(case), **answer})
-            for case, answer in zip(cases, said["answers"], strict=True)
+            f"{json.dumps(case['name'])}: " + json.dumps({"digest": digest(case), **answer})
+            for case, answer in zip(cases, answers["answers"], strict=True)
         ]
-        head = json.dumps(said["heat"])
+        head = json.dumps(answers["heat"])
         write(name, f'{{"heat": {head}, "answers": {{\n' + ",\n".join(lines) + "\n}}\n")
-        print(f"{name}: {len(cases)} cases, answered by Heat {said['heat']}")
+        print(f"{name}: {len(cases)} cases, answered by Heat {answers['heat']}")
 
 
 def write(name: str, text: str) -> None:
-    """A case on a line, so that changes can be read."""
+    """One case per line, for readable diffs."""
     (RECORDED / f"{name}.json").write_text(text)
 
 
-def ask(python: str, cases: list[Case]) -> dict[str, list[dict[str, object]]]:
-    given = json.dumps(cases)
-    same = {**os.environ, "PYTHONHASHSEED": "0"}  # texts of Heat's name sets
+def run_heat(python: str, cases: list[Case]) -> dict[str, list[dict[str, object]]]:
+    document = json.dumps(cases)
+    same = {**os.environ, "PYTHONHASHSEED": "0"}  # some texts of Heat depend on the order of sets
     done = subprocess.run(
-        [python, ORACLE], input=given, stdout=subprocess.PIPE, text=True, check=True, env=same
+        [python, HEAT], input=document, stdout=subprocess.PIPE, text=True, check=True, env=same
     )
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 

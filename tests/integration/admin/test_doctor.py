@@ -1,4 +1,4 @@
-"""headgate admin doctor: each thing that can be wrong is found, with a remedy; what is well is not."""
+"""headgate admin doctor finds each problem, with a remedy, and no other."""
 
 from pathlib import Path
 from typing import Any
@@ -6,145 +6,178 @@ from uuid import uuid4
 
 import pytest
 
-from engine.store.database import Database, taken_back
+from engine.store.database import Database, rolled_back
 from hub.auth import secrets
-from hub.checks.database import check_rules
-from hub.checks.doctor import clocks, roomy, run_checks
-from hub.checks.results import Looked, State
+from hub.checks.database import CheckResult, State, check_rules
+from hub.checks.doctor import check_space, clocks, run_checks
 from hub.settings.settings import load_settings
-from tests.support.access import given_directly
-from tests.support.admin import admin
-from tests.support.events import Scene, resource_event
+from tests.support.access import insert_credential
+from tests.support.admin_command import run_admin
+from tests.support.engine_rows import EngineRows, resource_event
 from tests.support.keys import key_file
 from tests.support.program import Program, free_port, resource
 from tests.support.rabbit import Rabbit
 
-AGO = "clock_timestamp() - interval '1 hour'"
+#: A database of schema 24.
+SCHEMA_24 = ("truncate migration; insert into migration (name) values ('0024_source.sql')",)
+HOUR_AGO = "clock_timestamp() - interval '1 hour'"
 NODE = f"""
 insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction, state,
-                  phase, waits, requirers, reads, passed, claim, wake_at)
-values ($1, 1, 0, $1, 'a', 'T', 'create', 'forward', $2, 'act', 0, '{{}}', '{{}}', '{{}}', 1, {AGO})
+                  phase, pending_dependencies, dependents, reads, breakpoints_hit, claim, wake_at)
+values ($1, 1, 0, $1, 'a', 'T', 'create', 'forward', $2, 'execute', 0, '{{}}', '{{}}', '{{}}', 1, {HOUR_AGO})
 """
 TRAVERSAL = f"""
-insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
+insert into traversal (stack_id, number, project, action, version, state, reason, digest, active_nodes,
                        wake_at, requested_by)
-values ($1, 1, 'demo', 'CREATE', 1, $2, '', '', 1, {AGO}, 'me')
+values ($1, 1, 'demo', 'CREATE', 1, $2, '', '', 1, {HOUR_AGO}, 'me')
 """
 
 
-async def found(url: str, folder: Path, config: Path | None = None, **said: Any) -> list[Looked]:
+async def check_all(
+    url: str, folder: Path, config: Path | None = None, **settings: Any
+) -> list[CheckResult]:
     key = folder / "credentials.key"
     if not key.exists():
         key.write_bytes(bytes(32))
         key.chmod(0o600)
     names = {"database.url": url, "credentials.key_file": str(key)}
-    more = {name.replace("__", "."): value for name, value in said.items()}
+    more = {name.replace("__", "."): value for name, value in settings.items()}
     return await run_checks(load_settings(None, names | more, environment={}), config)
 
 
-def unwell(looked: list[Looked]) -> list[tuple[str, str]]:
-    assert all(one.remedy for one in looked if one.state != State.OK)
-    return [(one.what, one.said) for one in looked if one.state != State.OK]
+def problems(results: list[CheckResult]) -> list[tuple[str, str]]:
+    assert all(one.remedy for one in results if one.state != State.OK)
+    return [(one.check, one.reason) for one in results if one.state != State.OK]
 
 
-def stuck(looked: list[Looked]) -> list[tuple[str, str]]:
-    """Of rows that a test has put there alone, so rules do not hold."""
-    return [one for one in unwell(looked) if one[0] != "rules"]
+def problems_without_rules(results: list[CheckResult]) -> list[tuple[str, str]]:
+    """Problems without those of rules, which rows that a test inserts can break."""
+    return [one for one in problems(results) if one[0] != "rules"]
 
 
-async def test_nothing_is_wrong_with_a_program_that_runs_and_waits(
+async def test_a_healthy_program_has_no_problems(
     running: Program, database_url: str, tmp_path: Path
 ) -> None:
     hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
     await running.create("s", {"a": resource()}, environment=hooks)
-    await running.waiting("s")
-    wrong = unwell(await found(database_url, tmp_path))
-    assert [what for what, _ in wrong] == ["key"]  # of another database
+    await running.waiting_hooks("s")
+    wrong = problems(await check_all(database_url, tmp_path))
+    assert [check for check, _ in wrong] == ["key"]  # of another database
     (tmp_path / "credentials.key").write_bytes(key_file().read_bytes())
-    looked = await found(database_url, tmp_path)
-    assert unwell(looked) == []
-    assert [one.what for one in looked] == [
-        "settings", "files", "disk", "webhooks", "broker", "pooler", "database", "clocks", "schema", "routines",
+    results = await check_all(database_url, tmp_path)
+    assert problems(results) == []
+    assert [one.check for one in results] == [
+        "settings", "files", "hooks", "disk", "webhooks", "broker", "pooler", "database", "clocks", "schema", "routines",
         "timekeeping", "key", "rules", "work",
     ]  # fmt: skip
-    assert looked[-1].said == "no work is stuck; 1 hooks are waiting"
+    assert results[-1].reason == "no work is stuck (hooks waiting: 1)"
 
 
-async def put(database: Database, *statements: tuple[Any, ...]) -> None:
+async def test_overlapping_operator_rules_are_found(database_url: str, tmp_path: Path) -> None:
+    points = ["pre-stack-create", "pre-stack-update", "pre-stack-restore", "pre-stack-rollback"]
+    policy = {"on": points, "answer_by": ["role:operator"]}
+    later = {"on": ["pre-stack-update"], "projects": ["prod-*"]}
+    others = [{"on": ["pre-stack-update"], "dry": True}, {"on": ["pre-create"], "at": "*"}]
+    (one,) = [
+        each
+        for each in await check_all(database_url, tmp_path, hooks__rules=[policy, later, *others])
+        if each.check == "hooks"
+    ]
+    assert one.state is State.WARNING and one.remedy
+    assert one.reason == (
+        "[[hooks.rules]] 1 and [[hooks.rules]] 2 can match the same stack or resource at"
+        " pre-stack-update: there, [[hooks.rules]] 2 applies, because it comes later"
+    )
+
+
+async def test_a_rule_of_updates_without_restores_is_found(
+    database_url: str, tmp_path: Path
+) -> None:
+    results = await check_all(database_url, tmp_path, hooks__rules=[{"on": ["pre-stack-update"]}])
+    (one,) = [each for each in results if each.check == "hooks"]
+    assert one.state is State.WARNING and "guard-every-stack.md" in one.remedy
+    assert "[[hooks.rules]] 1 blocks at pre-stack-update" in one.reason
+
+
+async def insert_stack(database: Database, *statements: tuple[Any, ...]) -> None:
     async with database.connection() as conn:
         for statement, *args in statements:
             await conn.execute(statement, *args)
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "expected"),
     [
         ("ready", "1 work is due that no worker claims"),
         ("running", "1 traversals have nodes with an expired lease"),
     ],
 )
-async def test_work_that_nobody_does(
-    database: Database, database_url: str, tmp_path: Path, state: str, told: str
+async def test_nodes_without_a_worker_are_found(
+    database: Database, database_url: str, tmp_path: Path, state: str, expected: str
 ) -> None:
-    stack = await Scene(database).stack()
-    await put(database, (TRAVERSAL, stack.id, "running"), (NODE, stack.id, state))
-    ((what, said),) = stuck(await found(database_url, tmp_path))
-    assert what == "work" and said.startswith(told)
+    stack = await EngineRows(database).stack()
+    await insert_stack(database, (TRAVERSAL, stack.id, "running"), (NODE, stack.id, state))
+    ((check, reason),) = problems_without_rules(await check_all(database_url, tmp_path))
+    assert check == "work" and reason.startswith(expected)
 
 
-async def test_a_traversal_that_nobody_ends(
+async def test_a_traversal_that_does_not_end_is_found(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    stack = await Scene(database).stack()
-    await put(database, (TRAVERSAL, stack.id, "ending"))
-    ((_, said),) = stuck(await found(database_url, tmp_path))
-    assert said.startswith("1 traversals have no unfinished nodes")
+    stack = await EngineRows(database).stack()
+    await insert_stack(database, (TRAVERSAL, stack.id, "ending"))
+    ((_, reason),) = problems_without_rules(await check_all(database_url, tmp_path))
+    assert reason.startswith("1 traversals have no unfinished nodes")
 
 
-async def test_what_is_not_told_and_hooks_that_do_not_expire(
+async def test_unpublished_events_dead_deliveries_and_overdue_hooks_are_found(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    scene = Scene(database)
-    stack = await scene.stack()
-    await scene.record(stack, resource_event("a"))
-    await scene.hook(stack)
-    assert stuck(await found(database_url, tmp_path)) == []
-    one = await scene.subscription("https://example.org")
-    delivery = f"insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, urgent, state, next_at) values ($1, 1, $2, 'demo', $3, 't', false, 'pending', {AGO})"
-    await put(
+    engine_rows = EngineRows(database)
+    stack = await engine_rows.stack()
+    await engine_rows.record(stack, resource_event("a"))
+    await engine_rows.hook(stack)
+    assert problems_without_rules(await check_all(database_url, tmp_path)) == []
+    one = await engine_rows.subscription("https://example.org")
+    delivery = f"insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, urgent, state, next_at) values ($1, 1, $2, 'demo', $3, 't', false, 'pending', {HOUR_AGO})"
+    await insert_stack(
         database,
-        (f"update outbox set created_at = {AGO}",),
-        (f"update hook set deadline = {AGO}",),
+        (f"update outbox set created_at = {HOUR_AGO}",),
+        (f"update hook set deadline = {HOUR_AGO}",),
         (delivery, stack.id, one.id, uuid4()),
     )
-    said = [said for _, said in stuck(await found(database_url, tmp_path))]
-    assert [one.split(" ", 1)[1].split(",")[0].split(";")[0] for one in said] == [
+    reasons = [
+        reason for _, reason in problems_without_rules(await check_all(database_url, tmp_path))
+    ]
+    assert [one.split(" ", 1)[1].split(",")[0].split(";")[0] for one in reasons] == [
         "hooks are past their deadline and have not expired",
         "commits have events that were not published",
         "deliveries are due and not attempted",
     ]
-    await put(database, ("update subscription set state = 'disabled'",))
-    said = [said for _, said in stuck(await found(database_url, tmp_path))]
-    assert said[-1].startswith("1 subscriptions are disabled") and len(said) == 3
+    await insert_stack(database, ("update subscription set state = 'disabled'",))
+    reasons = [
+        reason for _, reason in problems_without_rules(await check_all(database_url, tmp_path))
+    ]
+    assert reasons[-1].startswith("1 subscriptions are disabled") and len(reasons) == 3
 
 
-async def test_the_schema_is_older_or_newer(
+async def test_an_older_and_a_newer_schema_are_found(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    await put(database, ("update migration set name = '0024_source.sql'",))
-    looked = (await found(database_url, tmp_path))[-1]
-    assert (looked.what, looked.state) == (
+    await insert_stack(database, SCHEMA_24)
+    result = (await check_all(database_url, tmp_path))[-1]
+    assert (result.check, result.state) == (
         "schema",
-        State.WRONG,
-    ) and "0024_to_0037.sql" in looked.said
-    assert looked.remedy == "Run `headgate admin migrate`"
-    await put(database, ("insert into migration (name) values ('9999_later.sql')",))
-    looked = (await found(database_url, tmp_path))[-1]
-    assert (looked.what, looked.state) == ("schema", State.WRONG) and "newer" in looked.said
+        State.ERROR,
+    ) and "0024_to_0040.sql" in result.reason
+    assert result.remedy == "Run `headgate admin migrate`"
+    await insert_stack(database, ("insert into migration (name) values ('9999_later.sql')",))
+    result = (await check_all(database_url, tmp_path))[-1]
+    assert (result.check, result.state) == ("schema", State.ERROR) and "newer" in result.reason
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected"),
     [
         ("update routines set version = version + 1", "newer than those of this headgate"),
         ("update routines set version = 0", "older than version"),
@@ -152,21 +185,23 @@ async def test_the_schema_is_older_or_newer(
         ("delete from routines", "they are missing"),
     ],
 )
-async def test_the_routines_are_of_another_version(
-    database: Database, database_url: str, tmp_path: Path, statement: str, told: str
+async def test_another_version_of_the_routines_is_found(
+    database: Database, database_url: str, tmp_path: Path, statement: str, expected: str
 ) -> None:
-    await put(database, (statement,))
-    ((what, said),) = unwell(await found(database_url, tmp_path))
-    assert what == "routines" and told in said
+    await insert_stack(database, (statement,))
+    ((check, reason),) = problems(await check_all(database_url, tmp_path))
+    assert check == "routines" and expected in reason
 
 
-async def test_a_rule_that_rows_break_is_named(
+async def test_a_violated_rule_is_named(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    await put(database, ("insert into past_graph (stack_id, traversal) values ($1, 1)", uuid4()))
-    looked = [one for one in await found(database_url, tmp_path) if one.what == "rules"]
-    assert {one.state for one in looked} == {State.WRONG}
-    assert any("rows have the stack" in one.said for one in looked)
+    await insert_stack(
+        database, ("insert into archived_graph (stack_id, traversal) values ($1, 1)", uuid4())
+    )
+    results = [one for one in await check_all(database_url, tmp_path) if one.check == "rules"]
+    assert {one.state for one in results} == {State.ERROR}
+    assert any("rows belong to an existing stack" in one.reason for one in results)
 
 
 async def test_rules_that_take_too_long_are_a_warning(
@@ -174,29 +209,27 @@ async def test_rules_that_take_too_long_are_a_warning(
 ) -> None:
     slow = {"a slow rule": "select pg_sleep(60) where $1::uuid is null"}
     monkeypatch.setattr("engine.store.invariants.INVARIANTS", slow)
-    async with database.connection() as conn, taken_back(conn):
+    async with database.connection() as conn, rolled_back(conn):
         await conn.execute("set local statement_timeout = '50ms'")
-        (looked,) = [one async for one in check_rules(conn, "")]
-    assert looked.state == State.WARNING and "a slow rule" in looked.said and looked.remedy
+        (result,) = [one async for one in check_rules(conn, "")]
+    assert result.state == State.WARNING and "a slow rule" in result.reason and result.remedy
 
 
-async def test_the_database_cannot_be_reached(tmp_path: Path) -> None:
+async def test_an_unavailable_database_is_found(tmp_path: Path) -> None:
     url = f"postgresql://ann:planted-secret@127.0.0.1:{free_port()}/x"
-    ((what, said),) = unwell(await found(url, tmp_path))
-    assert what == "database" and "planted-secret" not in said
+    ((check, reason),) = problems(await check_all(url, tmp_path))
+    assert check == "database" and "planted-secret" not in reason
 
 
-def test_the_clocks_differ() -> None:
+def test_different_clocks_are_found() -> None:
     for ahead, direction in ((100.0, "behind"), (-100.0, "ahead of")):
-        looked = clocks(ahead, 0.01)
-        assert looked.state == State.WARNING and f"{direction} the database" in looked.said
-    # Half of what asking took is not known.
+        result = clocks(ahead, 0.01)
+        assert result.state == State.WARNING and f"{direction} the database" in result.reason
+    # half of the round trip time is uncertainty
     assert [clocks(3.0, took).state for took in (0.1, 4.0)] == [State.WARNING, State.OK]
 
 
-async def test_keys_that_others_may_read_or_that_are_none(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_readable_and_invalid_key_files_are_found(database_url: str, tmp_path: Path) -> None:
     key, config = tmp_path / "credentials.key", tmp_path / "headgate.toml"
     audit = tmp_path / "audit.key"
     for path in (config, audit):
@@ -204,13 +237,13 @@ async def test_keys_that_others_may_read_or_that_are_none(
     key.write_bytes(b"short")
     for path in (key, audit, config):
         path.chmod(0o640)
-    of = await found(database_url, tmp_path, config, audit__key_file=str(audit))
-    said = [said for _, said in unwell(of)]
-    assert said == [
-        f"the key of credentials {key} has 5 bytes, not 32",
-        f"others than its owner may read {key}",
-        f"others than its owner may read {audit}",
-        f"others than its owner may read {config}",
+    of = await check_all(database_url, tmp_path, config, audit__key_file=str(audit))
+    reasons = [reason for _, reason in problems(of)]
+    assert reasons == [
+        f"the encryption key {key} has 5 bytes, not 32",
+        f"accounts other than the owner can read {key}",
+        f"accounts other than the owner can read {audit}",
+        f"accounts other than the owner can read {config}",
     ]
     for path in (key, audit, config):
         path.chmod(0o600)
@@ -218,56 +251,62 @@ async def test_keys_that_others_may_read_or_that_are_none(
     wrong = tmp_path / "no-key.pem"
     wrong.write_text("no key")
     wrong.chmod(0o600)
-    ((what, said_once),) = unwell(
-        await found(database_url, tmp_path, channels__webhook__signing_key_file=str(wrong))
+    ((check, reason),) = problems(
+        await check_all(database_url, tmp_path, channels__webhook__signing_key_file=str(wrong))
     )
-    assert what == "files" and "holds no key to sign with" in said_once
+    assert check == "files" and "contains no signing key" in reason
 
 
-def test_there_is_little_room() -> None:
-    states = [roomy(free, Path("/")).state for free in (2**40, 2**30, 2**20)]
-    assert states == [State.OK, State.WARNING, State.WRONG]
+def test_a_full_disk_is_found() -> None:
+    states = [check_space(free, Path("/")).state for free in (2**40, 2**30, 2**20)]
+    assert states == [State.OK, State.WARNING, State.ERROR]
 
 
-async def test_webhooks_that_may_reach_anything(database_url: str, tmp_path: Path) -> None:
-    looked = await found(database_url, tmp_path, channels__webhook__allow=["::/0"])
-    assert [what for what, _ in unwell(looked)] == ["webhooks"]
+async def test_an_unrestricted_allow_list_of_webhooks_is_found(
+    database_url: str, tmp_path: Path
+) -> None:
+    results = await check_all(database_url, tmp_path, channels__webhook__allow=["::/0"])
+    assert [check for check, _ in problems(results)] == ["webhooks"]
 
 
-async def test_the_broker_is_there_or_not(
+async def test_an_unavailable_broker_is_found(
     database_url: str, tmp_path: Path, rabbit: Rabbit
 ) -> None:
-    assert unwell(await found(database_url, tmp_path, channels__amqp__url=[rabbit.url])) == []
+    assert problems(await check_all(database_url, tmp_path, channels__amqp__url=[rabbit.url])) == []
     away = f"amqp://ann:planted-secret@127.0.0.1:{free_port()}/"
-    ((what, said),) = unwell(await found(database_url, tmp_path, channels__amqp__url=[away]))
-    assert what == "broker" and "planted-secret" not in said
+    ((check, reason),) = problems(
+        await check_all(database_url, tmp_path, channels__amqp__url=[away])
+    )
+    assert check == "broker" and "planted-secret" not in reason
 
 
-async def test_the_command_says_a_line_for_each_and_ends_with_what_it_found(
+async def test_the_command_prints_a_line_per_check_and_its_exit_code_is_the_result(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
     key = tmp_path / "key"
     key.write_bytes(bytes(32))
     key.chmod(0o600)
-    said = await admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
-    assert said.code == 0, said.out + said.err
-    assert [line.split()[1] for line in said.out.splitlines()] == ["ok"] * 14
-    await put(database, ("update migration set name = '0024_source.sql'",))
-    said = await admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
-    assert said.code == 1
-    assert said.document[-1]["remedy"] == "Run `headgate admin migrate`"
-    said = await admin("doctor", url=database_url, SERVER__LISTEN="nowhere")
-    assert said.code == 1 and said.out.startswith("settings     wrong    HEADGATE_SERVER__LISTEN: ")
+    done = await run_admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
+    assert done.code == 0, done.out + done.err
+    assert [line.split()[1] for line in done.out.splitlines()] == ["ok"] * 15
+    await insert_stack(database, SCHEMA_24)
+    done = await run_admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
+    assert done.code == 1
+    assert done.document[-1]["remedy"] == "Run `headgate admin migrate`"
+    done = await run_admin("doctor", url=database_url, SERVER__LISTEN="nowhere")
+    assert done.code == 1 and done.out.startswith("settings     error    HEADGATE_SERVER__LISTEN: ")
 
 
 async def test_passwords_with_weak_hashes_are_counted(
     database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await given_directly(database, "p", "ann", ["reader"], password="correct horse battery")
+    await insert_credential(database, "p", "ann", ["reader"], password="correct horse battery")
     monkeypatch.setattr(secrets, "_COST", 2**14)
-    await given_directly(database, "p", "bob", ["reader"], password="correct horse battery")
+    await insert_credential(database, "p", "bob", ["reader"], password="correct horse battery")
     monkeypatch.undo()
     wrong = [
-        said for what, said in unwell(await found(database_url, tmp_path)) if what == "passwords"
+        reason
+        for check, reason in problems(await check_all(database_url, tmp_path))
+        if check == "passwords"
     ]
     assert wrong == ["1 passwords are hashed with scrypt parameters of an earlier version"]

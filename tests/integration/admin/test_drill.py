@@ -1,4 +1,4 @@
-"""The drill of docs/how-to/run-in-production.md: its very commands, on a PostgreSQL."""
+"""The backup drill of docs/how-to/run-in-production.md: the page's commands, on PostgreSQL."""
 
 import asyncio
 import os
@@ -12,15 +12,15 @@ from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
 
-DOC = Path(__file__).parents[3] / "docs" / "how-to" / "run-in-production.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "run-in-production.md"
 BLOCKS = [
     block
-    for block in re.findall(r"```sh\n(.*?)```", DOC.read_text(), re.DOTALL)
+    for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
     if "_URL" in block
 ]  # fmt: skip
 
 
-async def carried_out(commands: str, folder: Path, **variables: str) -> str:
+async def run_commands(commands: str, folder: Path, **variables: str) -> str:
     path = os.pathsep.join(
         [str(Path(sys.executable).parent), str(find_binaries(None)), os.environ["PATH"]]
     )
@@ -35,38 +35,38 @@ async def carried_out(commands: str, folder: Path, **variables: str) -> str:
     return out.decode()
 
 
-def test_it_has_a_backup_a_restore_and_an_end() -> None:
+def test_the_page_has_a_backup_a_restore_and_a_cleanup() -> None:
     assert [block.split()[0] for block in BLOCKS] == ["pg_dump", "createdb", "dropdb"]
 
 
-async def test_what_waits_is_answered_on_what_was_restored(
+async def test_a_waiting_hook_is_answered_on_the_restored_database(
     running: Program, database_url: str, postgres: TestServer, tmp_path: Path
 ) -> None:
     await running.create("done", {"a": resource()})
     await running.until_ended("done")
     hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
     await running.create("held", {"a": resource()}, environment=hooks)
-    await running.waiting("held")
+    await running.waiting_hooks("held")
     backup, restore, clear = BLOCKS
     drill = postgres.url_of("headgate_drill")
     urls = {"DATABASE_URL": database_url, "SERVER_URL": postgres.url, "DRILL_URL": drill,
             "KEY_FILE": str(key_file())}  # fmt: skip
-    await carried_out(backup, tmp_path, **urls)
-    # What happens later is not in it.
+    await run_commands(backup, tmp_path, **urls)
+    # later changes are not in the backup
     await running.create("later", {"a": resource()})
-    said = await carried_out(restore, tmp_path, **urls)
+    output = await run_commands(restore, tmp_path, **urls)
     try:
-        assert [line.split()[1] for line in said.splitlines()] == ["ok"] * 6
-        assert "2 stacks, " in said and "1 hooks waiting" in said
+        assert [line.split()[1] for line in output.splitlines()] == ["ok"] * 6
+        assert "stacks: 2, " in output and "hooks waiting: 1" in output
         async with program(drill) as restored:
-            (hook,) = await restored.waiting("held")
+            (hook,) = await restored.waiting_hooks("held")
             await restored.signal(hook)
             assert await restored.until_ended("held") == "CREATE_COMPLETE"
             assert (await restored.call("GET", "/stacks/later"))[0] == 404
-        (still,) = await running.waiting("held")
+        (still,) = await running.waiting_hooks("held")
         assert still["id"] == hook["id"]
     finally:
-        await carried_out(clear, tmp_path, **urls)
+        await run_commands(clear, tmp_path, **urls)
     conn = await connect(postgres.url)
     try:
         left = "select count(*) from pg_database where datname = 'headgate_drill'"

@@ -1,4 +1,4 @@
-"""The encryption key is rotated while servers run; killed in the middle, it is run again."""
+"""The encryption key is rotated while servers run; a killed rotation is repeated."""
 
 import os
 import re
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from engine.store.connection import connect
-from engine.store.encrypted_columns import TABLES
-from engine.store.encryption import Sealer
-from hub.checks.keys import KeyFiles, check_keys
-from hub.checks.results import Looked, State
-from tests.support.admin import Said, admin
+from engine.store.encryption import Keyring
+from engine.store.reencryption import TABLES
+from hub.checks.database import CheckResult, KeyFiles, State, check_keys
+from tests.support.admin_command import CommandOutput, run_admin
 from tests.support.program import Program, program
 
 Json = Any
@@ -41,18 +40,18 @@ def keys(tmp_path: Path) -> tuple[str, str]:
 @asynccontextmanager
 async def server(url: str, key: str, *fallbacks: str) -> AsyncIterator[Program]:
     settings = {"credentials.key_file": key, "credentials.fallback_key_files": list(fallbacks)}
-    async with program(url, settings) as made:
-        yield made
+    async with program(url, settings) as run:
+        yield run
 
 
-async def rotate(url: str, key: str, *fallbacks: str, **more: str) -> Said:
+async def rotate(url: str, key: str, *fallbacks: str, **more: str) -> CommandOutput:
     listed = "[" + ", ".join(f'"{one}"' for one in fallbacks) + "]"
     config = Path(f"{key}.toml")
     config.write_text(f'[credentials]\nkey_file = "{key}"\nfallback_key_files = {listed}\n')
-    return await admin("rotate-encryption-key", "--config", str(config), url=url, **more)
+    return await run_admin("rotate-encryption-key", "--config", str(config), url=url, **more)
 
 
-async def made(run: Program, name: str) -> None:
+async def create_stack(run: Program, name: str) -> None:
     body = {"stack_name": name, "template": TEMPLATE, "parameters": {"p": f"secret-{name}"}}
     assert (await run.call("POST", "/stacks", body))[0] == 201
     assert await run.until_ended(name) == "CREATE_COMPLETE"
@@ -64,12 +63,12 @@ async def output(run: Program, name: str) -> Json:
 
 
 async def fields(url: str) -> dict[str, int]:
-    """How many values have which form and key, in every encrypted column."""
+    """The number of encrypted values by form and key, in every encrypted column."""
     found: dict[str, int] = {}
     conn = await connect(url)
     try:
         for table in TABLES:
-            for column in table.columns:
+            for column in table.documents:
                 rows = await conn.fetch(f"select {column}::text as text from {table.name}")
                 for row in rows:
                     for one in re.findall(r'"(\$sealed:[^"]*)"', row["text"] or ""):
@@ -79,8 +78,8 @@ async def fields(url: str) -> dict[str, int]:
     return found
 
 
-async def looked(url: str, key: str, *fallbacks: str) -> list[Looked]:
-    """What `headgate admin doctor` says of the keys."""
+async def check_result(url: str, key: str, *fallbacks: str) -> list[CheckResult]:
+    """The result of the key check of `headgate admin doctor`."""
     conn = await connect(url)
     try:
         files = KeyFiles(Path(key), [Path(one) for one in fallbacks])
@@ -90,38 +89,40 @@ async def looked(url: str, key: str, *fallbacks: str) -> list[Looked]:
 
 
 def field(key: bytes) -> str:
-    return Sealer(key, random_bytes=os.urandom).field
+    return Keyring(key, random_bytes=os.urandom).field
 
 
-async def test_a_key_is_rotated_while_two_processes_work(
+async def test_the_key_is_rotated_while_two_processes_run(
     database_url: str, keys: tuple[str, str]
 ) -> None:
     old, new = keys
     async with server(database_url, old) as one:
         for name in ("a", "b", "c"):
-            await made(one, name)
+            await create_stack(one, name)
         await subscribe(one)
         refused = await rotate(database_url, new, old)
         assert refused.code == 1 and "does not have the key" in refused.err
         assert set(await fields(database_url)) == {field(OLD)}
     async with server(database_url, old, new) as one, server(database_url, new, old) as two:
-        await made(two, "d")  # what one writes with the new key, the other reads
+        await create_stack(
+            two, "d"
+        )  # each process reads what the other one writes with the new key
         assert await output(one, "d") == "secret-d"
-        said = await rotate(database_url, new, old)
-        assert said.code == 1 and "still encrypts with another key" in said.out
-        await made(one, "e")
+        done = await rotate(database_url, new, old)
+        assert done.code == 1 and "still encrypts with another key" in done.out
+        await create_stack(one, "e")
     assert set(await fields(database_url)) == {field(OLD), field(NEW)}
     async with server(database_url, new, old) as one, server(database_url, new, old) as two:
-        said = await rotate(database_url, new, old)
-        assert said.code == 0 and "All values use this key" in said.out, said
+        done = await rotate(database_url, new, old)
+        assert done.code == 0 and "All values use this key" in done.out, done
         assert set(await fields(database_url)) == {field(NEW)}
-        await made(one, "f")
+        await create_stack(one, "f")
         assert [await output(two, name) for name in "abcdef"] == [
             f"secret-{name}" for name in "abcdef"
         ]
-        again = await rotate(database_url, new, old)
-        assert again.code == 0 and again.out.startswith("0 rows")
-    async with server(database_url, new) as one:  # the old one is gone
+        repeated = await rotate(database_url, new, old)
+        assert repeated.code == 0 and repeated.out.startswith("0 rows")
+    async with server(database_url, new) as one:  # without the old key
         assert [await output(one, name) for name in "af"] == ["secret-a", "secret-f"]
         await one.update("a", "PATCH", parameters={"p": "changed"})
         assert await one.until_ended("a") == "UPDATE_COMPLETE"
@@ -130,50 +131,50 @@ async def test_a_key_is_rotated_while_two_processes_work(
 
 async def subscribe(run: Program) -> None:
     body = {"target": "http://127.0.0.1:9/", "channel": "webhook"}
-    status, said = await run.call("POST", "/subscriptions", body)
-    assert status == 201, said
+    status, response = await run.call("POST", "/subscriptions", body)
+    assert status == 201, response
 
 
-async def test_a_rotation_that_was_killed_is_run_again(
+async def test_a_killed_rotation_can_be_repeated(
     database_url: str, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = keys
     async with server(database_url, old) as one:
         for name in ("a", "b"):
-            await made(one, name)
+            await create_stack(one, name)
         await subscribe(one)
     async with server(database_url, new, old) as one:
         killed = await rotate(database_url, new, old, FAULT="reencrypt.page:2:kill")
         assert killed.code not in (0, 1)
         assert set(await fields(database_url)) == {field(OLD), field(NEW)}
         assert await output(one, "a") == "secret-a"
-        (found,) = await looked(database_url, new, old)
-        assert found.state is State.WARNING and "is not through" in found.said
-        said = await rotate(database_url, new, old)
-        assert said.code == 0 and not said.out.startswith("0 rows")
+        (found,) = await check_result(database_url, new, old)
+        assert found.state is State.WARNING and "the rotation has not ended" in found.reason
+        done = await rotate(database_url, new, old)
+        assert done.code == 0 and not done.out.startswith("0 rows")
     assert set(await fields(database_url)) == {field(NEW)}
     async with server(database_url, new) as one:
         assert await output(one, "b") == "secret-b"
 
 
-async def test_what_cannot_be_decrypted_stays_and_is_named(
+async def test_a_value_that_cannot_be_decrypted_is_kept_and_named(
     database_url: str, keys: tuple[str, str]
 ) -> None:
     old, new = keys
     async with server(database_url, old) as one:
-        await made(one, "a")
+        await create_stack(one, "a")
     conn = await connect(database_url)
     await conn.execute(
         r"""update template set files = regexp_replace(files::text, '": "....', '": "AAAA')::jsonb"""
     )
     before = await conn.fetchval("select files::text from template")
-    said = await rotate(database_url, new, old)
-    assert said.code == 1 and "template.files of stack" in said.out and "Keep the old" in said.out
+    done = await rotate(database_url, new, old)
+    assert done.code == 1 and "template.files of stack" in done.out and "Keep the old" in done.out
     assert await conn.fetchval("select files::text from template") == before
     await conn.close(timeout=5)
-    assert [one.state for one in await looked(database_url, new, old)] == [State.OK]
-    fits, missing = await looked(database_url, new)
-    assert fits.state is State.OK and missing.state is State.WRONG
-    assert field(OLD).removeprefix("$sealed:") in missing.said and "fallback" in missing.remedy
+    assert [one.state for one in await check_result(database_url, new, old)] == [State.OK]
+    fits, missing = await check_result(database_url, new)
+    assert fits.state is State.OK and missing.state is State.ERROR
+    assert field(OLD).removeprefix("$sealed:") in missing.reason and "fallback" in missing.remedy
     found = await fields(database_url)
     assert found[field(OLD)] == 1 and found[field(NEW)] > 3

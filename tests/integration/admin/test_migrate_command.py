@@ -1,19 +1,19 @@
-"""headgate admin migrate: what is pending is shown, and applied."""
+"""headgate admin migrate shows and applies pending migrations."""
 
-from engine.store.schema_upgrade import shipped
-from tests.support.admin import admin
+from engine.store.schema_upgrade import read_migrations
+from tests.support.admin_command import run_admin
 from tests.support.postgres import TestServer
 
-ALL = [migration.name for migration in shipped()]
+ALL = [migration.name for migration in read_migrations()]
 
 
-async def test_it_shows_what_is_pending_and_applies_it(postgres: TestServer) -> None:
+async def test_pending_migrations_are_shown_and_applied(postgres: TestServer) -> None:
     async with postgres.new_database(template="template1") as url:
-        said = await admin("migrate", "--dry-run", "--json", url=url)
-        assert said.document == {"pending": ALL, "routines": True, "applied": False}
-        said = await admin("migrate", url=url)
-        assert said.out.splitlines() == [
+        output = await run_admin("migrate", "--dry-run", "--json", url=url)
+        assert output.document == {"pending": ALL, "routines": True, "applied": False}
+        output = await run_admin("migrate", url=url)
+        assert output.out.splitlines() == [
             *(f"{name}: applied" for name in ALL), "functions and views: upgraded",
         ]  # fmt: skip
-        said = await admin("migrate", "--dry-run", url=url)
-        assert said.out == "the schema is up to date\n"
+        output = await run_admin("migrate", "--dry-run", url=url)
+        assert output.out == "the schema is up to date\n"

@@ -13,21 +13,21 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 
 @dataclass
-class Post:
+class AmqpClient:
     """Names of one test on a broker, and a channel to it.
 
-    queue: gets what is published to `exchange`. replies: where answers to answers come.
+    queue: gets the messages that are published to `exchange`. replies: gets the results of answers.
     """
 
     channel: AbstractChannel
     name: str
     queue: AbstractQueue
     replies: AbstractQueue
-    got: list[AbstractIncomingMessage] = field(default_factory=list)
+    received: list[AbstractIncomingMessage] = field(default_factory=list)
 
     @property
     def exchange(self) -> str:
@@ -57,10 +57,10 @@ class Post:
             if message.type == kind:
                 return message
 
-    async def say(
+    async def publish(
         self, correlation: str | None, body: bytes | Json, *, to: str = "", reply: bool = True
     ) -> None:
-        """Send to the queue of answers."""
+        """Publish to the answer queue."""
         message = aio_pika.Message(
             body if isinstance(body, bytes) else orjson.dumps(body),
             correlation_id=correlation,
@@ -70,54 +70,51 @@ class Post:
         await self.channel.default_exchange.publish(message, key)
 
     async def answer(
-        self, notice: AbstractIncomingMessage, decision: str = "continue", **more: Json
+        self, notification: AbstractIncomingMessage, decision: str = "continue", **more: Json
     ) -> Json:
         """Answer a notification as it specifies; return the reply."""
-        token = orjson.loads(notice.body)["data"]["token"]
-        said = {"token": token, "decision": decision, **more}
-        await self.say(notice.correlation_id, said, to=notice.reply_to or "")
+        token = orjson.loads(notification.body)["data"]["token"]
+        body = {"token": token, "decision": decision, **more}
+        await self.publish(notification.correlation_id, body, to=notification.reply_to or "")
         return orjson.loads((await self.next(self.replies)).body)
 
 
 @asynccontextmanager
-async def post(rabbit: Rabbit) -> AsyncIterator[Post]:
+async def running_client(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
     connection = await aio_pika.connect(rabbit.url)
     async with connection:
         channel = await connection.channel(on_return_raises=True)
         name = uuid4().hex[:8]
         queue = await channel.declare_queue(f"test.{name}", durable=True)
         replies = await channel.declare_queue(f"replies.{name}", durable=True)
-        made = Post(channel, name, queue, replies)
+        opened = AmqpClient(channel, name, queue, replies)
         exchange = await channel.declare_exchange(
-            made.exchange,
+            opened.exchange,
             aio_pika.ExchangeType.TOPIC,
             durable=True,
             arguments={"alternate-exchange": f"unrouted.{name}"},
         )
         await queue.bind(exchange, "headgate.#")
-        yield made
+        yield opened
 
 
 @pytest.fixture
-async def box(rabbit: Rabbit) -> AsyncIterator[Post]:
-    async with post(rabbit) as made:
-        yield made
+async def amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
+    async with running_client(rabbit) as opened:
+        yield opened
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+async def run(
+    database_url: str, rabbit: Rabbit, amqp: AmqpClient, world: World
+) -> AsyncIterator[Program]:
+    settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
+    async with program(database_url, settings, types=[Thing(world)]) as opened:
+        yield opened
 
 
-@pytest.fixture
-async def run(database_url: str, rabbit: Rabbit, box: Post, world: World) -> AsyncIterator[Program]:
-    said = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **box.settings}
-    async with program(database_url, said, types=[Thing(world)]) as made:
-        yield made
-
-
-async def subscribe(run: Program, box: Post, **more: Json) -> Json:
-    body = {"channel": "amqp", "target": box.exchange, **more}
-    status, said = await run.call("POST", "/subscriptions", body)
-    assert status == 201, said
-    return said
+async def subscribe(run: Program, amqp: AmqpClient, **more: Json) -> Json:
+    body = {"channel": "amqp", "target": amqp.exchange, **more}
+    status, response = await run.call("POST", "/subscriptions", body)
+    assert status == 201, response
+    return response

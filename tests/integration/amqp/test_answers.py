@@ -1,74 +1,80 @@
-"""Answers over AMQP: handled like answers over other channels, and never lost."""
+"""Answers over AMQP are handled as over other channels, and are never lost."""
 
+import struct
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
+import aiormq
 import orjson
 import pytest
 from aio_pika.abc import AbstractIncomingMessage
+from pamqp.commands import Basic
+from pamqp.common import FieldTable
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from channels.amqp.answers import Answers
-from tests.integration.amqp.conftest import Post, subscribe
-from tests.integration.conftest import Away
+from tests.integration.amqp.conftest import AmqpClient, subscribe
+from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import put, thing
 from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
 from tests.support.receiver import until
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
-ASKS = {"hooks": [{"at": "a", "on": "pre-create"}]}
+RULE = {"hooks": [{"at": "a", "on": "pre-create"}]}
 WAITING = "headgate.hook.waiting"
 
 
-async def trail(run: Program, hook: str) -> list[Json]:
-    _, said = await run.call("GET", f"/hooks/{hook}/decisions")
-    return [(one["kind"], one["by"], one["door"], one["reason"]) for one in said["decisions"]]
+async def audit_log(run: Program, hook: str) -> list[Json]:
+    _, response = await run.call("GET", f"/hooks/{hook}/decisions")
+    return [
+        (one["kind"], one["by"], one["channel"], one["reason"]) for one in response["decisions"]
+    ]
 
 
-async def test_an_answer_to_a_notification_decides_the_hook(run: Program, box: Post) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
-    (hook,) = await run.waiting("s")
+async def test_an_answer_to_a_notification_decides_the_hook(run: Program, amqp: AmqpClient) -> None:
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
+    (hook,) = await run.waiting_hooks("s")
     assert notice.correlation_id == hook["id"]
-    assert notice.reply_to == f"answers.{box.name}"
-    assert await box.answer(notice, reason="looks well") == {"taken": True, "reason": None}
+    assert notice.reply_to == f"answers.{amqp.name}"
+    assert await amqp.answer(notice, reason="looks well") == {"accepted": True, "reason": None}
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    ((kind, by, door, why),) = await trail(run, hook["id"])
-    assert (kind, door, why) == ("continue", "amqp", "looks well")
+    ((kind, by, channel, why),) = await audit_log(run, hook["id"])
+    assert (kind, channel, why) == ("continue", "amqp", "looks well")
     assert by.startswith("subscription ") and by.endswith(" of anonymous")
 
 
 async def test_a_repeated_answer_is_accepted_and_a_different_one_refused(
-    run: Program, box: Post
+    run: Program, amqp: AmqpClient
 ) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
-    assert (await box.answer(notice, "reject"))["taken"]
-    assert (await box.answer(notice, "reject"))["taken"]
-    said = await box.answer(notice)
-    assert said["taken"] is False
-    assert "already answered: reject by subscription " in said["reason"]
-    refused = await box.next(f"answers.{box.name}.refused")
-    assert refused.headers["headgate-reason"] == said["reason"]
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
+    assert (await amqp.answer(notice, "reject"))["accepted"]
+    assert (await amqp.answer(notice, "reject"))["accepted"]
+    reply = await amqp.answer(notice)
+    assert reply["accepted"] is False
+    assert "already answered: reject by subscription " in reply["reason"]
+    refused = await amqp.next(f"answers.{amqp.name}.refused")
+    assert refused.headers["headgate-reason"] == reply["reason"]
     assert orjson.loads(refused.body)["decision"] == "continue"
 
 
-async def test_data_progress_and_patches(run: Program, box: Post, world: World) -> None:
-    await subscribe(run, box, events=[WAITING])
+async def test_data_progress_and_patches(run: Program, amqp: AmqpClient, world: World) -> None:
+    await subscribe(run, amqp, events=[WAITING])
     rule = {"at": "a", "on": "pre-create", "patch": ["size"], "timeout": "1h", "at_most": "5h"}
     await run.create("s", {"a": thing()}, environment={"hooks": [rule]})
-    notice = await box.next()
+    notice = await amqp.next()
     before = orjson.loads(notice.body)["data"]["hook"]["deadline"]
-    assert (await box.answer(notice, "progress", extend="2h"))["taken"]
-    (hook,) = await run.waiting("s")
+    assert (await amqp.answer(notice, "progress", extend="2h"))["accepted"]
+    (hook,) = await run.waiting_hooks("s")
     assert hook["deadline"] > before
-    assert not (await box.answer(notice, "patch", properties={"place": "there"}))["taken"]
-    assert (await box.answer(notice, "patch", properties={"size": 7}))["taken"]
+    assert not (await amqp.answer(notice, "patch", properties={"place": "there"}))["accepted"]
+    assert (await amqp.answer(notice, "patch", properties={"size": 7}))["accepted"]
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert list(world.things.values()) == [7]
 
@@ -85,25 +91,27 @@ async def test_data_progress_and_patches(run: Program, box: Post, world: World) 
         (b" " * 300_000, "it is longer than"),
         ({"decision": "contineu"}, 'Did you mean "continue"'),
         ({"decision": "continue", "colour": "red"}, "colour: is not a known key"),
+        ({"decision": "continue", "reason": "a\0"}, "reason: text with a NUL character"),
+        ({"decision": "continue", "data": {"a\0": 1}}, "data: text with a NUL character"),
         ({}, "decision: is missing"),
         ({"decision": "progress", "extend": "soon"}, '"soon" is not a valid time'),
     ],
 )
 async def test_an_invalid_answer_is_moved_to_the_refused_queue(
-    run: Program, box: Post, body: bytes | Json, reason: str
+    run: Program, amqp: AmqpClient, body: bytes | Json, reason: str
 ) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
     if isinstance(body, dict):
         body = orjson.dumps(body | {"token": orjson.loads(notice.body)["data"]["token"]})
-    await box.say(notice.correlation_id, body, reply=False)
-    refused = await box.next(f"answers.{box.name}.refused")
+    await amqp.publish(notice.correlation_id, body, reply=False)
+    refused = await amqp.next(f"answers.{amqp.name}.refused")
     assert reason in str(refused.headers["headgate-reason"])
     assert refused.body == body
-    (hook,) = await run.waiting("s")
-    assert await trail(run, hook["id"]) == []
-    assert (await box.answer(notice))["taken"]
+    (hook,) = await run.waiting_hooks("s")
+    assert await audit_log(run, hook["id"]) == []
+    assert (await amqp.answer(notice))["accepted"]
 
 
 @pytest.mark.parametrize(
@@ -115,263 +123,331 @@ async def test_an_invalid_answer_is_moved_to_the_refused_queue(
     ],
 )
 async def test_an_answer_without_a_hook_is_moved_to_the_refused_queue(
-    run: Program, box: Post, correlation: str | None, reason: str
+    run: Program, amqp: AmqpClient, correlation: str | None, reason: str
 ) -> None:
-    await box.channel.declare_queue(f"answers.{box.name}.refused", passive=False, durable=True,
+    await amqp.channel.declare_queue(f"answers.{amqp.name}.refused", passive=False, durable=True,
                                     arguments={"x-queue-type": "quorum"})  # fmt: skip
-    await box.channel.declare_queue(f"answers.{box.name}", durable=True,
+    await amqp.channel.declare_queue(f"answers.{amqp.name}", durable=True,
                                     arguments={"x-queue-type": "quorum"})  # fmt: skip
-    await box.say(correlation, {"decision": "continue", "token": "t"})
-    said = orjson.loads((await box.next(box.replies)).body)
-    assert said == {"taken": False, "reason": reason}
-    refused = await box.next(f"answers.{box.name}.refused")
+    await amqp.publish(correlation, {"decision": "continue", "token": "t"})
+    reply = orjson.loads((await amqp.next(amqp.replies)).body)
+    assert reply == {"accepted": False, "reason": reason}
+    refused = await amqp.next(f"answers.{amqp.name}.refused")
     assert refused.correlation_id == correlation
 
 
-async def test_a_token_of_another_hook_is_refused(run: Program, box: Post) -> None:
-    await subscribe(run, box, events=[WAITING])
+class EncodedProperties(Basic.Properties):
+    """Properties that a client sends as they are, also if they cannot be decoded."""
+
+    encoded: ClassVar[bytes] = b""
+
+    def marshal(self) -> bytes:
+        return self.encoded
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        struct.pack(">HB", Basic.Properties.flags["correlation_id"], 2) + b"\xff\xfe",
+        struct.pack(">HQ", Basic.Properties.flags["timestamp"], 2**63),
+        struct.pack(">HIB", Basic.Properties.flags["headers"], 7, 1) + b"\xffS\0\0\0\0",
+    ],
+    ids=["text", "time", "headers"],
+)
+async def test_a_message_that_cannot_be_decoded_stops_no_other(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit, encoded: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
+    monkeypatch.setattr(EncodedProperties, "encoded", encoded)
+    connection = await aiormq.connect(rabbit.url)
+    try:
+        channel = await connection.channel()
+        await channel.basic_publish(
+            b"{}", routing_key=notice.reply_to or "", properties=EncodedProperties()
+        )
+    finally:
+        await connection.close()
+    refused = await amqp.next(f"answers.{amqp.name}.refused")
+    assert refused.headers["headgate-reason"] == "the correlation id is not the id of a hook"
+    assert (await amqp.answer(notice))["accepted"]
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_queues_that_exist_with_other_arguments_are_used_as_they_are(
+    database_url: str, rabbit: Rabbit, amqp: AmqpClient, world: World
+) -> None:
+    """A setting of a queue changed, or an earlier version declared it."""
+    quorum: FieldTable = {"x-queue-type": "quorum"}
+    for name in (f"answers.{amqp.name}.refused", f"unrouted.{amqp.name}"):
+        await amqp.channel.declare_queue(name, durable=True, arguments=quorum)
+    settings = {"channels.amqp.url": rabbit.url, **amqp.settings}
+    async with program(database_url, settings, types=[Thing(world)]) as run:
+        await subscribe(run, amqp, events=[WAITING])
+        await run.create("s", {"a": thing()}, environment=RULE)
+        assert (await amqp.answer(await amqp.next()))["accepted"]
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_token_of_another_hook_is_refused(run: Program, amqp: AmqpClient) -> None:
+    await subscribe(run, amqp, events=[WAITING])
     rules = {"hooks": [{"at": "*", "on": "pre-create"}]}
     await run.create("s", {"a": thing(), "b": thing()}, environment=rules)
-    one, other = await box.next(), await box.next()
+    one, other = await amqp.next(), await amqp.next()
     token = orjson.loads(one.body)["data"]["token"]
-    await box.say(other.correlation_id, {"decision": "continue", "token": token})
-    said = orjson.loads((await box.next(box.replies)).body)
-    assert said == {"taken": False, "reason": "this is not the hook's token"}
-    assert len(await run.waiting("s", 2)) == 2
+    await amqp.publish(other.correlation_id, {"decision": "continue", "token": token})
+    reply = orjson.loads((await amqp.next(amqp.replies)).body)
+    assert reply == {"accepted": False, "reason": "this is not the hook's token"}
+    assert len(await run.waiting_hooks("s", 2)) == 2
 
 
 @pytest.fixture
-async def guarded(
-    database_url: str, rabbit: Rabbit, box: Post, world: World
+async def run_with_rule(
+    database_url: str, rabbit: Rabbit, amqp: AmqpClient, world: World
 ) -> AsyncIterator[Program]:
     """A policy rule of the operator with answers over AMQP, in every project."""
-    doors = ["pre-stack-create", "pre-stack-update"]
-    said = {
+    points = ["pre-stack-create", "pre-stack-update"]
+    settings = {
         "channels.amqp.url": rabbit.url,
-        **box.settings,
-        "hooks.rules": [{"on": doors, "timeout": "1h", "on_timeout": "reject",
+        **amqp.settings,
+        "hooks.rules": [{"on": points, "timeout": "1h", "on_timeout": "reject",
                          "answer_by": ["token"]}],
-        "subscriptions": [{"name": "policy", "project": "*", "channel": "amqp", "target": box.exchange,
-                           "events": [WAITING], "points": doors}],
+        "subscriptions": [{"name": "policy", "project": "*", "channel": "amqp", "target": amqp.exchange,
+                           "events": [WAITING], "points": points}],
     }  # fmt: skip
-    async with program(database_url, said, types=[Thing(world)]) as made:
-        yield made
+    async with program(database_url, settings, types=[Thing(world)]) as run:
+        yield run
 
 
-async def test_a_policy_over_amqp_allows_denies_and_holds(
-    guarded: Program, box: Post, world: World
+async def test_a_policy_program_over_amqp_approves_rejects_and_waits(
+    run_with_rule: Program, amqp: AmqpClient, world: World
 ) -> None:
-    await guarded.create("s", {"a": thing(5)})
-    notice = await box.next()
+    await run_with_rule.create("s", {"a": thing(5)})
+    notice = await amqp.next()
     data = orjson.loads(notice.body)["data"]
     assert data["hook"]["point"] == "pre-stack-create"
     assert data["change"]["plan"][0]["properties"]["size"] == 5
-    assert (await box.answer(notice, "reject", reason="too big"))["taken"]
-    assert await guarded.until_ended("s") == "CREATE_FAILED"
-    reason = (await guarded.stack("s"))["stack_status_reason"]
+    assert (await amqp.answer(notice, "reject", reason="too big"))["accepted"]
+    assert await run_with_rule.until_ended("s") == "CREATE_FAILED"
+    reason = (await run_with_rule.stack("s"))["stack_status_reason"]
     assert reason == "pre-stack-create rejected by subscription policy: too big"
     assert world.done == []
-    await put(guarded, "s", {"a": thing(1)})
-    notice = await box.next()
-    assert (await box.answer(notice, "progress", extend="2h"))["taken"]
-    assert (await guarded.stack("s"))["stack_status"] == "UPDATE_IN_PROGRESS"
-    assert (await box.answer(notice))["taken"]
-    assert await guarded.until_ended("s") == "UPDATE_COMPLETE"
+    await put(run_with_rule, "s", {"a": thing(1)})
+    notice = await amqp.next()
+    assert (await amqp.answer(notice, "progress", extend="2h"))["accepted"]
+    assert (await run_with_rule.stack("s"))["stack_status"] == "UPDATE_IN_PROGRESS"
+    assert (await amqp.answer(notice))["accepted"]
+    assert await run_with_rule.until_ended("s") == "UPDATE_COMPLETE"
     assert list(world.things.values()) == [1]
 
 
 async def test_an_answer_waits_until_the_database_is_available(
-    run: Program, box: Post, away: Away
+    run: Program, amqp: AmqpClient, database_outage: DatabaseOutage
 ) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
     token = orjson.loads(notice.body)["data"]["token"]
     with capture_logs() as logs:
-        async with away():
-            await box.say(notice.correlation_id, {"decision": "continue", "token": token})
-            await until(lambda: any(one["event"] == "amqp.answer.waits" for one in logs))
-    assert orjson.loads((await box.next(box.replies)).body)["taken"]
+        async with database_outage():
+            await amqp.publish(notice.correlation_id, {"decision": "continue", "token": token})
+            await until(lambda: any(one["event"] == "amqp.answer.deferred" for one in logs))
+    assert orjson.loads((await amqp.next(amqp.replies)).body)["accepted"]
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_an_answer_with_an_internal_error_is_refused_once(
-    run: Program, box: Post, monkeypatch: pytest.MonkeyPatch
+    run: Program, amqp: AmqpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
 
-    async def broken(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run.engine.hooks, "answer", broken)
-        said = await box.answer(notice)
-    assert not said["taken"]
-    assert said["reason"].startswith("internal error ")
-    assert (await box.next(f"answers.{box.name}.refused")).correlation_id == notice.correlation_id
-    assert (await box.answer(notice))["taken"]
+        patch.setattr(run.engine.hooks, "answer", fail)
+        reply = await amqp.answer(notice)
+    assert not reply["accepted"]
+    assert reply["reason"].startswith("internal error ")
+    assert (await amqp.next(f"answers.{amqp.name}.refused")).correlation_id == notice.correlation_id
+    assert (await amqp.answer(notice))["accepted"]
 
 
 async def test_a_project_notification_of_an_operator_hook_has_no_token(
-    guarded: Program, box: Post
+    run_with_rule: Program, amqp: AmqpClient
 ) -> None:
-    await subscribe(guarded, box, events=[WAITING])
-    await guarded.create("s", {"a": thing()})
-    notices = [await box.next(), await box.next()]
+    await subscribe(run_with_rule, amqp, events=[WAITING])
+    await run_with_rule.create("s", {"a": thing()})
+    notices = [await amqp.next(), await amqp.next()]
     data = [orjson.loads(one.body)["data"] for one in notices]
     (projects,) = [at for at, one in enumerate(data) if one["token"] is None]
     assert data[projects]["signal_url"] is None
     assert (notices[projects].reply_to, notices[projects].correlation_id) == (None, None)
-    (hook,) = await guarded.waiting("s")
-    await box.say(hook["id"], {"decision": "continue"})
-    reply = orjson.loads((await box.next(box.replies)).body)
-    assert reply["taken"] is False and reply["reason"].startswith("it has no `token`")
-    assert (await box.answer(notices[1 - projects], "reject"))["taken"]
-    assert await guarded.until_ended("s") == "CREATE_FAILED"
+    (hook,) = await run_with_rule.waiting_hooks("s")
+    await amqp.publish(hook["id"], {"decision": "continue"})
+    reply = orjson.loads((await amqp.next(amqp.replies)).body)
+    assert reply["accepted"] is False and reply["reason"].startswith("it has no `token`")
+    assert (await amqp.answer(notices[1 - projects], "reject"))["accepted"]
+    assert await run_with_rule.until_ended("s") == "CREATE_FAILED"
 
 
-@pytest.mark.parametrize("stage", ["_reply", "_taken"])
+@pytest.mark.parametrize("stage", ["_reply", "_submit"])
 async def test_a_message_with_an_internal_error_does_not_delay_others(
-    run: Program, box: Post, monkeypatch: pytest.MonkeyPatch, stage: str
+    run: Program, amqp: AmqpClient, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    await subscribe(run, box, events=[WAITING])
+    await subscribe(run, amqp, events=[WAITING])
     for name in ("s", "t"):
-        await run.create(name, {"a": thing()}, environment=ASKS)
-    first, second = [await box.next(), await box.next()]
+        await run.create(name, {"a": thing()}, environment=RULE)
+    first, second = [await amqp.next(), await amqp.next()]
     inner = getattr(Answers, stage)
 
-    async def broken(self: Answers, message: AbstractIncomingMessage, *more: Any) -> Any:
+    async def fail(self: Answers, message: AbstractIncomingMessage, *more: Any) -> Any:
         if message.correlation_id == first.correlation_id:
             raise ZeroDivisionError("no")
         return await inner(self, message, *more)
 
-    monkeypatch.setattr(Answers, stage, broken)
+    monkeypatch.setattr(Answers, stage, fail)
     with capture_logs() as logs:
-        await box.say(first.correlation_id, {"token": "x", "decision": "continue"})
-        assert (await box.answer(second))["taken"]
-        refused = await box.next(f"answers.{box.name}.refused")
+        await amqp.publish(first.correlation_id, {"token": "x", "decision": "continue"})
+        assert (await amqp.answer(second))["accepted"]
+        refused = await amqp.next(f"answers.{amqp.name}.refused")
     assert refused.correlation_id == first.correlation_id
     (line,) = [one for one in logs if one["event"] == "amqp.answer.failed"]
     assert line["error_id"] in str(refused.headers["headgate-reason"])
 
 
-async def noted(run: Program, subscription: Json) -> list[Json]:
+async def notification_deliveries(run: Program, subscription: Json) -> list[Json]:
     """Deliveries of notifications to a subscription, newest first."""
-    _, found = await run.call("GET", f"/subscriptions/{subscription['id']}/deliveries")
-    return [one for one in found["deliveries"] if one["type"] == WAITING]
+    _, response = await run.call("GET", f"/subscriptions/{subscription['id']}/deliveries")
+    return [one for one in response["deliveries"] if one["type"] == WAITING]
 
 
 async def test_the_delivery_history_shows_why_an_answer_was_refused(
-    run: Program, box: Post
+    run: Program, amqp: AmqpClient
 ) -> None:
-    mine = await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
+    subscription = await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
     token = orjson.loads(notice.body)["data"]["token"]
-    await box.answer(notice, "contineu", reason=f"with {token}", data={"key": "secret"})
-    (row,) = await noted(run, mine)
+    await amqp.answer(notice, "contineu", reason=f"with {token}", data={"key": "secret"})
+    (row,) = await notification_deliveries(run, subscription)
     assert row["error"].startswith("the answer was refused: ")
     assert 'Did you mean "continue"' in row["error"]
-    kept = orjson.loads(row["answer"])
+    kept = orjson.loads(row["response"])
     assert kept == {"decision": "contineu", "reason": "with ******"}
-    assert (await box.answer(notice, "reject"))["taken"]
+    assert (await amqp.answer(notice, "reject"))["accepted"]
     await run.until_ended("s")
-    late = await box.answer(notice, reason="too late")
-    (row,) = await noted(run, mine)
+    late = await amqp.answer(notice, reason="too late")
+    (row,) = await notification_deliveries(run, subscription)
     assert row["error"] == f"the answer was refused: {late['reason']}"
     assert "already answered: reject by subscription " in row["error"]
-    assert orjson.loads(row["answer"])["reason"] == "too late"
+    assert orjson.loads(row["response"])["reason"] == "too late"
     assert token not in str(row) and "secret" not in str(row)
-    _, shown = await run.call("GET", f"/hooks/{notice.correlation_id}")
-    assert [one["error"] for one in shown["asked"]] == [row["error"]]
+    _, response = await run.call("GET", f"/hooks/{notice.correlation_id}")
+    assert [one["error"] for one in response["asked"]] == [row["error"]]
 
 
-async def test_the_result_of_the_attempt_keeps_a_note(run: Program, box: Post) -> None:
+async def test_the_result_of_the_attempt_keeps_the_note_of_the_answer(
+    run: Program, amqp: AmqpClient
+) -> None:
     """An answer may arrive before the result of the notification's attempt is written."""
-    mine = await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
-    assert not (await box.answer(notice, "contineu"))["taken"]
-    (row,) = await noted(run, mine)
+    subscription = await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
+    assert not (await amqp.answer(notice, "contineu"))["accepted"]
+    (row,) = await notification_deliveries(run, subscription)
     assert row["error"]
-    path = f"/subscriptions/{mine['id']}/redeliver"
+    path = f"/subscriptions/{subscription['id']}/redeliver"
     assert (await run.call("POST", path, {"delivery": row["id"]}))[0] in (200, 202)
-    await box.next()
+    await amqp.next()
 
-    async def settled() -> bool:
-        return [one["state"] for one in await noted(run, mine)] == ["delivered"]
+    async def is_recorded() -> bool:
+        return [one["state"] for one in await notification_deliveries(run, subscription)] == [
+            "delivered"
+        ]
 
-    await eventually(settled)
-    assert (await noted(run, mine))[0]["error"] == row["error"]
+    await eventually(is_recorded)
+    assert (await notification_deliveries(run, subscription))[0]["error"] == row["error"]
 
 
-async def test_an_answer_without_a_valid_token_overwrites_no_note(run: Program, box: Post) -> None:
-    mine = await subscribe(run, box, events=[WAITING])
+async def test_an_answer_without_a_valid_token_overwrites_no_note(
+    run: Program, amqp: AmqpClient
+) -> None:
+    subscription = await subscribe(run, amqp, events=[WAITING])
     for name in ("s", "t"):
-        await run.create(name, {"a": thing()}, environment=ASKS)
+        await run.create(name, {"a": thing()}, environment=RULE)
     for body, reason in (
         (b"{", "the answer was ignored: the body is not JSON"),
         (b'{"token": "wrong"}', "the answer was ignored: this is not the hook's token"),
     ):
-        notice = await box.next()
-        await box.say(notice.correlation_id, body)
-        await box.next(box.replies)
-        (row,) = [one for one in await noted(run, mine) if one["event_id"] == notice.message_id]
-        assert row["error"].startswith(reason) and row["answer"] is None
-        await box.say(notice.correlation_id, b"[]")
-        await box.next(box.replies)
-        assert row in await noted(run, mine)
-        await box.answer(notice, "contineu")
-        (now,) = [one for one in await noted(run, mine) if one["id"] == row["id"]]
+        notice = await amqp.next()
+        await amqp.publish(notice.correlation_id, body)
+        await amqp.next(amqp.replies)
+        (row,) = [
+            one
+            for one in await notification_deliveries(run, subscription)
+            if one["event_id"] == notice.message_id
+        ]
+        assert row["error"].startswith(reason) and row["response"] is None
+        await amqp.publish(notice.correlation_id, b"[]")
+        await amqp.next(amqp.replies)
+        assert row in await notification_deliveries(run, subscription)
+        await amqp.answer(notice, "contineu")
+        (now,) = [
+            one
+            for one in await notification_deliveries(run, subscription)
+            if one["id"] == row["id"]
+        ]
         assert now["error"].startswith("the answer was refused: ")
 
 
 async def test_the_history_of_a_project_subscription_names_the_operator_rule(
-    guarded: Program, box: Post
+    run_with_rule: Program, amqp: AmqpClient
 ) -> None:
-    mine = await subscribe(guarded, box, events=[WAITING])
-    await guarded.create("s", {"a": thing()})
-    notices = [await box.next(), await box.next()]
-    (hook,) = await guarded.waiting("s")
-    await box.say(hook["id"], {"decision": "continue"})
-    await box.next(box.replies)
-    (row,) = await noted(guarded, mine)
+    subscription = await subscribe(run_with_rule, amqp, events=[WAITING])
+    await run_with_rule.create("s", {"a": thing()})
+    notices = [await amqp.next(), await amqp.next()]
+    (hook,) = await run_with_rule.waiting_hooks("s")
+    await amqp.publish(hook["id"], {"decision": "continue"})
+    await amqp.next(amqp.replies)
+    (row,) = await notification_deliveries(run_with_rule, subscription)
     assert row["error"] == (
-        "the answer was ignored: the operator's rule holds it: only subscriptions of the server's"
-        " settings answer it"
+        "the answer was ignored: an operator rule blocks the node: only subscriptions in the"
+        " settings may answer"
     )
     (valid,) = [one for one in notices if one.reply_to]
-    assert (await box.answer(valid, "reject"))["taken"]
-    assert await guarded.until_ended("s") == "CREATE_FAILED"
+    assert (await amqp.answer(valid, "reject"))["accepted"]
+    assert await run_with_rule.until_ended("s") == "CREATE_FAILED"
 
 
 async def test_a_note_waits_until_the_database_is_available(
-    run: Program, box: Post, away: Away
+    run: Program, amqp: AmqpClient, database_outage: DatabaseOutage
 ) -> None:
-    mine = await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
+    subscription = await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
     with capture_logs() as logs:
-        async with away():
-            await box.say(notice.correlation_id, b"[]")
-            await until(lambda: any(one["event"] == "amqp.answer.waits" for one in logs))
-    assert not orjson.loads((await box.next(box.replies)).body)["taken"]
-    (row,) = await noted(run, mine)
+        async with database_outage():
+            await amqp.publish(notice.correlation_id, b"[]")
+            await until(lambda: any(one["event"] == "amqp.answer.deferred" for one in logs))
+    assert not orjson.loads((await amqp.next(amqp.replies)).body)["accepted"]
+    (row,) = await notification_deliveries(run, subscription)
     assert row["error"] == "the answer was ignored: the body is not an object"
 
 
-async def test_ignored_answers_are_counted_by_reason(run: Program, box: Post) -> None:
-    await subscribe(run, box, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    notice = await box.next()
-    assert (await box.answer(notice, "reject"))["taken"]
-    assert not (await box.answer(notice))["taken"]
-    assert not (await box.answer(notice, token="another"))["taken"]
-    assert not (await box.answer(notice, token=""))["taken"]
+async def test_ignored_answers_are_counted_by_reason(run: Program, amqp: AmqpClient) -> None:
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    notice = await amqp.next()
+    assert (await amqp.answer(notice, "reject"))["accepted"]
+    assert not (await amqp.answer(notice))["accepted"]
+    assert not (await amqp.answer(notice, token="another"))["accepted"]
+    assert not (await amqp.answer(notice, token=""))["accepted"]
 
-    async def counted() -> dict[str, float] | None:
+    async def counts() -> dict[str, float] | None:
         _, text = await run.call("GET", "//metrics")
         found = {
             sample.labels["reason"]: sample.value
@@ -382,4 +458,4 @@ async def test_ignored_answers_are_counted_by_reason(run: Program, box: Post) ->
         return found if len(found) == 3 else None
 
     expected = {"refused": 1.0, "invalid_token": 1.0, "malformed": 1.0}
-    assert await eventually(counted) == expected
+    assert await eventually(counts) == expected

@@ -13,26 +13,26 @@ from channels.amqp.broker import Broker, NotPublished
 from engine.errors import Unavailable
 from hub.program.wiring import broker_settings
 from hub.settings.settings import Amqp
-from tests.support.certificates import Authority, Pair
+from tests.support.certificates import Authority, CertificateFiles
 from tests.support.program import eventually
 from tests.support.rabbit import free_port, running_rabbit
 
 
 @dataclass
-class Guarded:
+class TlsBroker:
     """A broker with TLS. ours: a client certificate that it trusts."""
 
     url: str
     authority: Path
-    ours: Pair
+    trusted_client: CertificateFiles
     other: Authority
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
+async def tls_broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TlsBroker]:
     folder = tmp_path_factory.mktemp("tls")
     authority, other = Authority(folder), Authority(folder, "other")
-    server, port = authority.pair("server", "127.0.0.1"), free_port()
+    server, port = authority.issue("server", "127.0.0.1"), free_port()
     conf = (
         f"listeners.ssl.default = 127.0.0.1:{port}\n"
         f"ssl_options.cacertfile = {authority.file}\n"
@@ -42,17 +42,17 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gua
     )
     async with running_rabbit(conf=conf):
         url = f"amqps://guest:guest@127.0.0.1:{port}/"
-        yield Guarded(url, authority.file, authority.pair("hub"), other)
+        yield TlsBroker(url, authority.file, authority.issue("hub"), other)
 
 
-async def outcome(**said: str) -> str:
+async def outcome(**options: str) -> str:
     """The error of a publication; "" if it is confirmed."""
-    settings = broker_settings(Amqp(**said, publish_timeout="5s", connect_timeout="3s"))  # type: ignore[arg-type]
+    settings = broker_settings(Amqp(**options, publish_timeout="5s", connect_timeout="3s"))  # type: ignore[arg-type]
     assert settings is not None
     broker, stop = Broker(settings), asyncio.Event()
     task = asyncio.create_task(broker.run(stop))
 
-    async def tried() -> list[str]:
+    async def try_publish() -> list[str]:
         try:
             await broker.publish("", settings.answers, aio_pika.Message(b"x"))
         except NotPublished as error:
@@ -60,38 +60,38 @@ async def outcome(**said: str) -> str:
         return [""]
 
     try:
-        (result,) = await eventually(tried)
+        (result,) = await eventually(try_publish)
     finally:
         stop.set()
         await task
     return str(result)
 
 
-async def test_mutual_tls(guarded: Guarded) -> None:
-    ours = guarded.ours
+async def test_mutual_tls(tls_broker: TlsBroker) -> None:
+    trusted_client = tls_broker.trusted_client
     assert (
         await outcome(
-            url=guarded.url,
-            ca_file=str(guarded.authority),
-            cert_file=str(ours.certificate),
-            key_file=str(ours.key),
+            url=tls_broker.url,
+            ca_file=str(tls_broker.authority),
+            cert_file=str(trusted_client.certificate),
+            key_file=str(trusted_client.key),
         )
         == ""
     )
 
 
-async def test_a_broker_with_an_untrusted_certificate_is_refused(guarded: Guarded) -> None:
-    said = await outcome(url=guarded.url)
-    assert "cannot connect" in said and "guest" not in said
-    other = guarded.other.file
-    assert "cannot connect" in await outcome(url=guarded.url, ca_file=str(other))
+async def test_a_broker_with_an_untrusted_certificate_is_refused(tls_broker: TlsBroker) -> None:
+    result = await outcome(url=tls_broker.url)
+    assert "cannot connect" in result and "guest" not in result
+    other = tls_broker.other.file
+    assert "cannot connect" in await outcome(url=tls_broker.url, ca_file=str(other))
 
 
-async def test_a_broker_refuses_an_untrusted_client_certificate(guarded: Guarded) -> None:
-    stranger = guarded.other.pair("stranger")
+async def test_a_broker_refuses_an_untrusted_client_certificate(tls_broker: TlsBroker) -> None:
+    stranger = tls_broker.other.issue("stranger")
     for one in ({}, {"cert_file": str(stranger.certificate), "key_file": str(stranger.key)}):
-        said = await outcome(url=guarded.url, ca_file=str(guarded.authority), **one)
-        assert "no connection to the broker" in said, said
+        result = await outcome(url=tls_broker.url, ca_file=str(tls_broker.authority), **one)
+        assert "no connection to the broker" in result, result
 
 
 @pytest.mark.parametrize("text", ["", "no certificate"])

@@ -1,4 +1,4 @@
-"""Each wrong thing a person or program can send: the right status, and what they are told."""
+"""Invalid requests: the status and the message of each."""
 
 import io
 import json
@@ -6,33 +6,37 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from tests.support.changes import error_text
 from tests.support.program import Http, Json, Program, resource, template
 
-GOOD = template({"a": resource()})
+VALID_TEMPLATE = template({"a": resource()})
 
 
 async def refused(running: Program, body: Json, status: int = 400) -> str:
-    """The message; and nothing half done is left."""
-    got, said = await running.call("POST", "/stacks", {"stack_name": "s", **body})
-    assert got == status, said
+    """The error message, after a check that no stack is stored. The place and the remedy follow."""
+    got, response = await running.call("POST", "/stacks", {"stack_name": "s", **body})
+    assert got == status, response
     left = await running.database.pool.fetchval("select count(*) from stack")
     assert left == 0
-    return str(said["error"]["message"])
+    return error_text(response["error"])
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "expected"),
     [
         ("heat_template_version: 2018-08-31\nresources: {a: [", "in line 3, column 1"),
         ("just text", "The template is not a JSON object or YAML mapping."),
-        ("heat_template_version: 2018-08-31\nresources: {}\nresources: {}", "resources"),
         ({"resources": {}}, "Template format version not found."),
         ({"heat_template_version": "2018-08-32"}, "2018-08-31"),
-        ({**GOOD, "resuorces": {}}, 'Did you mean "resources"?'),
+        ({**VALID_TEMPLATE, "resuorces": {}}, 'Did you mean "resources"?'),
         (template({"a": {"type": "OS::Heat::RandomStrin"}}), 'Did you mean "OS::Heat::RandomString"?'),
         (
             template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}}),
-            'Property error: : resources.a.properties: : Unknown Property lenght. Did you mean "length"?',
+            "Property error: : resources.a.properties: : Unknown Property lenght\n",
+        ),
+        (
+            template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}}),
+            'resources.a.properties: Did you mean "length"?',
         ),
         (template({"a": {**resource(), "dependson": "b"}}), 'Did you mean "depends_on"?'),
         (template({"a": resource(depends_on="bb"), "b": resource()}), "resources.a.depends_on"),
@@ -48,23 +52,23 @@ async def refused(running: Program, body: Json, status: int = 400) -> str:
          "[resource_types.command] enabled = true"),
     ],
 )  # fmt: skip
-async def test_a_wrong_template_is_refused_with_place_reason_and_remedy(
-    running: Program, sent: Json, told: str
+async def test_an_invalid_template_is_refused_with_place_reason_and_remedy(
+    running: Program, sent: Json, expected: str
 ) -> None:
-    assert told in await refused(running, {"template": sent})
+    assert expected in await refused(running, {"template": sent})
 
 
-async def test_all_that_is_wrong_is_said_at_once(running: Program) -> None:
-    wrong = template({"a": {"type": "OS::Heat::Non"}, "b": {"type": "OS::Heat::Value"}})
-    message = await refused(running, {"template": wrong})
-    assert len(message.splitlines()) == 2
+async def test_all_errors_are_reported_together(running: Program) -> None:
+    invalid = template({"a": {"type": "OS::Heat::Non"}, "b": {"type": "OS::Heat::Value"}})
+    message = await refused(running, {"template": invalid})
+    assert len(message.splitlines()) == 4
 
 
-async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: Program) -> None:
-    """With form, environment, meaning, breakpoints, templates inside and members."""
+async def test_every_request_reports_all_errors_and_stores_nothing(running: Program) -> None:
+    """In syntax, environment, evaluation, breakpoints, nested templates and members."""
     member = {"type": "OS::Heat::TestResource", "properties": {"vaule": 1}}
     inside = template({"x": member, "y": {}}, parameters={"bad": {"type": "nummer"}})
-    wrong = template(
+    invalid = template(
         {
             "form": {"typ": "OS::Heat::None"},
             "meaning": member,
@@ -73,10 +77,10 @@ async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: 
             "group": {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": member}},
         },
         parameters={"bad": {"type": "nummer"}},
-        conditions={"bad": {"not": "nix"}},
+        conditions={"bad": {"not": [1, 2]}},
         outputs={"o": {"value": {"get_attr": ["meaning", "outptu"]}}},
     )
-    told = [
+    places = [
         "parameters.bad", "resources.form", "resource_registry.a", "conditions.bad",
         "resources.nested<in.yaml>.parameters.bad", "resources.nested<in.yaml>.resources.y",
         "resources.meaning.properties", "outputs.o.value.get_attr",
@@ -84,7 +88,7 @@ async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: 
         "resources.group.properties.resource_def.properties", "resources.break.hooks.on",
     ]  # fmt: skip
     body = {
-        "template": wrong,
+        "template": invalid,
         "files": {"in.yaml": json.dumps(inside)},
         "environment": {"resource_registry": {"a": 5}},
     }
@@ -101,16 +105,16 @@ async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: 
         ("PATCH", f"{stack}/preview"),
     ):
         sent = body | ({"stack_name": "s"} if path.startswith("/stacks") else {})
-        status, said = await running.call(method, path, sent)
-        message = said["error"]["message"]
-        missing = [place for place in told if place not in message]
+        status, response = await running.call(method, path, sent)
+        message = response["error"]["message"]
+        missing = [place for place in places if place not in message]
         assert status == 400 and missing == [], (method, path, message)
     assert await running.database.pool.fetchval("select count(*) from stack") == 1
     assert await running.database.pool.fetchval("select count(*) from template") == before
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "expected"),
     [
         ({}, "The Parameter (size) was not provided."),
         ({"size": 999}, "Parameter 'size' is invalid: 999 is out of range (min: 4, max: 64)"),
@@ -118,14 +122,14 @@ async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: 
         ({"size": 5, "sise": 5}, "The Parameter (sise) was not defined in template."),
     ],
 )
-async def test_wrong_parameter_values(running: Program, parameters: Json, told: str) -> None:
+async def test_invalid_parameter_values(running: Program, parameters: Json, expected: str) -> None:
     size = {"type": "number", "constraints": [{"range": {"min": 4, "max": 64}}]}
-    body = {"template": {**GOOD, "parameters": {"size": size}}, "parameters": parameters}
-    assert told in await refused(running, body)
+    body = {"template": {**VALID_TEMPLATE, "parameters": {"size": size}}, "parameters": parameters}
+    assert expected in await refused(running, body)
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "expected"),
     [
         ({"hooks": [{"at": "aa", "on": "pre-create"}]}, 'Did you mean "a"?'),
         ({"hooks": [{"at": "a", "on": "pre-crate"}]}, 'Did you mean "pre-create"?'),
@@ -135,8 +139,10 @@ async def test_wrong_parameter_values(running: Program, parameters: Json, told: 
         ("parameters: [", "line"),
     ],
 )  # fmt: skip
-async def test_a_wrong_environment(running: Program, environment: Json, told: str) -> None:
-    assert told in await refused(running, {"template": GOOD, "environment": environment})
+async def test_an_invalid_environment(running: Program, environment: Json, expected: str) -> None:
+    assert expected in await refused(
+        running, {"template": VALID_TEMPLATE, "environment": environment}
+    )
 
 
 async def test_an_alias_bomb_and_a_deep_document_are_refused(running: Program) -> None:
@@ -152,8 +158,8 @@ async def test_an_alias_bomb_and_a_deep_document_are_refused(running: Program) -
 
 async def test_a_body_that_is_too_large_is_413(running: Program) -> None:
     body = io.BytesIO(b'{"stack_name": "s", "template": "' + b"#" * 1_100_000 + b'"}')
-    status, said = await running.call("POST", "/stacks", data=body)
-    assert status == 413 and "[server] max_body" in said["error"]["message"]
+    status, response = await running.call("POST", "/stacks", data=body)
+    assert status == 413 and "[server] max_body" in response["error"]["message"]
 
 
 async def test_a_template_that_is_too_large_is_refused(running: Program) -> None:
@@ -161,34 +167,49 @@ async def test_a_template_that_is_too_large_is_refused(running: Program) -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
-        ({"stack_name": "1x", "template": GOOD}, "Invalid stack name 1x"),
-        ({"stack_name": 5, "template": GOOD}, "stack_name: must be a string"),
+        ({"stack_name": "1x", "template": VALID_TEMPLATE}, "Invalid stack name 1x"),
+        ({"stack_name": 5, "template": VALID_TEMPLATE}, "stack_name: must be a string"),
         ({"stack_name": "s"}, "template: is missing"),
-        ({"stack_name": "s", "template": GOOD, "timeout_mins": "soon"}, "timeout_mins"),
-        ({"stack_name": "s", "template": GOOD, "parameters": []}, "parameters: must be a map"),
-        ({"stack_name": "s", "template": GOOD, "files": {"f": 1}}, "files.f: must be a string"),
-        ({"stack_name": "s", "template": GOOD, "hooks": {"clean": []}}, "hooks.clean"),
-        ({"stack_name": "s", "template": GOOD, "environment_files": ["e"]}, '"e" is not among'),
+        ({"stack_name": "s", "template": VALID_TEMPLATE, "timeout_mins": "soon"}, "timeout_mins"),
+        (
+            {"stack_name": "s", "template": VALID_TEMPLATE, "parameters": []},
+            "parameters: must be a map",
+        ),
+        (
+            {"stack_name": "s", "template": VALID_TEMPLATE, "files": {"f": 1}},
+            "files.f: must be a string",
+        ),
+        ({"stack_name": "s", "template": VALID_TEMPLATE, "hooks": {"clean": []}}, "hooks.clean"),
+        (
+            {"stack_name": "s", "template": VALID_TEMPLATE, "environment_files": ["e"]},
+            '"e" is not among',
+        ),
     ],
 )
-async def test_a_wrong_body_is_refused_by_name(running: Program, body: Json, told: str) -> None:
-    status, said = await running.call("POST", "/stacks", body)
-    assert status == 400 and told in said["error"]["message"]
+async def test_an_invalid_body_is_refused_with_its_place(
+    running: Program, body: Json, expected: str
+) -> None:
+    status, response = await running.call("POST", "/stacks", body)
+    assert status == 400 and expected in response["error"]["message"]
 
 
-async def test_what_is_no_json_object_is_refused(running: Program) -> None:
+async def test_a_body_that_is_not_a_json_object_is_refused(running: Program) -> None:
     for data in (b"{", b"[]", b'"x"', b"\xff"):
-        status, said = await running.call("POST", "/stacks", data=data)
-        assert status == 400 and "Send a JSON object." in said["error"]["message"]
+        status, response = await running.call("POST", "/stacks", data=data)
+        assert status == 400 and "Send a JSON object." in response["error"]["message"]
 
 
-async def test_a_name_is_taken_once(running: Program) -> None:
+async def test_stack_names_are_unique(running: Program) -> None:
     await running.create("s", {"a": resource()})
-    status, said = await running.call("POST", "/stacks", {"stack_name": "s", "template": GOOD})
-    assert status == 409 and said["error"]["type"] == "StackExists"
-    other = await running.call("POST", "//v1/q/stacks", {"stack_name": "s", "template": GOOD})
+    status, response = await running.call(
+        "POST", "/stacks", {"stack_name": "s", "template": VALID_TEMPLATE}
+    )
+    assert status == 409 and response["error"]["type"] == "StackExists"
+    other = await running.call(
+        "POST", "//v1/q/stacks", {"stack_name": "s", "template": VALID_TEMPLATE}
+    )
     assert other[0] == 201
 
 
@@ -213,61 +234,63 @@ async def test_a_name_is_taken_once(running: Program) -> None:
         ("GET", "/resource_types/OS::Heat::Nope", 404),
     ],
 )
-async def test_wrong_addresses_and_queries(
+async def test_invalid_paths_and_queries(
     running: Program, method: str, path: str, status: int
 ) -> None:
-    got, said = await running.call(method, path)
-    assert got == status, said
-    assert said["error"]["message"]
+    got, response = await running.call(method, path)
+    assert got == status, response
+    assert response["error"]["message"]
 
 
-async def test_another_projects_stacks_and_hooks_are_not_there(running: Program) -> None:
-    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
-    stack = await running.create("s", {"a": resource()}, environment=held)
-    (hook,) = await running.waiting("s")
+async def test_stacks_and_hooks_of_another_project_are_not_found(running: Program) -> None:
+    breakpoints = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    stack = await running.create("s", {"a": resource()}, environment=breakpoints)
+    (hook,) = await running.waiting_hooks("s")
     for path in (f"//v1/q/stacks/s/{stack}", "//v1/q/stacks/s", f"//v1/q/hooks/{hook['id']}"):
         assert (await running.call("GET", path))[0] == 404
     path = f"//v1/q/hooks/{hook['id']}/signal"
     assert (await running.call("POST", path, {"decision": "continue"}))[0] == 404
     other = Http(running.session, running.url, "q")
-    await other.create("s", {"a": resource()}, environment=held)
-    await other.waiting("s")
-    # Not even as a position in time: it is as unknown as any other id.
+    await other.create("s", {"a": resource()}, environment=breakpoints)
+    await other.waiting_hooks("s")
+    # Also as a marker, where the ID is as unknown as any other.
     for known in (hook["id"], str(uuid4())):
         _, page = await other.call("GET", f"/hooks?marker={known}")
         assert page["hooks"] == []
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "expected"),
     [
         ({}, 400, "Answer one of continue, reject, step"),
         ({"decision": "contineu"}, 400, 'Did you mean "continue"?'),
         ({"decision": "patch", "properties": {"value": "x"}}, 400, "Allowed: continue"),
         ({"decision": "continue", "properties": {}}, 400, "with the decision patch"),
         ({"decision": "continue", "extend": "1h"}, 400, "progress only"),
-        ({"decision": "progress", "extend": "soon"}, 400, "Send 30m"),
+        ({"decision": "progress", "extend": "soon"}, 400, "Send a duration such as 30m"),
         ({"decision": "patch", "properties": 5}, 400, "must be a map"),
         ({"decision": "continue", "reson": "x"}, 400, 'Did you mean "reason"?'),
         ({"decision": "continue", "reason": 5}, 400, "Send a text."),
         ({"decision": "continue", "digest": "0"}, 409, "Read the hook again"),
     ],
 )
-async def test_a_wrong_answer_changes_nothing(
-    running: Program, body: Json, status: int, told: str
+async def test_an_invalid_answer_changes_nothing(
+    running: Program, body: Json, status: int, expected: str
 ) -> None:
-    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
-    await running.create("s", {"a": resource()}, environment=held)
-    (hook,) = await running.waiting("s")
-    got, said = await running.call("POST", f"/hooks/{hook['id']}/signal", body)
-    assert got == status and told in json.dumps(said, ensure_ascii=False).replace('\\"', '"')
-    assert len(await running.waiting("s")) == 1
+    breakpoints = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=breakpoints)
+    (hook,) = await running.waiting_hooks("s")
+    got, response = await running.call("POST", f"/hooks/{hook['id']}/signal", body)
+    assert got == status and expected in json.dumps(response, ensure_ascii=False).replace(
+        '\\"', '"'
+    )
+    assert len(await running.waiting_hooks("s")) == 1
 
 
-async def test_a_wrong_token_learns_nothing(running: Program) -> None:
-    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
-    await running.create("s", {"a": resource()}, environment=held)
-    (hook,) = await running.waiting("s")
+async def test_the_response_to_a_wrong_token_reveals_nothing(running: Program) -> None:
+    breakpoints = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=breakpoints)
+    (hook,) = await running.waiting_hooks("s")
     answers = []
     for hook_id in (hook["id"], str(uuid4()), "no-id"):
         for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic eDp4"}):
@@ -276,24 +299,24 @@ async def test_a_wrong_token_learns_nothing(running: Program) -> None:
                 await running.call("POST", path, {"decision": "continue"}, headers=headers)
             )
     assert {status for status, _ in answers} == {401}
-    assert len({json.dumps(said) for _, said in answers}) == 1
+    assert len({json.dumps(response) for _, response in answers}) == 1
 
 
-async def test_an_answer_twice_is_fine_and_a_different_one_is_a_conflict(running: Program) -> None:
-    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
-    await running.create("s", {"a": resource()}, environment=held)
-    (hook,) = await running.waiting("s")
+async def test_the_same_answer_is_accepted_twice_and_another_conflicts(running: Program) -> None:
+    breakpoints = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=breakpoints)
+    (hook,) = await running.waiting_hooks("s")
     assert (await running.signal(hook))[0] == 200
     assert (await running.signal(hook))[0] == 200
-    status, said = await running.signal(hook, "reject")
-    error = said["error"]
+    status, response = await running.signal(hook, "reject")
+    error = response["error"]
     assert status == 409 and error["type"] == "HookAlreadyAnswered"
     assert (error["decision"], error["decided_by"]) == ("continue", "anonymous")
     assert error["decided_at"].endswith("Z") and error["remedy"]
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ({}, "target"),
         ({"target": "ftp://example.org/"}, "target"),
@@ -304,10 +327,10 @@ async def test_an_answer_twice_is_fine_and_a_different_one_is_a_conflict(running
         ({"channel": "post", "target": "headgate"}, "channel"),
     ],
 )
-async def test_a_wrong_subscription(running: Program, body: Json, told: str) -> None:
-    status, said = await running.call("POST", "/subscriptions", body)
+async def test_an_invalid_subscription(running: Program, body: Json, expected: str) -> None:
+    status, response = await running.call("POST", "/subscriptions", body)
     assert status == 400
-    assert told in json.dumps(said, ensure_ascii=False).replace('\\"', '"')
+    assert expected in json.dumps(response, ensure_ascii=False).replace('\\"', '"')
 
 
 async def test_every_route_is_in_the_openapi_document_and_the_document_is_valid(
@@ -322,5 +345,7 @@ async def test_every_route_is_in_the_openapi_document_and_the_document_is_valid(
     assert status == 200
     validate(document)
     routes = {(route.method.lower(), plain_path(route.path)) for route in all_routes()}
-    said = {(method, path) for path, methods in document["paths"].items() for method in methods}
-    assert said == routes
+    documented = {
+        (method, path) for path, methods in document["paths"].items() for method in methods
+    }
+    assert documented == routes

@@ -1,4 +1,4 @@
-"""While a costly template is read, others are answered."""
+"""Costly templates do not delay other requests."""
 
 import asyncio
 
@@ -6,17 +6,17 @@ import pytest
 
 from tests.support.program import program, resource
 
-#: Each output takes all the steps that one expression may, and they more than a stack may.
+#: Each output uses the cost budget of an expression; together they exceed that of a stack.
 EXPRESSION = "range(100).select(range(60).where($ > 3).len()).len()"
 COSTLY = {
     "heat_template_version": "2021-04-16",
     "outputs": {f"o{n}": {"value": {"yaql": {"expression": EXPRESSION}}} for n in range(12)},
 }
-#: So many requests, one after the other, take a fraction of the time.
+#: Requests that take a fraction of that time in sequence.
 OTHERS = 20
 
 
-WAYS: dict[str, tuple[str, str]] = {
+REQUESTS: dict[str, tuple[str, str]] = {
     "create": ("POST", "/stacks"),
     "preview": ("POST", "/stacks/preview"),
     "validate": ("POST", "/validate"),
@@ -25,21 +25,21 @@ WAYS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("way", sorted(WAYS))
-async def test_others_are_answered_meanwhile(database_url: str, way: str) -> None:
+@pytest.mark.parametrize("way", sorted(REQUESTS))
+async def test_costly_templates_do_not_delay_other_requests(database_url: str, way: str) -> None:
     async with program(database_url) as run:
-        method, path = WAYS[way]
-        made = await run.create("old", {"a": resource()})
+        method, path = REQUESTS[way]
+        created = await run.create("old", {"a": resource()})
         await run.until_ended("old")
         body = {"stack_name": "costly", "template": COSTLY}
         if way.startswith("update"):
             del body["stack_name"]
         async with asyncio.TaskGroup() as tasks:
-            costly = tasks.create_task(run.call(method, path.format(id=made), body))
+            costly = tasks.create_task(run.call(method, path.format(id=created), body))
             for _ in range(OTHERS):
-                status, _said = await run.call("GET", "//healthz")
+                status, _body = await run.call("GET", "//healthz")
                 assert status == 200
             assert not costly.done(), costly.result()
             await run.create("other", {"a": resource()})
-    status, said = costly.result()
-    assert status == 400 and "steps that are allowed" in said["error"]["message"]
+    status, response = costly.result()
+    assert status == 400 and "more steps than are allowed" in response["error"]["message"]

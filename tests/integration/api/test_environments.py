@@ -1,4 +1,4 @@
-"""Environments through the API: several files, the operator's, templates as types of resources."""
+"""Environments: several files, the operator's environment, and templates as resource types."""
 
 import json
 from collections.abc import AsyncIterator
@@ -30,8 +30,8 @@ SERVER = json.dumps(
 
 
 @pytest.fixture
-async def served(database_url: str, tmp_path: Path) -> AsyncIterator[Program]:
-    """With an environment of the operator's."""
+async def run(database_url: str, tmp_path: Path) -> AsyncIterator[Program]:
+    """A server with an operator environment."""
     folder = tmp_path / "environment.d"
     folder.mkdir()
     (folder / "1.yaml").write_text("resource_registry: {'Our::*': 'OS::Heat::*', 'Our::Db': X}")
@@ -47,20 +47,20 @@ async def served(database_url: str, tmp_path: Path) -> AsyncIterator[Program]:
         "template_urls.allow": [LOOPBACK],
         "quotas.resources_per_stack": 30,
     }
-    async with program(database_url, overrides) as made:
-        yield made
+    async with program(database_url, overrides) as server:
+        yield server
 
 
-async def validated(served: Program, query: str = "", **body: Json) -> Json:
-    status, said = await served.call("POST", f"/validate{query}", body)
-    assert status == 200, said
-    return said
+async def validated(run: Program, query: str = "", **body: Json) -> Json:
+    status, response = await run.call("POST", f"/validate{query}", body)
+    assert status == 200, response
+    return response
 
 
-async def refused(served: Program, path: str, **body: Json) -> str:
-    status, said = await served.call("POST", path, body)
-    assert status == 400, said
-    return str(said["error"]["message"])
+async def refused(run: Program, path: str, **body: Json) -> str:
+    status, response = await run.call("POST", path, body)
+    assert status == 400, response
+    return str(response["error"]["message"])
 
 
 def environments(*documents: Json) -> Json:
@@ -68,7 +68,7 @@ def environments(*documents: Json) -> Json:
     return {"environment_files": list(files), "files": files}
 
 
-async def test_files_are_merged_as_each_of_them_says(served: Program) -> None:
+async def test_environment_files_are_merged_by_their_strategies(run: Program) -> None:
     first = {
         "parameters": {
             "s": "a",
@@ -84,31 +84,29 @@ async def test_files_are_merged_as_each_of_them_says(served: Program) -> None:
         "parameters": {"s": "b", "n": 2, "j": {"x": {"q": "2"}}, "unheard": 1},
         "resource_registry": {"resources": {"a": {"restricted_actions": "replace"}}},
     }
-    await served.create(
-        "s", PLAIN["resources"], **{"template": PLAIN} | environments(first, second)
-    )
-    await served.until_ended("s")
-    shown = await served.at("GET", "s", "/environment")
-    assert shown["parameters"] == {
+    await run.create("s", PLAIN["resources"], **{"template": PLAIN} | environments(first, second))
+    await run.until_ended("s")
+    response = await run.stack_request("GET", "s", "/environment")
+    assert response["parameters"] == {
         "s": "ab", "n": 3, "j": {"x": {"p": "1", "q": "2"}}, "key": "******", "named": "******",
     }  # fmt: skip
-    assert "encrypted_param_names" not in shown and "parameter_merge_strategies" not in shown
-    stack = await served.stack("s")
+    assert "encrypted_param_names" not in response and "parameter_merge_strategies" not in response
+    stack = await run.stack("s")
     assert (stack["parameters"]["s"], stack["parameters"]["named"]) == ("ab", "******")
-    files = await served.at("GET", "s", "/files")
+    files = await run.stack_request("GET", "s", "/files")
     assert "planted" not in str(files) and '"named":"******"' in files["0.yaml"]
-    rows = await stored(served)
+    rows = await stored(run)
     assert "planted" not in rows and "sown-too" not in rows
-    # A PATCH adds to it, resource by resource.
+    # PATCH merges with it, resource by resource.
     third = {
         "parameters": {"s": "c"},
         "resource_registry": {"resources": {"a": {"hooks": []}, "b": {"hooks": "pre-update"}}},
     }
-    await served.update("s", environment=third)
-    await served.until_ended("s")
-    shown = await served.at("GET", "s", "/environment")
-    assert shown["parameters"]["s"] == "c" and shown["parameters"]["n"] == 3
-    assert shown["resource_registry"] == {
+    await run.update("s", environment=third)
+    await run.until_ended("s")
+    response = await run.stack_request("GET", "s", "/environment")
+    assert response["parameters"]["s"] == "c" and response["parameters"]["n"] == 3
+    assert response["resource_registry"] == {
         "resources": {
             "a": {"restricted_actions": "replace", "hooks": []},
             "b": {"hooks": "pre-update"},
@@ -116,121 +114,129 @@ async def test_files_are_merged_as_each_of_them_says(served: Program) -> None:
     }
 
 
-async def test_what_a_get_shows_may_be_sent_back(served: Program) -> None:
-    """Hidden values stay; without a word of that, what is sent is what is meant."""
+async def test_a_shown_environment_can_be_sent_back(run: Program) -> None:
+    """With keep_hidden, masked values keep their current values; without it, they are literal."""
     parameters = {"key": {"type": "string", "hidden": True}, "named": {"type": "string"},
                   "first": {"type": "string", "hidden": True}}  # fmt: skip
     outputs = {name: {"value": {"get_param": name}} for name in parameters}
-    made = template({"a": resource({"get_param": "key"})}, parameters=parameters, outputs=outputs)
+    document = template(
+        {"a": resource({"get_param": "key"})}, parameters=parameters, outputs=outputs
+    )
     environment = {
         "parameters": {"key": "k", "named": "n"}, "encrypted_param_names": ["named"],
         "parameter_defaults": {"first": "f"},
     }  # fmt: skip
-    await served.create("s", {}, template=made, environment=environment, parameters={"key": "K"})
-    assert await served.until_ended("s") == "CREATE_COMPLETE"
+    await run.create("s", {}, template=document, environment=environment, parameters={"key": "K"})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
 
-    async def told() -> dict[str, Json]:
-        found = (await served.stack("s"))["outputs"]
+    async def shown_parameters() -> dict[str, Json]:
+        found = (await run.stack("s"))["outputs"]
         return {one["output_key"]: one["output_value"] for one in found}
 
-    assert await told() == {"key": "K", "named": "n", "first": "f"}
-    shown = await served.at("GET", "s", "/environment")
-    assert shown["parameters"] == {"key": "******", "named": "******"}
-    assert shown["parameter_defaults"] == {"first": "******"}
-    body: Json = {"template": made, "environment": json.dumps(shown), "keep_hidden": True}
-    seen = await served.at("PUT", "s", "/preview", body)
-    assert [one["resource_name"] for one in seen["resource_changes"]["unchanged"]] == ["a"]
-    await served.at("PUT", "s", "", body | {"plan_digest": seen["plan_digest"]})
-    assert await served.until_ended("s") == "UPDATE_COMPLETE"
-    assert await told() == {"key": "K", "named": "n", "first": "f"}
-    assert await served.at("GET", "s", "/environment") == shown
+    assert await shown_parameters() == {"key": "K", "named": "n", "first": "f"}
+    result = await run.stack_request("GET", "s", "/environment")
+    assert result["parameters"] == {"key": "******", "named": "******"}
+    assert result["parameter_defaults"] == {"first": "******"}
+    body: Json = {"template": document, "environment": json.dumps(result), "keep_hidden": True}
+    preview = await run.stack_request("PUT", "s", "/preview", body)
+    assert [one["resource_name"] for one in preview["resource_changes"]["unchanged"]] == ["a"]
+    await run.stack_request("PUT", "s", "", body | {"plan_digest": preview["plan_digest"]})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await shown_parameters() == {"key": "K", "named": "n", "first": "f"}
+    assert await run.stack_request("GET", "s", "/environment") == result
 
-    # One is changed, the others stay; what the environment hid stays hidden.
-    shown["parameters"]["named"] = "m"
-    await served.at("PUT", "s", "", body | {"environment": shown, "parameters": {"key": "******"}})
-    assert await served.until_ended("s") == "UPDATE_COMPLETE"
-    assert await told() == {"key": "K", "named": "m", "first": "f"}
-    assert (await served.at("GET", "s", "/environment"))["parameters"]["named"] == "******"
-    await served.at("PATCH", "s", "", {"parameters": {"key": "******"}, "keep_hidden": True})
-    assert await served.until_ended("s") == "UPDATE_COMPLETE"
-    assert (await told())["key"] == "K"
+    # One value changes; the parameters that the environment hides stay hidden.
+    result["parameters"]["named"] = "m"
+    await run.stack_request(
+        "PUT", "s", "", body | {"environment": result, "parameters": {"key": "******"}}
+    )
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await shown_parameters() == {"key": "K", "named": "m", "first": "f"}
+    assert (await run.stack_request("GET", "s", "/environment"))["parameters"]["named"] == "******"
+    await run.stack_request(
+        "PATCH", "s", "", {"parameters": {"key": "******"}, "keep_hidden": True}
+    )
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await shown_parameters())["key"] == "K"
 
-    del shown["parameters"]["named"]
-    path = f"/stacks/s/{(await served.stack('s'))['id']}"
-    status, said = await served.call("PUT", path, body | {"environment": shown})
-    assert status == 400 and "The Parameter (named) was not provided." in str(said)
-    await served.at("PUT", "s", "", body | {"environment": {
+    del result["parameters"]["named"]
+    path = f"/stacks/s/{(await run.stack('s'))['id']}"
+    status, response = await run.call("PUT", path, body | {"environment": result})
+    assert status == 400 and "The Parameter (named) was not provided." in str(response)
+    await run.stack_request("PUT", "s", "", body | {"environment": {
         "parameters": {"key": "******", "named": "n", "first": "f"}}, "keep_hidden": None})  # fmt: skip
-    assert await served.until_ended("s") == "UPDATE_COMPLETE"
-    assert (await told())["key"] == "******"
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await shown_parameters())["key"] == "******"
 
 
-async def stored(served: Program) -> str:
-    """All that is kept of templates, as the database has it."""
-    async with served.database.connection() as conn:
+async def stored(run: Program) -> str:
+    """The stored template versions as text."""
+    async with run.database.connection() as conn:
         return str(await conn.fetch("select template::text from template"))
 
 
-async def test_all_that_is_wrong_with_files_is_told_at_once(served: Program) -> None:
-    said = await refused(
-        served,
+async def test_all_errors_of_files_are_reported_together(run: Program) -> None:
+    message = await refused(
+        run,
         "/stacks",
         stack_name="s",
         template=PLAIN,
-        **environments({"paramters": {}}, {"parameter_merge_strategies": {"s": "mrge"}}),
+        **environments({"paramters": {}}, {"resource_registry": {"s": 5}}),
     )
-    assert said.splitlines() == [
+    assert message.splitlines() == [
         '0.yaml: paramters: environment has wrong section "paramters". Did you mean "parameters"?',
-        '1.yaml: parameter_merge_strategies.s: Unknown merge strategy "mrge". '
-        'Did you mean "merge"?',
+        "1.yaml: resource_registry.s: This must be the name of a resource type.",
     ]
     strategies = [{"parameters": {"s": "a"}, "parameter_merge_strategies": {"s": one}}
                   for one in ("merge", "overwrite")]  # fmt: skip
-    said = await refused(served, "/validate", template=PLAIN, **environments(*strategies))
-    assert "Conflicting merge strategy 'overwrite' for parameter 's' in file '1.yaml'" in said
+    message = await refused(run, "/validate", template=PLAIN, **environments(*strategies))
+    assert "Conflicting merge strategy 'overwrite' for parameter 's' in file '1.yaml'" in message
 
 
-async def test_the_operators_environment_is_beneath_everyones(served: Program) -> None:
+def resolved(resources: Json) -> Json:
+    assert {one["resource_type"] for one in resources.values()} == {"Our::TestResource"}
+    return {name: one["headgate_resolved_type"] for name, one in resources.items()}
+
+
+async def test_user_environments_override_the_operators(run: Program) -> None:
     ours = {"a": {"type": "Our::TestResource"}}
-    await served.create("ours", ours)
-    assert await served.until_ended("ours") == "CREATE_COMPLETE"
-    assert (await served.resources("ours"))["a"]["resource_type"] == "OS::Heat::TestResource"
+    await run.create("ours", ours)
+    assert await run.until_ended("ours") == "CREATE_COMPLETE"
+    assert resolved(await run.resources("ours")) == {"a": "OS::Heat::TestResource"}
     own = {"resource_registry": {"Our::TestResource": "OS::Heat::None"}}
-    await served.create("own", ours, environment=own)
-    await served.until_ended("own")
-    assert (await served.resources("own"))["a"]["resource_type"] == "OS::Heat::None"
+    await run.create("own", ours, environment=own)
+    await run.until_ended("own")
+    assert resolved(await run.resources("own")) == {"a": "OS::Heat::None"}
     nothing = {"resource_registry": {"Our::*": None}}
     body = {"stack_name": "no", "template": template(ours), "environment": nothing}
-    assert "(Our::TestResource) could not be found" in await refused(served, "/stacks", **body)
-    # A template that the operator names is nobody's to replace.
+    assert "(Our::TestResource) could not be found" in await refused(run, "/stacks", **body)
+    # User files do not replace templates of the operator.
     db = template({"db": {"type": "Our::Db"}})
-    shown = await validated(
-        served, "?show_nested=true", template=db, files={"../db.yaml": "no template"}
+    result = await validated(
+        run, "?show_nested=true", template=db, files={"../db.yaml": "no template"}
     )
-    assert shown["NestedParameters"]["db"]["Type"] == "Our::Db"
+    assert result["NestedParameters"]["db"]["Type"] == "Our::Db"
 
 
-async def test_types_are_listed_as_the_operators_environment_has_them(served: Program) -> None:
-    _, listed = await served.call("GET", "/resource_types")
+async def test_the_operators_environment_changes_the_list_of_types(run: Program) -> None:
+    _, listed = await run.call("GET", "/resource_types")
     names = listed["resource_types"]
     assert "Our::Db" in names and "OS::Heat::None" in names
     assert "OS::Heat::RandomString" not in names
-    _, shown = await served.call("GET", "/resource_types/Our::Db")
-    assert shown["resource_type"] == "Our::Db"
-    assert list(shown["properties"]) == ["size"] and "output" in shown["attributes"]
-    _, written = await served.call("GET", "/resource_types/Our::Db/template?template_type=hot")
+    _, response = await run.call("GET", "/resource_types/Our::Db")
+    assert response["resource_type"] == "Our::Db"
+    assert list(response["properties"]) == ["size"] and "output" in response["attributes"]
+    _, written = await run.call("GET", "/resource_types/Our::Db/template?template_type=hot")
     assert list(written["parameters"]) == ["size"]
-    status, _ = await served.call("GET", "/resource_types/OS::Heat::RandomString")
+    status, _ = await run.call("GET", "/resource_types/OS::Heat::RandomString")
     assert status == 404
     random = template({"r": {"type": "OS::Heat::RandomString"}})
-    said = await refused(served, "/stacks", stack_name="r", template=random)
-    assert "The Resource Type (OS::Heat::RandomString) could not be found." in said
+    message = await refused(run, "/stacks", stack_name="r", template=random)
+    assert "The Resource Type (OS::Heat::RandomString) could not be found." in message
 
 
-async def test_nested_templates_are_validated_and_shown(
-    served: Program, receiver: Receiver
-) -> None:
-    receiver.says(template({}, parameters={"far": {"type": "string", "default": "d"}}))
+async def test_nested_templates_are_validated_and_shown(run: Program, receiver: Receiver) -> None:
+    receiver.respond_with(template({}, parameters={"far": {"type": "string", "default": "d"}}))
     address = str(URL(receiver.url) / "far.yaml")
     resources = {
         "web": {"type": "server.yaml", "properties": {"size": {"get_param": "n"}}},
@@ -242,9 +248,9 @@ async def test_nested_templates_are_validated_and_shown(
         "environment": {"resource_registry": {"My::Far": address}},
         "files": {"server.yaml": SERVER},
     }
-    assert "NestedParameters" not in await validated(served, **body)
-    shown = await validated(served, "?show_nested=true&ignore_errors=99001", **body)
-    nested = shown["NestedParameters"]
+    assert "NestedParameters" not in await validated(run, **body)
+    result = await validated(run, "?show_nested=true&ignore_errors=99001", **body)
+    nested = result["NestedParameters"]
     assert list(nested) == ["web", "far"]
     assert nested["web"] == {
         "Type": "server.yaml",
@@ -254,43 +260,45 @@ async def test_nested_templates_are_validated_and_shown(
         },
     }
     assert (nested["far"]["Type"], list(nested["far"]["Parameters"])) == ("My::Far", ["far"])
-    receiver.answers(404)
-    said = await refused(served, "/validate", **body)
-    assert said.startswith(f'files: Could not fetch remote template "{address}": it answered 404')
+    receiver.respond_with_statuses(404)
+    message = await refused(run, "/validate", **body)
+    assert message.startswith(
+        f'files: Could not fetch remote template "{address}": it answered 404'
+    )
     many = {f"r{number}": {"type": f"{address}/{number}.yaml"} for number in range(21)}
-    asked = len(receiver.received)
-    said = await refused(served, "/validate", template=template(many))
-    assert "More than 20 templates would have to be fetched" in said
-    assert len(receiver.received) == asked
+    fetched = len(receiver.received)
+    message = await refused(run, "/validate", template=template(many))
+    assert "More than 20 templates would have to be fetched" in message
+    assert len(receiver.received) == fetched
 
 
-async def test_what_is_wrong_inside_is_told_with_the_way_there(served: Program) -> None:
+async def test_errors_in_nested_templates_have_their_path(run: Program) -> None:
     resources = {"web": {"type": "server.yaml", "properties": {"size": "x"}}}
-    said = await refused(served, "/validate", template=template(resources),
+    message = await refused(run, "/validate", template=template(resources),
                          files={"server.yaml": SERVER})  # fmt: skip
-    assert "resources.web.properties.size: : could not convert string" in said
+    assert 'resources.web.properties.size: : "x" is not a number' in message
     inner = template({"x": resource() | {"properties": {"valeu": 1}}})
-    said = await refused(served, "/validate", template=template({"web": {"type": "server.yaml"}}),
+    message = await refused(run, "/validate", template=template({"web": {"type": "server.yaml"}}),
                          files={"server.yaml": json.dumps(inner)})  # fmt: skip
-    assert "resources.web<server.yaml>.resources.x.properties: : Unknown Property valeu" in said
+    assert "resources.web<server.yaml>.resources.x.properties: : Unknown Property valeu" in message
 
 
-async def test_stacks_are_made_of_them_the_operators_too(served: Program) -> None:
+async def test_stacks_use_templates_as_types_of_users_and_operators(run: Program) -> None:
     resources = {"web": {"type": "server.yaml", "properties": {"size": 1}},
                  "db": {"type": "Our::Db"}}  # fmt: skip
-    # A file of the user's is not taken for the operator's of that name.
+    # A user file does not replace the operator's file of the same name.
     files = {"server.yaml": SERVER, "../db.yaml": "no template"}
-    await served.create("s", resources, files=files)
-    assert await served.until_ended("s") == "CREATE_COMPLETE"
-    made = await served.resources("s")
-    inside = await served.resources(made["db"]["physical_resource_id"])
+    await run.create("s", resources, files=files)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    made = await run.resources("s")
+    inside = await run.resources(made["db"]["physical_resource_id"])
     assert list(inside) == ["y"]
 
 
-async def test_resources_are_counted_in_all(served: Program) -> None:
+async def test_the_limit_counts_resources_of_nested_templates(run: Program) -> None:
     files = {"server.yaml": json.dumps(template({f"r{n}": resource() for n in range(9)}))}
     resources: Json = {f"r{number}": {"type": "server.yaml"} for number in range(3)}
-    said = await refused(served, "/validate", template=template(resources | {"x": resource()}),
+    message = await refused(run, "/validate", template=template(resources | {"x": resource()}),
                          files=files)  # fmt: skip
-    assert "the template has 31 resources, including those of nested templates" in said
-    await validated(served, template=template(resources), files=files)
+    assert "the template has 31 resources, including those of nested templates" in message
+    await validated(run, template=template(resources), files=files)

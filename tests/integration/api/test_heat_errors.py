@@ -1,18 +1,18 @@
-"""What a user gets wrong is told in the form, with the status and by the class that clients know."""
+"""Errors have Heat's format, status and type."""
 
 from uuid import uuid4
 
-from tests.support.changes import gone
+from tests.support.changes import until_deleted
 from tests.support.program import Json, Program, resource, template
 
-GOOD = template({"a": resource()})
-BAD = template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}})
+VALID = template({"a": resource()})
+INVALID = template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}})
 PATTERN = {"type": "string", "default": "x", "constraints": [{"allowed_pattern": "("}]}
 SWITCH = template({}, parameters={"x": {"type": "boolean"}})
 
 
 def merged(*strategies: str) -> Json:
-    """Environment files that merge x, each by its strategy."""
+    """Environment files that merge x with these strategies."""
     files = {
         f"e{number}": f"{{parameters: {{x: true}}, parameter_merge_strategies: {{x: {one}}}}}"
         for number, one in enumerate(strategies)
@@ -20,19 +20,26 @@ def merged(*strategies: str) -> Json:
     return {"template": SWITCH, "files": files, "environment_files": list(files)}
 
 
-CIRCLE = {"resource_registry": {"A": "B", "B": "A"}}
+CYCLE = {"resource_registry": {"A": "B", "B": "A"}}
 S = "/stacks/s/{id}"
 Row = tuple[str, str, Json, int, str, str]
 
 
-def create(kind: str, told: str, status: int = 400, /, **body: Json) -> Row:
-    return ("POST", "/stacks", {"stack_name": "t", "template": GOOD} | body, status, kind, told)
+def create(kind: str, expected: str, status: int = 400, /, **body: Json) -> Row:
+    return (
+        "POST",
+        "/stacks",
+        {"stack_name": "t", "template": VALID} | body,
+        status,
+        kind,
+        expected,
+    )
 
 
 ROWS: list[Row] = [
     # Templates, environments and parameters.
     create("StackValidationFailed", "Property error: : resources.a.properties: : Unknown Property",
-           template=BAD),
+           template=INVALID),
     create("InvalidTemplateVersion", "The template version is invalid", template={
         "heat_template_version": "x"}),
     create("CircularDependencyException", "Circular Dependency Found", template=template({
@@ -52,19 +59,19 @@ ROWS: list[Row] = [
     # Heat answers these with 500.
     create("InvalidSchemaError", "is not a regular expression", template=template(
         {}, parameters={"p": PATTERN})),
-    create("StackValidationFailed", "Circular aliases", environment=CIRCLE),
+    create("StackValidationFailed", "Circular aliases", environment=CYCLE),
     create("ConflictingMergeStrategyForParam", "Conflicting merge strategy 'overwrite' for",
            **merged("merge", "overwrite")),
     create("InvalidMergeStrategyForParam", "Invalid merge strategy 'merge' for parameter 'x'.",
            **merged("merge", "merge")),
-    # Of a template alone clients know one class.
-    ("POST", "/validate", {"template": BAD}, 400, "HTTPBadRequest", "Unknown Property lenght"),
+    # /validate has one type for all errors.
+    ("POST", "/validate", {"template": INVALID}, 400, "HTTPBadRequest", "Unknown Property lenght"),
     ("POST", "/validate", {}, 400, "HTTPBadRequest", "template"),
     ("POST", "/validate", {"template": {"heat_template_version": "x"}}, 400, "HTTPBadRequest",
      "version"),
-    ("POST", "/validate?ignore_errors=99001,5", {"template": GOOD}, 400, "HTTPBadRequest",
+    ("POST", "/validate?ignore_errors=99001,5", {"template": VALID}, 400, "HTTPBadRequest",
      "Invalid codes in ignore_errors : ['5']"),
-    # Things that are not there.
+    # Unknown objects.
     ("GET", "/stacks/none", None, 404, "EntityNotFound", "The Stack (none) could not be found."),
     ("GET", f"/stacks/s/{uuid4()}", None, 404, "EntityNotFound", "could not be found"),
     ("GET", "/stacks/other/{id}", None, 404, "EntityNotFound", "The Stack (other)"),
@@ -76,7 +83,7 @@ ROWS: list[Row] = [
     ("GET", "/resource_types/No::Such", None, 404, "EntityNotFound", "(No::Such)"),
     ("GET", "/template_versions/none/functions", None, 404, "NotFound", "none"),
     ("GET", f"/software_configs/{uuid4()}", None, 404, "NotFound", "Software config with id"),
-    # Requests that are wrong in themselves.
+    # Invalid requests.
     ("GET", "/stacks?limit=x", None, 400, "HTTPBadRequest", "limit"),
     ("GET", "/stacks?show_deleted=1", None, 400, "HTTPBadRequest", "show_deleted"),
     ("GET", f"{S}/resources?colour=red", None, 400, "StackValidationFailed",
@@ -95,16 +102,16 @@ ROWS: list[Row] = [
 ]  # fmt: skip
 
 
-async def test_each_error_is_of_the_class_that_clients_know(running: Program) -> None:
+async def test_each_error_has_heats_type(running: Program) -> None:
     stack = await running.create("s", {"a": resource()})
     await running.until_ended("s")
-    for method, path, body, status, kind, told in ROWS:
-        got, said = await running.call(method, path.format(id=stack), body)
-        error = said.get("error", {})
-        assert (got, error.get("type")) == (status, kind), (method, path, body, said)
-        assert told in error["message"], (path, error["message"])
-        assert (said["code"], error["traceback"]) == (status, None)
-        assert {"title", "explanation"} <= said.keys()
+    for method, path, body, status, kind, expected in ROWS:
+        got, response = await running.call(method, path.format(id=stack), body)
+        error = response.get("error", {})
+        assert (got, error.get("type")) == (status, kind), (method, path, body, response)
+        assert expected in error["message"], (path, error["message"])
+        assert (response["code"], error["traceback"]) == (status, None)
+        assert {"title", "explanation"} <= response.keys()
     assert [one["stack_name"] for one in (await running.call("GET", "/stacks"))[1]["stacks"]] == [
         "s"
     ]
@@ -113,14 +120,14 @@ async def test_each_error_is_of_the_class_that_clients_know(running: Program) ->
 async def test_a_deleted_stack_is_shown_and_cannot_be_changed(running: Program) -> None:
     stack = await running.create("s", {"a": resource()})
     await running.until_ended("s")
-    await running.at("DELETE", "s")
-    await gone(running, "s")
+    await running.stack_request("DELETE", "s")
+    await until_deleted(running, "s")
     path = f"/stacks/s/{stack}"
-    status, said = await running.call("GET", path)
-    assert (status, said["stack"]["stack_status"]) == (200, "DELETE_COMPLETE")
+    status, response = await running.call("GET", path)
+    assert (status, response["stack"]["stack_status"]) == (200, "DELETE_COMPLETE")
     for method, rest, body in (
-        ("DELETE", "", None), ("PUT", "", {"template": GOOD}), ("PATCH", "", {}),
+        ("DELETE", "", None), ("PUT", "", {"template": VALID}), ("PATCH", "", {}),
         ("POST", "/actions", {"check": None}), ("POST", "/snapshots", {}),
     ):  # fmt: skip
-        status, said = await running.call(method, path + rest, body)
-        assert (status, said["error"]["type"]) == (404, "EntityNotFound"), (method, rest)
+        status, response = await running.call(method, path + rest, body)
+        assert (status, response["error"]["type"]) == (404, "EntityNotFound"), (method, rest)

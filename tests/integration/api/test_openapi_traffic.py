@@ -1,4 +1,4 @@
-"""Every route, driven as it is used and misused; every answer held against /openapi.json."""
+"""Valid and invalid requests to every route; every response is validated with /openapi.json."""
 
 import io
 from collections.abc import AsyncIterator
@@ -7,14 +7,16 @@ from uuid import uuid4
 import pytest
 
 from engine.types.contract import Failed
-from hub.dashboard.files import all_files
-from tests.integration.conftest import Away
-from tests.support.agent import OUTPUTS, SERVER, asking
-from tests.support.changes import ended_as, gone, put, thing
-from tests.support.documented import Document, Watched
-from tests.support.program import Json, eventually, program, template, who
-from tests.support.receiver import Receiver, receiving, until
-from tests.support.things import Thing, World
+from engine.types.observation import Difference, Observation
+from engine.words import ObservedState
+from hub.api.dashboard import all_files
+from tests.integration.conftest import DatabaseOutage
+from tests.support.agent import OUTPUTS, SERVER, signed_metadata_url
+from tests.support.changes import observed, put, thing, until_deleted, until_status
+from tests.support.openapi_check import OpenApiDocument, RecordingClient
+from tests.support.program import Json, eventually, identity_headers, program, template
+from tests.support.receiver import Receiver, running_receiver, until
+from tests.support.scripted_type import Thing, World
 
 PARAMETERS: Json = {
     "size": {"type": "number", "default": 3, "constraints": [{"range": {"min": 1, "max": 9}}]},
@@ -27,7 +29,7 @@ PARAMETERS: Json = {
     "key": {"type": "string", "hidden": True, "default": "k"},
     "on": {"type": "boolean", "default": True},
 }  # fmt: skip
-WHOLE = template(
+FULL_TEMPLATE = template(
     {"a": thing({"get_param": "size"}, metadata={"m": 1}), "b": thing(depends_on="a")},
     description="All of it",
     parameters=PARAMETERS,
@@ -35,32 +37,32 @@ WHOLE = template(
     outputs={"size": {"value": {"get_attr": ["a", "size"]}, "description": "its size"},
              "none": {"value": {"get_attr": ["a", "size", "deep"]}}},
 )  # fmt: skip
-HELD = {"hooks": [{"at": "a", "on": ["pre-create"], "ask": {"schema": {"type": "object"}},
+HOOKS = {"hooks": [{"at": "a", "on": ["pre-create"], "ask": {"schema": {"type": "object"}},
                    "answer_by": ["user:ann"], "approvals": 1, "timeout": "2h"}]}  # fmt: skip
-GATED = {"hooks": [{"on": ["pre-stack-create"]}]}
+STACK_HOOKS = {"hooks": [{"on": ["pre-stack-create"]}]}
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[tuple[Watched, World]]:
+async def run(database_url: str) -> AsyncIterator[tuple[RecordingClient, World]]:
     world = World()
-    said = {"channels.webhook.attempts": 1, "engine.first_retry": "1s"}
-    async with program(database_url, said, types=[Thing(world)]) as made:
-        yield Watched(made.session, made.url), world
+    settings = {"channels.webhook.attempts": 1, "engine.first_retry": "1s"}
+    async with program(database_url, settings, types=[Thing(world)]) as server:
+        yield RecordingClient(server.session, server.url), world
 
 
-async def ok(run: Watched, method: str, path: str, body: Json = None, **more: Json) -> Json:
-    status, said = await run.call(method, path, body, **more)
-    assert status < 400, said
-    return said
+async def ok(run: RecordingClient, method: str, path: str, body: Json = None, **more: Json) -> Json:
+    status, response = await run.call(method, path, body, **more)
+    assert status < 400, response
+    return response
 
 
-async def path_of(run: Watched, name: str) -> str:
+async def path_of(run: RecordingClient, name: str) -> str:
     return f"/stacks/{name}/{(await run.stack(name))['id']}"
 
 
-async def what_the_server_is(run: Watched) -> None:
+async def call_server_routes(run: RecordingClient) -> None:
     for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//metrics", "//openapi.json",
-                 "//asyncapi.json", "//schemas/headgate.hook.waiting", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
+                 "//asyncapi.json", "//schemas/headgate.hook.waiting", "//schemas/hot.json", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)
     for name in (await ok(run, "GET", "/resource_types"))["resource_types"]:
@@ -71,35 +73,37 @@ async def what_the_server_is(run: Watched) -> None:
         await ok(run, "GET", f"/resource_types/Test::Thing/template{form}")
     status, _ = await run.call("GET", "/resource_types/Test::Thing/template?template_type=x")
     assert status == 400
-    await ok(run, "POST", "/validate", {"template": WHOLE, "parameters": {"key": "x"}})
-    await ok(run, "POST", "/validate", {"template": template({}), "environment": HELD})
+    await ok(run, "POST", "/validate", {"template": FULL_TEMPLATE, "parameters": {"key": "x"}})
+    await ok(run, "POST", "/validate", {"template": template({}), "environment": HOOKS})
 
 
-async def who_may_do_what(run: Watched) -> None:
+async def call_access_routes(run: RecordingClient) -> None:
     await ok(run, "GET", "/session")
     await ok(run, "GET", "/quotas")
-    made = await ok(run, "POST", "/tokens", {"name": "ci", "roles": ["author"], "expires_in": "1d"})
+    response = await ok(
+        run, "POST", "/tokens", {"name": "ci", "roles": ["author"], "expires_in": "1d"}
+    )
     await ok(run, "POST", "/tokens", {"name": "ann", "roles": ["reader"], "everywhere": True,
                                       "password": "long enough for it"})  # fmt: skip
-    signed_in = await ok(run, "POST", "/session", {"token": made["token"]})
+    signed_in = await ok(run, "POST", "/session", {"token": response["token"]})
     assert signed_in["csrf"]
     await ok(run, "GET", "/tokens?everywhere=true")
-    await ok(run, "DELETE", f"/tokens/{made['id']}")
-    await ok(run, "GET", "/tokens?gone=true")
+    await ok(run, "DELETE", f"/tokens/{response['id']}")
+    await ok(run, "GET", "/tokens?all=true")
     await ok(run, "DELETE", "/session")
     for path, body in (("/session", {}), ("/tokens", {"name": "", "roles": ["boss"]})):
         status, _ = await run.call("POST", path, body)
         assert status == 400
-    status, _ = await run.call("DELETE", f"/tokens/{made['id']}")
+    status, _ = await run.call("DELETE", f"/tokens/{response['id']}")
     assert status == 404
 
 
-async def a_held_stack(run: Watched) -> None:
-    sent = {"stack_name": "s", "template": WHOLE, "environment": HELD, "files": {"f": "text"},
+async def call_routes_of_a_waiting_stack(run: RecordingClient) -> None:
+    sent = {"stack_name": "s", "template": FULL_TEMPLATE, "environment": HOOKS, "files": {"f": "text"},
             "tags": ["one"], "timeout_mins": 5}  # fmt: skip
     await ok(run, "POST", "/stacks/preview", sent)
     await ok(run, "POST", "/stacks", sent)
-    (hook,) = await run.waiting("s")
+    (hook,) = await run.waiting_hooks("s")
     at, one = await path_of(run, "s"), f"/hooks/{hook['id']}"
     for part in ("graph", "why", "events", "resources", "outputs", "breakpoints", "decisions"):
         await ok(run, "GET", f"{at}/{part}")
@@ -109,22 +113,28 @@ async def a_held_stack(run: Watched) -> None:
     assert added["too_late"]
     await ok(run, "GET", f"{at}/breakpoints")
     await ok(
-        run, "POST", f"{one}/hand-over", {"to": "user:cy", "note": "yours"}, headers=who("ann")
+        run,
+        "POST",
+        f"{one}/hand-over",
+        {"to": "user:cy", "note": "yours"},
+        headers=identity_headers("ann"),
     )
     later = {"decision": "progress", "extend": "1h"}
-    await ok(run, "POST", f"{one}/signal", later, headers=who("cy"))
+    await ok(run, "POST", f"{one}/signal", later, headers=identity_headers("cy"))
     for path in (one, f"/{one}", "/hooks?limit=1", f"{one}/decisions", "/decisions?limit=1"):
         await ok(run, "GET", path)
     for wrong in ({"decision": "maybe"}, {"decision": "continue", "digest": "0"}):
-        assert (await run.call("POST", f"{one}/signal", wrong, headers=who("cy")))[0] >= 400
+        assert (await run.call("POST", f"{one}/signal", wrong, headers=identity_headers("cy")))[
+            0
+        ] >= 400
     assert (await run.call("POST", f"{one}/signal", {"decision": "continue"}))[0] == 403
     answer: Json = {"decision": "continue", "data": {}}
-    await ok(run, "POST", f"{one}/signal", answer, headers=who("cy"))
+    await ok(run, "POST", f"{one}/signal", answer, headers=identity_headers("cy"))
     status, error = await run.call(
-        "POST", f"{one}/signal", {"decision": "reject"}, headers=who("ann")
+        "POST", f"{one}/signal", {"decision": "reject"}, headers=identity_headers("ann")
     )
     assert status == 409 and error["error"]["decided_by"] == "cy"
-    (second,) = await run.waiting("s")
+    (second,) = await run.waiting_hooks("s")
     assert (second["resource_name"], second["point"]) == ("b", "pre-create")
     await ok(run, "POST", f"{at}/resources/b/signal", {"unset_hook": "pre-create"})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
@@ -132,24 +142,29 @@ async def a_held_stack(run: Watched) -> None:
         await ok(run, "DELETE", f"{at}/breakpoints/{made['id']}")
 
 
-def told(receiver: Receiver, hook: Json) -> dict[str, str]:
-    """The right to answer, once the notice has come."""
+def token_header(receiver: Receiver, hook: Json) -> dict[str, str]:
+    """The header with the hook token, once the notification is delivered; before, {}."""
     for event in receiver.events:
         if event["type"] == "headgate.hook.waiting" and event["data"]["hook"]["id"] == hook["id"]:
             return {"Authorization": f"Bearer {event['data']['token']}"}
     return {}
 
 
-async def more_hooks(run: Watched, receiver: Receiver) -> None:
-    """Of a whole stack; left to their deadlines; superseded; run on to."""
+async def more_hooks(run: RecordingClient, receiver: Receiver) -> None:
+    """Hooks of whole stacks, and expired, superseded and run-to hooks."""
     await ok(
-        run, "POST", "/stacks", {"stack_name": "gate", "template": WHOLE, "environment": GATED}
+        run,
+        "POST",
+        "/stacks",
+        {"stack_name": "gate", "template": FULL_TEMPLATE, "environment": STACK_HOOKS},
     )
-    (gate,) = await run.waiting("gate")
+    (gate,) = await run.waiting_hooks("gate")
     assert gate["resource"] is None and gate["change"]["plan"]
-    await until(lambda: told(receiver, gate))
-    said = {"decision": "reject", "reason": "no"}
-    await ok(run, "POST", f"//hooks/{gate['id']}/signal", said, headers=told(receiver, gate))
+    await until(lambda: token_header(receiver, gate))
+    decision = {"decision": "reject", "reason": "no"}
+    await ok(
+        run, "POST", f"//hooks/{gate['id']}/signal", decision, headers=token_header(receiver, gate)
+    )
     await run.until_ended("gate")
     late = {"hooks": [{"at": "a", "on": ["pre-create"], "timeout": "1s"}]}
     await run.create("late", {"a": thing()}, environment=late)
@@ -157,8 +172,8 @@ async def more_hooks(run: Watched, receiver: Receiver) -> None:
     await ok(run, "GET", f"{await path_of(run, 'late')}/why")
     rules = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
     await run.create("r", {"a": thing(), "b": thing(depends_on="a")}, environment=rules)
-    await run.waiting("r")
-    assert await run.at("POST", "r", "/run-to", {"resource": "b"})
+    await run.waiting_hooks("r")
+    assert await run.stack_request("POST", "r", "/run-to", {"resource": "b"})
     await eventually(lambda: waits_at(run, "b"))
     await put(run, "r", {"a": thing()}, hooks={"clear": ["*"]})
     await run.until_ended("r")
@@ -166,13 +181,13 @@ async def more_hooks(run: Watched, receiver: Receiver) -> None:
     assert states == {"answered", "expired", "superseded"}
 
 
-async def waits_at(run: Watched, name: str) -> bool:
-    return bool((await run.waiting("r"))[0]["resource_name"] == name)
+async def waits_at(run: RecordingClient, name: str) -> bool:
+    return bool((await run.waiting_hooks("r"))[0]["resource_name"] == name)
 
 
-async def a_life(run: Watched, world: World) -> None:
+async def run_stack(run: RecordingClient, world: World) -> None:
     at = await path_of(run, "s")
-    changed = {**WHOLE, "resources": {"a": thing(2, place="there"), "c": thing()}}
+    changed = {**FULL_TEMPLATE, "resources": {"a": thing(2, place="there"), "c": thing()}}
     rules = {
         "hooks": [{"at": "c", "on": ["pre-create"], "mode": "notify"}, {"on": ["pre-stack-update"]}]
     }
@@ -185,33 +200,43 @@ async def a_life(run: Watched, world: World) -> None:
     await run.until_ended("s")
     for action in ("check", "suspend", "resume"):
         await ok(run, "POST", f"{at}/actions", {action: None})
-        await ended_as(run, "s", f"{action.upper()}_COMPLETE")
+        await until_status(run, "s", f"{action.upper()}_COMPLETE")
     for body in ({"mark_unhealthy": True}, {"protect": True}, {"protect": False}):
         await ok(run, "PATCH", f"{at}/resources/a", body)
     await ok(run, "POST", f"{at}/resources/a/signal", {"ready": True})
-    door = next(call.signal_url for call in reversed(world.calls) if call.resource_name == "a")
+    signal = next(call.signal_url for call in reversed(world.calls) if call.resource_name == "a")
     for method in ("POST", "PUT"):
-        await ok(run, method, f"/{door.signed_url.removeprefix(run.url)}", {"ready": True})
-    assert (await run.call("POST", f"/{door.url.removeprefix(run.url)}", {}))[0] == 401
-    made = await ok(run, "POST", f"{at}/snapshots", {"name": "kept"})
+        await ok(run, method, f"/{signal.signed_url.removeprefix(run.url)}", {"ready": True})
+    assert (await run.call("POST", f"/{signal.url.removeprefix(run.url)}", {}))[0] == 401
+    response = await ok(run, "POST", f"{at}/snapshots", {"name": "kept"})
     await ok(run, "GET", f"{at}/snapshots")
     await ok(run, "PUT", f"{at}/pin", {"reason": "an audit"})
     await ok(run, "GET", at)
     await ok(run, "DELETE", f"{at}/pin")
-    await ended_as(run, "s", "SNAPSHOT_COMPLETE")
-    one = f"{at}/snapshots/{made['id']}"
+    await until_status(run, "s", "SNAPSHOT_COMPLETE")
+    one = f"{at}/snapshots/{response['id']}"
     await ok(run, "GET", one)
     await ok(run, "POST", f"{one}/restore", {})
     await run.until_ended("s")
     await ok(run, "DELETE", one)
-    world.will("update", "c", Failed("no"))
+    world.script("update", "c", Failed("no"))
     await put(run, "s", {"a": thing(deletion_policy="Snapshot"), "c": thing(5)})
     assert await run.until_ended("s") == "UPDATE_FAILED"
     await put(run, "s", {"c": thing(5)})
     await run.until_ended("s")
 
 
-async def all_that_is_shown(run: Watched) -> None:
+async def call_drift(run: RecordingClient, world: World) -> None:
+    at = await path_of(run, "s")
+    assert (await ok(run, "GET", f"{at}/drift"))["observed_at"] is None
+    difference = Difference("size", 5, {"observed": None})
+    world.observed["c"] = Observation(ObservedState.CHANGED, [difference])
+    drift = await observed(run, "s")
+    assert [one["resource_name"] for one in drift["resources"]] == ["c"]
+    assert await ok(run, "GET", f"{at}/drift") == drift
+
+
+async def call_read_routes(run: RecordingClient) -> None:
     at = await path_of(run, "s")
     for part in ("", "?resolve_outputs=false", "/template", "/environment", "/files", "/outputs",
                  "/resources", "/events", "/events?limit=1&sort_dir=desc&nested_depth=1", "/graph",
@@ -232,30 +257,30 @@ async def all_that_is_shown(run: Watched) -> None:
     for part in ("resources", "events", "template", "environment", "files"):
         await ok(run, "GET", f"/stacks/s/{part}")
     async with run.session.get(f"{run.url}/v1/p/events/stream") as stream:
-        run.keep("GET", stream, None)
+        run.record("GET", stream, None)
 
 
-async def by_their_names(run: Watched) -> None:
-    """The short paths lead on; what is there may refuse."""
+async def call_short_paths(run: RecordingClient) -> None:
+    """Short paths redirect to routes that can refuse the request."""
     for method, path in (("POST", ""), ("PUT", ""), ("PATCH", ""), ("GET", "/actions"),
                          ("POST", "/resources"), ("POST", "/events"), ("POST", "/template"),
                          ("POST", "/actions")):  # fmt: skip
         await run.call(method, f"/stacks/s{path}", {})
 
 
-async def who_is_told(run: Watched, receiver: Receiver) -> None:
-    made = await ok(run, "POST", "/subscriptions", {"target": receiver.url, "tags": ["one"]})
-    one = f"/subscriptions/{made['id']}"
+async def call_subscription_routes(run: RecordingClient, receiver: Receiver) -> None:
+    response = await ok(run, "POST", "/subscriptions", {"target": receiver.url, "tags": ["one"]})
+    one = f"/subscriptions/{response['id']}"
     await ok(run, "PATCH", one, {"events": ["headgate.stack.*"], "ordered": False, "tags": []})
     for path in ("/subscriptions", "/subscriptions?limit=1", one):
         await ok(run, "GET", path)
     assert (await ok(run, "POST", f"{one}/test"))["delivered"]
-    receiver.answers(500)
+    receiver.respond_with_statuses(500)
     assert not (await ok(run, "POST", f"{one}/test"))["delivered"]
     await run.create("t", {"a": thing()}, tags=["one"])
     await run.until_ended("t")
-    await eventually(lambda: given_up(run, one))
-    receiver.answers(200)
+    await eventually(lambda: until_dead(run, one))
+    receiver.respond_with_statuses(200)
     await ok(run, "POST", f"{one}/redeliver", {"state": "dead"})
     await ok(run, "POST", f"{one}/redeliver", {"since": "2026-01-01T00:00:00Z"})
     for query in ("", "?limit=1", "?state=dead"):
@@ -266,46 +291,46 @@ async def who_is_told(run: Watched, receiver: Receiver) -> None:
     await ok(run, "DELETE", one)
 
 
-async def given_up(run: Watched, one: str) -> bool:
+async def until_dead(run: RecordingClient, one: str) -> bool:
     return bool((await ok(run, "GET", f"{one}/deliveries?state=dead"))["deliveries"])
 
 
-async def software(run: Watched) -> None:
+async def call_software_routes(run: RecordingClient) -> None:
     configs, deployments = "/software_configs", "/software_deployments"
     sent = {"name": "c", "config": "true", "inputs": [{"name": "a"}], "outputs": [{"name": "o"}]}
-    made = (await ok(run, "POST", configs, sent))["software_config"]
+    response = (await ok(run, "POST", configs, sent))["software_config"]
     await ok(run, "POST", configs, {"config": {"a": 1}})
-    for path in (configs, f"{configs}/{made['id']}", f"{configs}?limit=1&global_tenant=true"):
+    for path in (configs, f"{configs}/{response['id']}", f"{configs}?limit=1&global_tenant=true"):
         await ok(run, "GET", path)
-    wanted = {"config_id": made["id"], "server_id": "s", "input_values": {"a": 1}}
+    wanted = {"config_id": response["id"], "server_id": "s", "input_values": {"a": 1}}
     one = (await ok(run, "POST", deployments, wanted))["software_deployment"]
     path = f"{deployments}/{one['id']}"
     await ok(run, "PUT", path, {"status": "COMPLETE", "output_values": {"o": 1}})
     for shown in (deployments, path, f"{deployments}?server_id=s", f"{deployments}/metadata/s"):
         await ok(run, "GET", shown)
-    assert (await run.call("DELETE", f"{configs}/{made['id']}"))[0] == 400
+    assert (await run.call("DELETE", f"{configs}/{response['id']}"))[0] == 400
     await ok(run, "DELETE", path)
-    await ok(run, "DELETE", f"{configs}/{made['id']}")
+    await ok(run, "DELETE", f"{configs}/{response['id']}")
     sent = {"stack_name": "servers", "template": template({"server": SERVER}, outputs=OUTPUTS)}
     await ok(run, "POST", "/stacks", sent)
-    await ended_as(run, "servers", "CREATE_COMPLETE")
+    await until_status(run, "servers", "CREATE_COMPLETE")
     at = await path_of(run, "servers")
     agent = (await ok(run, "GET", f"{at}/outputs/agent"))["output"]["output_value"]
-    await ok(run, "GET", f"/{asking(agent).removeprefix(run.url)}")
+    await ok(run, "GET", f"/{signed_metadata_url(agent).removeprefix(run.url)}")
     for changed in ({"Signature": "x"}, {"StackName": "other"}):
-        wrong = f"/{asking(agent, **changed).removeprefix(run.url)}"
+        wrong = f"/{signed_metadata_url(agent, **changed).removeprefix(run.url)}"
         assert (await run.call("GET", wrong))[0] == 401
     await ok(run, "GET", f"{at}/resources/server/metadata")
 
 
-async def what_is_refused(run: Watched) -> None:
-    at, nobody = await path_of(run, "s"), f"/stacks/nope/{uuid4()}"
+async def call_with_errors(run: RecordingClient) -> None:
+    at, unknown_stack = await path_of(run, "s"), f"/stacks/nope/{uuid4()}"
     for method, path, body in (
-        ("GET", "/stacks/nope", None), ("GET", nobody, None), ("DELETE", nobody, None),
+        ("GET", "/stacks/nope", None), ("GET", unknown_stack, None), ("DELETE", unknown_stack, None),
         ("GET", "/hooks?state=wating", None), ("GET", f"/hooks/{uuid4()}", None),
         ("GET", "/stacks?sort_keys=colour", None), ("PUT", "/hooks", {}), ("PUT", at + "/graph", {}),
-        ("POST", "/stacks", {"stack_name": "1x", "template": WHOLE}),
-        ("POST", "/stacks", {"stack_name": "s", "template": WHOLE}),
+        ("POST", "/stacks", {"stack_name": "1x", "template": FULL_TEMPLATE}),
+        ("POST", "/stacks", {"stack_name": "s", "template": FULL_TEMPLATE}),
         ("POST", "/stacks", {"stack_name": "w", "template": template({"a": {"type": "No"}})}),
         ("POST", "/validate", {}), ("POST", "/subscriptions", {"target": "ftp://x", "evnts": []}),
         ("POST", f"{at}/actions", {"dance": None}), ("GET", f"{at}/versions/99", None),
@@ -322,42 +347,45 @@ async def what_is_refused(run: Watched) -> None:
         assert (await run.call("POST", "/stacks", data=data))[0] >= 400
 
 
-async def ends(run: Watched, away: Away) -> None:
+async def call_during_outage(run: RecordingClient, database_outage: DatabaseOutage) -> None:
     at = await path_of(run, "t")
     await ok(run, "DELETE", f"{at}/abandon")
     await ok(run, "DELETE", await path_of(run, "s"))
-    await gone(run, "s")
+    await until_deleted(run, "s")
     await run.call("DELETE", "/stacks/late")
-    await gone(run, "late")
+    await until_deleted(run, "late")
     await ok(run, "GET", "/stacks?show_deleted=true")
-    async with away():
+    async with database_outage():
         for path in ("//readyz", "//healthcheck"):
             assert (await run.call("GET", path))[0] == 503
         assert (await run.call("GET", "/services"))[0] == 503
         assert (await run.call("GET", "/hooks"))[0] == 503
 
 
-async def test_every_answer_is_what_the_document_says(
-    run: tuple[Watched, World], away: Away
+async def test_every_response_matches_the_openapi_document(
+    run: tuple[RecordingClient, World], database_outage: DatabaseOutage
 ) -> None:
     watched, world = run
-    document = Document(await ok(watched, "GET", "//openapi.json"))
-    assert document.without_schema() == [] and document.loose_ends() == set()
-    async with receiving() as receiver, receiving() as other:
+    document = OpenApiDocument(await ok(watched, "GET", "//openapi.json"))
+    assert document.without_schema() == [] and document.dangling_references() == set()
+    async with running_receiver() as receiver, running_receiver() as other:
         await ok(watched, "POST", "/subscriptions", {"target": receiver.url})
-        await what_the_server_is(watched)
-        await who_may_do_what(watched)
-        await a_held_stack(watched)
+        await call_server_routes(watched)
+        await call_access_routes(watched)
+        await call_routes_of_a_waiting_stack(watched)
         await more_hooks(watched, receiver)
-        await a_life(watched, world)
-        await all_that_is_shown(watched)
-        await by_their_names(watched)
-        await who_is_told(watched, other)
-        await software(watched)
-        await what_is_refused(watched)
-        await ends(watched, away)
-    wrong = [wrong for one in watched.seen for wrong in document.wrong(one)]
+        await run_stack(watched, world)
+        await call_drift(watched, world)
+        await call_read_routes(watched)
+        await call_short_paths(watched)
+        await call_subscription_routes(watched, other)
+        await call_software_routes(watched)
+        await call_with_errors(watched)
+        await call_during_outage(watched, database_outage)
+    wrong = [wrong for one in watched.responses for wrong in document.differences(one)]
     assert not wrong, "\n".join(wrong)
     assert document.routes() - document.exercised == set()
-    refused = sum(one.status >= 400 for one in watched.seen)
-    print(f"{len(watched.seen)} responses over {len(document.exercised)} routes, {refused} refused")
+    refused = sum(one.status >= 400 for one in watched.responses)
+    print(
+        f"{len(watched.responses)} responses over {len(document.exercised)} routes, {refused} refused"
+    )

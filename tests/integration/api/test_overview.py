@@ -1,4 +1,4 @@
-"""The stacks of a project in one list, each with what goes on in its tree."""
+"""The overview of a project."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -6,62 +6,62 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.integration.nested.test_lives import FILES, nested
+from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import put
 from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, eventually, program, resource
 
-#: One project for all of them but those that make their own.
+#: One server for all tests but those that start their own.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 DRY: Json = {"on": ["pre-create"], "at": "dry", "dry": True}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(postgres: TestServer) -> AsyncIterator[Program]:
-    """`tree` waits inside of a stack inside; `plain` and `Late` are done, `bad` has failed."""
-    said = {"hooks.rules": [DRY], "server.hidden_stack_tags": ["secret"]}
-    async with postgres.new_database() as url, program(url, said) as made:
+    """`tree` waits in a nested stack; `plain` and `Late` are complete, `bad` has failed."""
+    settings = {"hooks.rules": [DRY], "server.hidden_stack_tags": ["secret"]}
+    async with postgres.new_database() as url, program(url, settings) as server:
         for name in ("bad", "secret", "plain"):
             fails = {"type": "OS::Heat::TestResource", "properties": {"fail": name == "bad"}}
             tags = {"plain": ["prod", "web"], "secret": ["secret"]}.get(name, ["web"])
-            await made.create(name, {"a": fails, "b": resource(depends_on="a")}, tags=tags)
-            await made.until_ended(name)
-        held = {"hooks": [{"at": "web/two", "on": ["pre-create"]}]}
+            await server.create(name, {"a": fails, "b": resource(depends_on="a")}, tags=tags)
+            await server.until_ended(name)
+        breakpoints = {"hooks": [{"at": "web/two", "on": ["pre-create"]}]}
         inside = {"web": nested(), "dry": resource(), "last": resource(depends_on="web")}
-        await made.create("tree", inside, files=FILES, environment=held)
-        await made.waiting("tree")
-        await made.create("Late", {"a": resource()})
-        await made.until_ended("Late")
+        await server.create("tree", inside, files=FILES, environment=breakpoints)
+        await server.waiting_hooks("tree")
+        await server.create("Late", {"a": resource()})
+        await server.until_ended("Late")
 
-        async def dry_is_done() -> bool:
+        async def dry_is_complete() -> bool:
             return (
-                str((await made.resources("tree"))["dry"]["resource_status"]) == "CREATE_COMPLETE"
+                str((await server.resources("tree"))["dry"]["resource_status"]) == "CREATE_COMPLETE"
             )
 
-        await eventually(dry_is_done)
-        yield made
+        await eventually(dry_is_complete)
+        yield server
 
 
 async def overview(run: Program, query: str = "") -> Json:
-    status, said = await run.call("GET", f"/overview?{query}")
-    assert status == 200, said
-    return said
+    status, response = await run.call("GET", f"/overview?{query}")
+    assert status == 200, response
+    return response
 
 
 async def names(run: Program, query: str = "") -> list[str]:
     return [one["name"] for one in (await overview(run, query))["stacks"]]
 
 
-async def test_a_line_says_what_goes_on_in_the_whole_tree(run: Program) -> None:
+async def test_a_row_shows_the_activity_of_the_whole_tree(run: Program) -> None:
     lines = {one["name"]: one for one in (await overview(run))["stacks"]}
     tree, stack = lines["tree"], await run.stack("tree")
     assert (tree["id"], tree["owner"]) == (stack["id"], stack["stack_owner"])
     assert (tree["action"], tree["status"]) == ("CREATE", "IN_PROGRESS")
-    # web and dry begin at once, and web/one; web/two is held, and so last waits.
+    # web, dry and web/one start at once; web/two waits at a hook, and last for it.
     assert tree["nodes"] == {"done": 2, "parked": 2, "waiting": 1}
     assert (tree["hooks_waiting"], tree["hooks_dry"], tree["resources"]) == (1, 1, 5)
     assert tree["updated_at"] is None and tree["traversal"]["ended_at"] is None
-    graph = await run.at("GET", "tree", "/graph")
+    graph = await run.stack_request("GET", "tree", "/graph")
     shown = {key: graph["traversal"][key] for key in tree["traversal"]}
     assert tree["traversal"] == shown
     bad = lines["bad"]
@@ -87,11 +87,11 @@ async def test_a_line_says_what_goes_on_in_the_whole_tree(run: Program) -> None:
         ("stack=00000000-0000-0000-0000-000000000000", []),
     ],
 )
-async def test_one_finds_what_one_looks_for(run: Program, query: str, found: list[str]) -> None:
+async def test_filters_of_the_overview(run: Program, query: str, found: list[str]) -> None:
     assert await names(run, query) == found
 
 
-async def test_by_id_and_in_pages(run: Program) -> None:
+async def test_filter_by_id_and_pages(run: Program) -> None:
     every = await overview(run)
     ids = [one["id"] for one in every["stacks"]]
     assert every["next"] is None and every["counts"] is None
@@ -130,21 +130,23 @@ async def test_the_number_of_stacks_in_each_status(run: Program) -> None:
         ("marker=00000000-0000-0000-0000-000000000000", "marker"), ("marker=_", "marker"),
     ],
 )  # fmt: skip
-async def test_what_cannot_be_asked_is_refused(run: Program, query: str, place: str) -> None:
-    status, said = await run.call("GET", f"/overview?{query}")
-    assert status == 400 and said["error"]["findings"][0]["place"] == place
+async def test_invalid_queries_of_the_overview_are_refused(
+    run: Program, query: str, place: str
+) -> None:
+    status, response = await run.call("GET", f"/overview?{query}")
+    assert status == 400 and response["error"]["findings"][0]["place"] == place
 
 
-async def test_another_project_has_stacks_of_its_own(run: Program) -> None:
+async def test_the_overview_has_stacks_of_its_project_only(run: Program) -> None:
     ids = ",".join(one["id"] for one in (await overview(run))["stacks"])
     other = Program(run.session, run.url, "q")
     for query in ("", f"stack={ids}", "waiting=true"):
-        said = await overview(other, f"counts=true&{query}")
-        assert said["stacks"] == [] and said["counts"]["waiting"] == 0
+        response = await overview(other, f"counts=true&{query}")
+        assert response["stacks"] == [] and response["counts"]["waiting"] == 0
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_what_changed_last_comes_first_and_what_is_gone_does_not(running: Program) -> None:
+async def test_the_latest_change_is_first_and_deleted_stacks_are_absent(running: Program) -> None:
     for name in ("a", "b", "c"):
         await running.create(name, {"a": resource()})
         await running.until_ended(name)
@@ -158,10 +160,10 @@ async def test_what_changed_last_comes_first_and_what_is_gone_does_not(running: 
     (line,) = (await overview(running, "search=b&limit=1"))["stacks"]
     assert line["updated_at"] == line["traversal"]["started_at"] > line["created_at"]
     assert (line["traversal"]["number"], line["resources"]) == (2, 2)
-    # A page goes on where it ended, though the stack at its end has moved since.
+    # The next page continues there even if the last stack of the page has moved.
     following = await overview(running, f"marker={page['next']}")
     assert [one["name"] for one in following["stacks"]] == []
-    await running.at("DELETE", "b")
+    await running.stack_request("DELETE", "b")
     await running.until_ended(line["id"])
     assert await names(running) == ["a", "c"]
     assert await names(running, f"stack={line['id']}") == []

@@ -1,4 +1,4 @@
-"""Quotas: a refusal names the limit and the use, nothing of what was refused is kept."""
+"""Quotas: errors name the limit and the usage, and refused requests store nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.changes import error_text
 from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.receiver import Receiver
 
-FEW = {
+QUOTAS = {
     "quotas.stacks_per_project": 3,
     "quotas.resources_per_project": 6,
     "quotas.waiting_hooks_per_project": 2,
@@ -22,8 +23,8 @@ FEW = {
 
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, FEW) as made:
-        yield made
+    async with program(database_url, QUOTAS) as server:
+        yield server
 
 
 def sent(name: str, count: int = 1, **more: Json) -> Json:
@@ -31,44 +32,45 @@ def sent(name: str, count: int = 1, **more: Json) -> Json:
     return {"stack_name": name, "template": template(resources), **more}
 
 
-HELD = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
+HOOKS = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
 
 
 async def refused(run: Program, method: str, path: str, body: Json = None) -> str:
-    status, said = await run.call(method, path, body)
-    assert status == 400, said
-    assert said["error"]["type"] == "RequestLimitExceeded"
-    return str(said["error"]["message"])
+    status, response = await run.call(method, path, body)
+    assert status == 400, response
+    assert response["error"]["type"] == "RequestLimitExceeded"
+    return error_text(response["error"])
 
 
 async def used(run: Program) -> dict[str, tuple[int | None, int]]:
-    _, said = await run.call("GET", "/quotas")
-    return {one["name"]: (one["limit"], one["used"]) for one in said["quotas"]}
+    _, response = await run.call("GET", "/quotas")
+    return {one["name"]: (one["limit"], one["used"]) for one in response["quotas"]}
 
 
-async def test_stacks_also_when_many_are_made_at_once(run: Program) -> None:
-    said = await asyncio.gather(
+async def test_the_quota_of_stacks_holds_for_concurrent_creates(run: Program) -> None:
+    responses = await asyncio.gather(
         *(run.call("POST", "/stacks", sent(f"s{number}")) for number in range(12))
     )
-    assert sorted(status for status, _ in said) == [201] * 3 + [400] * 9
-    wrong = next(document for status, document in said if status == 400)
+    assert sorted(status for status, _ in responses) == [201] * 3 + [400] * 9
+    wrong = next(document for status, document in responses if status == 400)
     assert wrong["error"]["message"] == (
-        "[quotas] stacks_per_project: with this, the project would have 4 stacks; it may have 3."
-        " Delete one; the operator sets the limit."
+        "Request limit exceeded: with this, the project would have 4 stacks; it may have 3"
     )
+    assert wrong["error"]["place"] == "[quotas] stacks_per_project"
+    assert wrong["error"]["remedy"] == "Delete one; the operator sets the limit."
     assert (await used(run))["stacks_per_project"] == (3, 3)
-    run.project = "big"  # has quotas of its own
+    run.project = "big"  # a project with its own quotas
     for number in range(4):
         assert (await run.call("POST", "/stacks", sent(f"s{number}", 3)))[0] == 201
     assert "it may have 4" in await refused(run, "POST", "/stacks", sent("s5"))
     run.project = "p"
-    name = next(document["stack"]["id"] for status, document in said if status == 201)
-    await run.at("DELETE", name)
+    name = next(document["stack"]["id"] for status, document in responses if status == 201)
+    await run.stack_request("DELETE", name)
     await run.until_ended(name)
     assert (await run.call("POST", "/stacks", sent("again")))[0] == 201
 
 
-async def test_resources_of_all_stacks_together(run: Program) -> None:
+async def test_the_quota_of_resources_counts_all_stacks(run: Program) -> None:
     await run.create("a", sent("a", 4)["template"]["resources"])
     message = await refused(run, "POST", "/stacks", sent("b", 3))
     assert "would have 7 resources; it may have 6" in message
@@ -79,19 +81,19 @@ async def test_resources_of_all_stacks_together(run: Program) -> None:
     path = f"/stacks/b/{stack['id']}"
     assert "would have 7" in await refused(run, "PUT", path, sent("b", 3))
     assert len(await run.resources("b")) == 2
-    # What does not grow is never refused.
+    # Changes without growth are accepted.
     await run.until_ended("a")
     await run.update("a", "PUT", template=template({"r0": resource("other")}))
     assert await run.until_ended("a") == "UPDATE_COMPLETE"
 
 
-async def test_what_is_there_already_may_be_changed_and_deleted_beyond_a_lower_quota(
+async def test_existing_stacks_can_be_changed_above_a_lower_quota(
     database_url: str,
 ) -> None:
     async with program(database_url) as run:
         await run.create("a", {f"r{number}": resource() for number in range(8)})
         await run.until_ended("a")
-    async with program(database_url, FEW) as run:
+    async with program(database_url, QUOTAS) as run:
         fewer = {f"r{number}": resource("other") for number in range(7)}
         await run.update("a", "PUT", template=template(fewer))
         assert await run.until_ended("a") == "UPDATE_COMPLETE"
@@ -99,21 +101,21 @@ async def test_what_is_there_already_may_be_changed_and_deleted_beyond_a_lower_q
         more = template({**fewer, "new": resource()})
         path = f"/stacks/a/{stack['id']}"
         assert "would have 8" in await refused(run, "PUT", path, {"template": more})
-        await run.at("DELETE", "a")
+        await run.stack_request("DELETE", "a")
 
 
 async def test_waiting_hooks(run: Program) -> None:
-    await run.create("a", {"r0": resource(), "r1": resource()}, environment=HELD)
-    await run.waiting("a", 2)
-    message = await refused(run, "POST", "/stacks", sent("b", 1, environment=HELD))
+    await run.create("a", {"r0": resource(), "r1": resource()}, environment=HOOKS)
+    await run.waiting_hooks("a", 2)
+    message = await refused(run, "POST", "/stacks", sent("b", 1, environment=HOOKS))
     assert "would have 3 waiting hooks; it may have 2" in message
     assert "Answer some, or remove breakpoints" in message
-    await run.create("c", {"r0": resource()})  # holds nothing
+    await run.create("c", {"r0": resource()})  # no hook
     assert await run.until_ended("c") == "CREATE_COMPLETE"
-    for hook in await run.waiting("a", 2):
+    for hook in await run.waiting_hooks("a", 2):
         await run.signal(hook)
     await run.until_ended("a")
-    assert (await run.call("POST", "/stacks", sent("b", 1, environment=HELD)))[0] == 201
+    assert (await run.call("POST", "/stacks", sent("b", 1, environment=HOOKS)))[0] == 201
 
 
 async def test_checks_of_a_day(run: Program) -> None:
@@ -132,29 +134,29 @@ async def test_checks_of_a_day(run: Program) -> None:
 async def test_subscriptions(run: Program, receiver: Receiver) -> None:
     for _ in range(2):
         assert (await run.call("POST", "/subscriptions", {"target": receiver.url}))[0] == 201
-    status, said = await run.call("POST", "/subscriptions", {"target": receiver.url})
-    assert (status, said["error"]["type"]) == (400, "RequestLimitExceeded")
-    assert said["error"]["place"] == "[quotas] subscriptions_per_project"
+    status, response = await run.call("POST", "/subscriptions", {"target": receiver.url})
+    assert (status, response["error"]["type"]) == (400, "RequestLimitExceeded")
+    assert response["error"]["place"] == "[quotas] subscriptions_per_project"
     _, listed = await run.call("GET", "/subscriptions")
     assert len(listed["subscriptions"]) == 2
 
 
-async def test_a_subscription_for_which_too_much_piles_up_is_disabled(database_url: str) -> None:
+async def test_a_subscription_with_too_large_a_backlog_is_disabled(database_url: str) -> None:
     few: dict[str, Any] = {"quotas.deliveries_per_subscription": 5}
     async with program(database_url, few) as run:
-        gone = {"target": "http://127.0.0.1:9/"}  # nobody listens there
-        _, made = await run.call("POST", "/subscriptions", gone)
+        gone = {"target": "http://127.0.0.1:9/"}  # a closed port
+        _, created = await run.call("POST", "/subscriptions", gone)
         _, other = await run.call("POST", "/subscriptions", gone | {"events": ["nothing.*"]})
         await run.create("a", {f"r{number}": resource() for number in range(5)})
         await run.until_ended("a")
 
         async def disabled() -> Json:
-            _, said = await run.call("GET", f"/subscriptions/{made['id']}")
-            return said if said["state"] == "disabled" else None
+            _, response = await run.call("GET", f"/subscriptions/{created['id']}")
+            return response if response["state"] == "disabled" else None
 
-        said = await eventually(disabled)
-        assert said["reason"] == "more than 5 deliveries to it are pending"
-        _, said = await run.call("GET", f"/subscriptions/{other['id']}")
-        assert said["state"] == "enabled"
-        _, kept = await run.call("GET", f"/subscriptions/{made['id']}/deliveries")
+        response = await eventually(disabled)
+        assert response["reason"] == "more than 5 deliveries to it are pending"
+        _, response = await run.call("GET", f"/subscriptions/{other['id']}")
+        assert response["state"] == "enabled"
+        _, kept = await run.call("GET", f"/subscriptions/{created['id']}/deliveries")
         assert len(kept["deliveries"]) > 5

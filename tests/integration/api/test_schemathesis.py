@@ -1,4 +1,4 @@
-"""The running server against its own /openapi.json, with requests that Schemathesis thinks of."""
+"""Requests that Schemathesis generates from /openapi.json."""
 
 import asyncio
 from collections import Counter
@@ -22,8 +22,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from hub.api.parts import UNAUTHENTICATED_BODY
-from tests.support.furnished import Furnished, furnished
+from hub.api.request_validation import UNAUTHENTICATED_BODY
+from tests.support.populated_project import PopulatedProject, populate_project
 from tests.support.program import PATIENCE, Json, program
 
 ALWAYS = [
@@ -35,12 +35,12 @@ ALWAYS = [
 ]
 
 
-#: The one operation that reads the body of a sender who is not authenticated.
+#: The only operation that reads the body of a client that is not authenticated.
 SIGN_IN = "POST /v1/{project}/session"
 
 
 def is_refused(ctx: Any, response: Any, case: Any) -> bool | None:
-    """Wrong data is refused; at sign-in, what is larger than its body may be is refused unread."""
+    """Invalid data is refused; at sign-in, a body that is too large is refused unread."""
     size = len(response.request.body or b"")
     if case.operation.label == SIGN_IN and size > UNAUTHENTICATED_BODY:
         assert response.status_code == 413, response.status_code
@@ -48,13 +48,13 @@ def is_refused(ctx: Any, response: Any, case: Any) -> bool | None:
     return negative_data_rejection(ctx, response, case)
 
 
-#: Not that what fits the document is taken: most of a stack's rules are in no schema. Nor how other
-#: methods are refused, which a test of routes does, nor who may do what, which one of roles does.
+#: Positive requests may be refused, because most rules of stacks are not in a schema. Other tests
+#: check methods and rights.
 CHECKS = {
     GenerationMode.POSITIVE: ALWAYS,
     GenerationMode.NEGATIVE: [*ALWAYS, is_refused],
 }
-#: Reading first; what takes away, last.
+#: Reads first, deletions last.
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 EXAMPLES = 12
 BOUNDS = settings(
@@ -65,8 +65,8 @@ BOUNDS = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-#: It does not end.
-ENDLESS = "/v1/{project}/events/stream"
+#: A stream.
+STREAM = "/v1/{project}/events/stream"
 
 
 def operations(document: Json) -> Iterator[Any]:
@@ -74,20 +74,20 @@ def operations(document: Json) -> Iterator[Any]:
     read = list(schema.get_all_operations())
     found = [one.ok() for one in read if isinstance(one, Ok)]
     assert len(found) == len(read), "some of the document cannot be read"
-    wanted = [one for one in found if one.path != ENDLESS]
+    wanted = [one for one in found if one.path != STREAM]
     yield from sorted(wanted, key=lambda one: (ORDER.index(one.method.upper()), one.path))
 
 
-class Asking:
-    """One after the other, with most of the names those of things that there are.
+class RequestSequence:
+    """Requests in sequence, most of them with names of existing objects.
 
     wrong: what is wrong with the answers, each kind of it once by operation. seen: by status.
     """
 
-    def __init__(self, url: str, there: Furnished) -> None:
-        self._url, self._there = url, there
+    def __init__(self, url: str, existing_names: PopulatedProject) -> None:
+        self._url, self._there = url, existing_names
         self._session = requests.Session()
-        # A session of a browser would have everything else refused that comes from no page.
+        # With the cookie of a session, requests without a CSRF header would be refused.
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self.wrong: dict[str, str] = {}
         self.seen: Counter[int] = Counter()
@@ -97,7 +97,7 @@ class Asking:
         @given(case=operation.as_strategy(generation_mode=mode), known=st.integers(0, 3))
         def ask(case: Any, known: int) -> None:
             if known:
-                case.path_parameters = self._there.names(operation.path)
+                case.path_parameters = self._there.parameters(operation.path)
             self._ask(case, CHECKS[mode])
 
         ask()
@@ -118,15 +118,15 @@ class Asking:
         with self._session:
             for operation in operations(document):
                 self.about(operation, GenerationMode.POSITIVE)
-                if operation.body:  # names and queries are texts, and no text is none
+                if operation.body:  # any string is a valid name or query
                     self.about(operation, GenerationMode.NEGATIVE)
 
 
-async def test_whatever_is_sent_the_answer_is_one_that_the_document_knows(
+async def test_every_response_is_documented(
     database_url: str,
 ) -> None:
     async with program(database_url) as run:
-        asking = Asking(run.url, await furnished(run))
+        asking = RequestSequence(run.url, await populate_project(run))
         _, document = await run.call("GET", "//openapi.json")
         await asyncio.to_thread(asking.everything, document)
         assert not asking.wrong, "\n".join(f"{what}: {why}" for what, why in asking.wrong.items())

@@ -1,4 +1,4 @@
-"""Sessions of browsers: what the cookie holds, and when it signs in no more."""
+"""Browser sessions: their cookies, and when they end."""
 
 import asyncio
 import json
@@ -13,38 +13,39 @@ from engine.store.database import Database
 from hub.api.headgate.sessions import SignIn
 from hub.auth import secrets
 from hub.auth.credentials import RequestCredentials
+from hub.auth.cross_site import CSRF_HEADER
 from hub.auth.identity import Identity
-from hub.auth.sessions import COOKIE, CSRF_HEADER, Sessions
+from hub.auth.sessions import COOKIE, Sessions
 from hub.program.wiring import ages
 from hub.settings.settings import Settings
-from tests.integration.api.test_access import PASSWORD, guarded, token
-from tests.support.access import everything_in, given_directly
+from tests.integration.api.test_access import PASSWORD, run_with_tokens, token
+from tests.support.access import insert_credential, table_text
 from tests.support.program import PATIENCE, Program, eventually, program
 from tests.support.purging import purge_now
 
 Access = tuple[Program, dict[str, str]]
 Headers = dict[str, str]
-LONG = {"auth.remembered": "1h"}
+LONG = {"auth.cache_ttl": "1h"}
 
 
 @pytest.fixture(autouse=True)
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_COST", 2**10)
 
 
 @pytest.fixture
 async def access(database_url: str) -> AsyncIterator[Access]:
-    async with guarded(database_url, LONG) as made:
-        await given_directly(made[0].database, "p", "ann", ["author"], password=PASSWORD)
-        yield made
+    async with run_with_tokens(database_url, LONG) as run:
+        await insert_credential(run[0].database, "p", "ann", ["author"], password=PASSWORD)
+        yield run
 
 
 async def sign_in(run: Program, cookie: str = "", **body: str) -> Headers:
-    """Headers of the browser's pages from now on."""
-    said = body or {"user": "ann", "password": PASSWORD}
+    """The headers of later requests of the browser."""
+    credentials = body or {"user": "ann", "password": PASSWORD}
     before = {"Cookie": f"{COOKIE}={cookie}"} if cookie else {}
     url = f"{run.url}/v1/p/session"
-    async with run.session.post(url, json=said, headers=before) as answer:
+    async with run.session.post(url, json=credentials, headers=before) as answer:
         assert answer.status == 201, await answer.text()
         csrf, cookie = (await answer.json())["csrf"], answer.cookies[COOKIE].value
     run.session.cookie_jar.clear()
@@ -60,53 +61,53 @@ async def test_a_copy_of_the_cookie_is_refused_after_sign_out_on_every_process(
     access: Access, database_url: str
 ) -> None:
     one, _ = access
-    async with guarded(database_url, LONG) as (two, _):
+    async with run_with_tokens(database_url, LONG) as (two, _):
         mine, other = await sign_in(one), await sign_in(two)
         for run in (one, two):
             assert (await status_of(run, mine), await status_of(run, other)) == (200, 200)
         no_csrf = {"Cookie": mine["Cookie"]}
         assert (await one.call("DELETE", "/session", headers=no_csrf))[0] == 403
         assert (await one.call("DELETE", "/session", headers=mine))[0] == 204
-        for run in (two, one):  # at once: nothing is waited for
+        for run in (two, one):  # at once, without waiting
             assert (await status_of(run, mine), await status_of(run, other)) == (401, 200)
 
 
 async def test_cookie_and_database_hold_neither_password_nor_token(access: Access) -> None:
     run, admin = access
-    mine = await token(run, admin, "ci", "author")
-    for headers in (await sign_in(run), await sign_in(run, token=mine)):
+    ci_token = await token(run, admin, "ci", "author")
+    for headers in (await sign_in(run), await sign_in(run, token=ci_token)):
         cookie = headers["Cookie"].removeprefix(f"{COOKIE}=")
-        assert len(cookie) == 43  # 32 random bytes, and no room for more
-        rows = await everything_in(run.database, "session")
-        for secret in (PASSWORD, mine, cookie, headers[CSRF_HEADER]):
+        assert len(cookie) == 43  # 32 random bytes
+        rows = await table_text(run.database, "session")
+        for secret in (PASSWORD, ci_token, cookie, headers[CSRF_HEADER]):
             assert secret not in rows and secret.encode().hex() not in rows
 
 
 async def test_a_session_ends_with_its_password_or_token(access: Access) -> None:
     run, admin = access
-    mine = await token(run, admin, "ci", "author")
+    ci_token = await token(run, admin, "ci", "author")
     _, listed = await run.call("GET", "/tokens", headers=admin)
     ids = {one["name"]: one["id"] for one in listed["tokens"]}
     for name, headers in (
         ("ann", await sign_in(run)),
-        ("ci", await sign_in(run, token=mine)),
+        ("ci", await sign_in(run, token=ci_token)),
     ):
         assert await status_of(run, headers) == 200
         assert (await run.call("DELETE", f"/tokens/{ids[name]}", headers=admin))[0] == 204
         assert await status_of(run, headers) == 401
-    # Also when the name has a password again.
+    # Also if the name has a new password.
     old = {"name": "eve", "roles": ["reader"], "password": PASSWORD}
-    _, made = await run.call("POST", "/tokens", old, headers=admin)
+    _, response = await run.call("POST", "/tokens", old, headers=admin)
     headers = await sign_in(run, user="eve", password=PASSWORD)
-    await run.call("DELETE", f"/tokens/{made['id']}", headers=admin)
+    await run.call("DELETE", f"/tokens/{response['id']}", headers=admin)
     assert (await run.call("POST", "/tokens", old, headers=admin))[0] == 201
     assert await status_of(run, headers) == 401
 
 
 async def test_a_stream_ends_when_its_session_does(access: Access, database_url: str) -> None:
-    """The processes remember for an hour whom they let in, and are notified."""
+    """The processes cache identities for an hour, and are notified."""
     run, _ = access
-    async with guarded(database_url, LONG) as (two, _):
+    async with run_with_tokens(database_url, LONG) as (two, _):
         mine = await sign_in(run)
         url = f"{two.url}/v1/p/events/stream"
         async with two.session.get(url, headers=mine) as stream:
@@ -117,7 +118,7 @@ async def test_a_stream_ends_when_its_session_does(access: Access, database_url:
                     await stream.content.readany()
 
 
-async def test_signing_in_anew_ends_the_session_before(access: Access) -> None:
+async def test_a_new_sign_in_ends_the_previous_session(access: Access) -> None:
     run, _ = access
     first = await sign_in(run)
     second = await sign_in(run, first["Cookie"].removeprefix(f"{COOKIE}="))
@@ -125,40 +126,40 @@ async def test_signing_in_anew_ends_the_session_before(access: Access) -> None:
     assert first[CSRF_HEADER] != second[CSRF_HEADER]
 
 
-async def test_a_session_is_over_after_its_time_and_is_purged(database_url: str) -> None:
-    async with guarded(database_url, {"auth.session": "2s"}) as (run, _):
-        await given_directly(run.database, "p", "ann", ["author"], password=PASSWORD)
+async def test_an_expired_session_is_refused_and_purged(database_url: str) -> None:
+    async with run_with_tokens(database_url, {"auth.session": "2s"}) as (run, _):
+        await insert_credential(run.database, "p", "ann", ["author"], password=PASSWORD)
         mine = await sign_in(run)
         assert await status_of(run, mine) == 200
 
-        async def over() -> bool:
+        async def is_expired() -> bool:
             return await status_of(run, mine) == 401
 
-        await eventually(over)
+        await eventually(is_expired)
         gone = await purge_now(run.database, ages(Settings().retention))
         assert gone["sessions"] == 1
-        assert await everything_in(run.database, "session") == ""
+        assert await table_text(run.database, "session") == ""
 
 
-async def test_an_owner_has_no_more_than_a_hundred(access: Access) -> None:
+async def test_a_user_has_at_most_a_hundred_sessions(access: Access) -> None:
     run, _ = access
     first = await sign_in(run)
     last = first
     for _ in range(100):
         last = await sign_in(run)
-    assert len((await everything_in(run.database, "session")).splitlines()) == 100
+    assert len((await table_text(run.database, "session")).splitlines()) == 100
     assert (await status_of(run, first), await status_of(run, last)) == (401, 200)
 
 
-async def test_a_session_of_another_mode_signs_nobody_in(access: Access, database_url: str) -> None:
+async def test_a_session_of_another_mode_is_ignored(access: Access, database_url: str) -> None:
     run, _ = access
     mine = await sign_in(run)
     async with program(database_url) as free:
-        status, said = await free.call("GET", "/session", headers=mine)
-        assert (status, said["name"]) == (200, "anonymous")
+        status, response = await free.call("GET", "/session", headers=mine)
+        assert (status, response["name"]) == (200, "anonymous")
         theirs = await sign_in(free, user="root", password="x")
-        _, said = await free.call("GET", "/session", headers=theirs)
-        assert said["name"] == "root"
+        _, response = await free.call("GET", "/session", headers=theirs)
+        assert response["name"] == "root"
     assert await status_of(run, theirs) == 401
     assert await status_of(run, mine) == 200
 
@@ -168,30 +169,31 @@ async def test_a_token_of_keystone_is_decrypted_with_the_cookie_alone(database: 
         database, mode="keystone", lasts=timedelta(hours=1), random_bytes=os.urandom
     )
     who = Identity("ann", "p", key="user-id")
-    cookie, begun = await sessions.begin(RequestCredentials(bearer="gAAAA-of-ann"), who)
+    cookie, stored = await sessions.begin(RequestCredentials(bearer="gAAAA-of-ann"), who)
     read = await sessions.read(cookie, "203.0.113.7")
-    assert (read.presented.bearer, read.csrf) == ("gAAAA-of-ann", begun.csrf)
-    rows = await everything_in(database, "session")
+    assert (read.credentials.bearer, read.csrf) == ("gAAAA-of-ann", stored.csrf)
+    rows = await table_text(database, "session")
     assert b"gAAAA-of-ann".hex() not in rows and cookie not in rows
-    async with database.connection() as conn:  # another session's row does not do
+    async with database.connection() as conn:  # the row of another session does not match
         await sessions.begin(RequestCredentials(bearer="gAAAA-of-bob"), who)
         swap = "update session set encrypted = o.encrypted from session o where o.id <> session.id"
         await conn.execute(swap)
-    with pytest.raises(HeadgateError, match="the session is over"):
+    with pytest.raises(HeadgateError, match="the session has ended"):
         await sessions.read(cookie, "")
 
 
 @pytest.mark.parametrize(
     ("fields", "character"),
     [(["token"], "a"), (["user", "password"], "a"), (["user", "password"], "\U0001f511")],
-    ids=["token", "password", "12 bytes each"],
+    ids=["token", "password", "4 bytes each"],
 )
-async def test_the_longest_sign_in_is_judged_however_it_is_written(
+async def test_the_longest_sign_in_fits_as_utf_8(
     access: Access, fields: list[str], character: str
 ) -> None:
     run, _ = access
     schema = SignIn.model_json_schema()["properties"]
     for extra, wanted in ((0, 401), (1, 400)):
-        said = {name: character * (schema[name]["maxLength"] + extra) for name in fields}
-        status, answer = await run.call("POST", "/session", data=json.dumps(said).encode())
+        credentials = {name: character * (schema[name]["maxLength"] + extra) for name in fields}
+        body = json.dumps(credentials, ensure_ascii=False).encode()
+        status, answer = await run.call("POST", "/session", data=body)
         assert status == wanted, answer

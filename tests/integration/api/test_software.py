@@ -1,11 +1,11 @@
-"""Software configs and deployments: what is taken, kept, shown, and refused."""
+"""Software configs and deployments."""
 
 import asyncio
 from uuid import uuid4
 
 from structlog.testing import capture_logs
 
-from tests.support.access import everything_in
+from tests.support.access import table_text
 from tests.support.program import Json, Program
 
 CONFIGS, DEPLOYMENTS = "/software_configs", "/software_deployments"
@@ -15,53 +15,59 @@ IO: Json = {
 }
 
 
-async def made(run: Program, **body: Json) -> Json:
-    status, said = await run.call("POST", CONFIGS, {"name": "c", "config": "true", **body})
-    assert status == 200, said
-    return said["software_config"]
+async def create_config(run: Program, **body: Json) -> Json:
+    status, response = await run.call("POST", CONFIGS, {"name": "c", "config": "true", **body})
+    assert status == 200, response
+    return response["software_config"]
 
 
-async def deployed(run: Program, **body: Json) -> Json:
-    status, said = await run.call("POST", DEPLOYMENTS, {"server_id": "web-1", **body})
-    assert status == 200, said
-    return said["software_deployment"]
+async def create_deployment(run: Program, **body: Json) -> Json:
+    status, response = await run.call("POST", DEPLOYMENTS, {"server_id": "web-1", **body})
+    assert status == 200, response
+    return response["software_deployment"]
 
 
-async def test_a_config_is_kept_as_sent_with_the_types_of_what_it_takes(running: Program) -> None:
-    config = await made(running, group="script", options={"a": [1]}, **IO)
+async def test_a_config_is_stored_with_default_types(running: Program) -> None:
+    config = await create_config(running, group="script", options={"a": [1]}, **IO)
     assert config["inputs"] == [
         {"name": "token", "type": "String", "replace_on_change": False},
         {"name": "size", "type": "Number", "default": 3, "replace_on_change": False},
     ]
     assert config["outputs"] == [{"name": "done", "type": "String", "error_output": False}]
-    _, said = await running.call("GET", f"{CONFIGS}/{config['id']}")
-    assert said["software_config"] == config
-    plain = await made(running, config={"a": {"b": 1}}, inputs=None)
+    _, response = await running.call("GET", f"{CONFIGS}/{config['id']}")
+    assert response["software_config"] == config
+    plain = await create_config(running, config={"a": {"b": 1}}, inputs=None)
     assert (plain["group"], plain["config"], plain["inputs"]) == (
         "Heat::Ungrouped", {"a": {"b": 1}}, [],
     )  # fmt: skip
-    _, said = await running.call("GET", CONFIGS)
-    assert [one["id"] for one in said["software_configs"]] == [plain["id"], config["id"]]
-    assert said["software_configs"][0].keys() == {"id", "name", "group", "creation_time", "project"}
+    _, response = await running.call("GET", CONFIGS)
+    assert [one["id"] for one in response["software_configs"]] == [plain["id"], config["id"]]
+    assert response["software_configs"][0].keys() == {
+        "id",
+        "name",
+        "group",
+        "creation_time",
+        "project",
+    }
 
 
-async def test_configs_are_listed_a_page_at_a_time_and_of_every_project(running: Program) -> None:
-    ids = [(await made(running, name=f"c{number}"))["id"] for number in range(5)]
+async def test_configs_are_listed_in_pages_and_for_all_projects(running: Program) -> None:
+    ids = [(await create_config(running, name=f"c{number}"))["id"] for number in range(5)]
     seen: list[str] = []
     while True:
         marker = f"&marker={seen[-1]}" if seen else ""
-        _, said = await running.call("GET", f"{CONFIGS}?limit=2{marker}")
-        if not said["software_configs"]:
+        _, response = await running.call("GET", f"{CONFIGS}?limit=2{marker}")
+        if not response["software_configs"]:
             break
-        seen += [one["id"] for one in said["software_configs"]]
+        seen += [one["id"] for one in response["software_configs"]]
         assert len(seen) <= len(ids)
     assert seen == ids[::-1]
     await running.call("POST", f"//v1/q{CONFIGS}", {"name": "other"})
-    _, said = await running.call("GET", f"{CONFIGS}?global_tenant=True")
-    assert [one["project"] for one in said["software_configs"]] == ["q", *"ppppp"]
+    _, response = await running.call("GET", f"{CONFIGS}?global_tenant=True")
+    assert [one["project"] for one in response["software_configs"]] == ["q", *"ppppp"]
 
 
-WRONG: list[tuple[str, Json, str]] = [
+INVALID_BODIES: list[tuple[str, Json, str]] = [
     (CONFIGS, {"inputs": {}}, "inputs"),
     (CONFIGS, {"inputs": [{"type": "String"}]}, "inputs.0.name"),
     (CONFIGS, {"inputs": [{"name": "a", "type": "Text"}]}, "inputs.0.type"),
@@ -79,77 +85,79 @@ WRONG: list[tuple[str, Json, str]] = [
 ]
 
 
-async def test_what_is_wrong_is_refused_by_name(running: Program) -> None:
-    for path, body, told in WRONG:
-        status, said = await running.call("POST", path, body)
-        assert status == 400 and told in said["error"]["message"], said
-        assert "s3cret" not in str(said)
+async def test_invalid_bodies_are_refused_with_their_place(running: Program) -> None:
+    for path, body, expected in INVALID_BODIES:
+        status, response = await running.call("POST", path, body)
+        assert status == 400 and expected in response["error"]["message"], response
+        assert "s3cret" not in str(response)
 
 
-async def test_a_deployment_goes_from_its_beginning_to_its_end(running: Program) -> None:
-    config = await made(running, **IO)
-    one = await deployed(running, config_id=config["id"], action="CREATE", status="IN_PROGRESS")
+async def test_a_deployment_is_created_updated_and_deleted(running: Program) -> None:
+    config = await create_config(running, **IO)
+    one = await create_deployment(
+        running, config_id=config["id"], action="CREATE", status="IN_PROGRESS"
+    )
     path = f"{DEPLOYMENTS}/{one['id']}"
     assert (one["input_values"], one["output_values"], one["status_reason"]) == ({}, None, "")
     assert "updated_time" not in one
     ended = {"status": "COMPLETE", "status_reason": "fine", "output_values": {"done": "yes"}}
-    _, said = await running.call("PUT", path, ended)
-    changed = said["software_deployment"]
+    _, response = await running.call("PUT", path, ended)
+    changed = response["software_deployment"]
     assert {key: changed[key] for key in ended} == ended and changed["updated_time"]
     assert (changed["action"], changed["config_id"]) == ("CREATE", config["id"])
-    other = await made(running, name="other")
+    other = await create_config(running, name="other")
     await running.call("PUT", path, {"config_id": other["id"], "status": "IN_PROGRESS"})
-    _, said = await running.call("GET", path)
-    assert said["software_deployment"]["config_id"] == other["id"]
-    assert said["software_deployment"]["output_values"] == {"done": "yes"}
+    _, response = await running.call("GET", path)
+    assert response["software_deployment"]["config_id"] == other["id"]
+    assert response["software_deployment"]["output_values"] == {"done": "yes"}
     assert (await running.call("DELETE", path))[0] == 204
     for method in ("GET", "DELETE", "PUT"):
-        status, said = await running.call(method, path, {} if method == "PUT" else None)
-        assert (status, said["error"]["type"]) == (404, "NotFound")
+        status, response = await running.call(method, path, {} if method == "PUT" else None)
+        assert (status, response["error"]["type"]) == (404, "NotFound")
 
 
 async def test_a_server_gets_its_configs_with_the_values_of_each_deployment(
     running: Program,
 ) -> None:
-    second = await made(running, name="b", **IO)
-    first = await made(running, name="a", inputs=[{"name": "x", "value": "own"}])
+    second = await create_config(running, name="b", **IO)
+    first = await create_config(running, name="a", inputs=[{"name": "x", "value": "own"}])
     values = {"token": "s3cret", "more": 1}
-    await deployed(running, config_id=second["id"], input_values=values)
-    await deployed(running, config_id=second["id"], input_values={"size": 9})
-    await deployed(running, config_id=first["id"])
-    await deployed(running, config_id=first["id"], server_id="web-2")
-    _, said = await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
-    told = [
+    await create_deployment(running, config_id=second["id"], input_values=values)
+    await create_deployment(running, config_id=second["id"], input_values={"size": 9})
+    await create_deployment(running, config_id=first["id"])
+    await create_deployment(running, config_id=first["id"], server_id="web-2")
+    _, response = await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
+    listed = [
         (one["name"], {given["name"]: given.get("value") for given in one["inputs"]})
-        for one in said["metadata"]
+        for one in response["metadata"]
     ]
-    assert told == [
+    assert listed == [
         ("a", {"x": "own"}), ("b", {"token": "s3cret", "size": None}),
         ("b", {"token": None, "size": 9}),
     ]  # fmt: skip
-    _, said = await running.call("GET", f"{CONFIGS}/{second['id']}")
-    assert said["software_config"] == second
-    _, said = await running.call("GET", f"{DEPLOYMENTS}?server_id=web-2")
-    assert [one["config_id"] for one in said["software_deployments"]] == [first["id"]]
-    _, said = await running.call("GET", f"{DEPLOYMENTS}/metadata/none")
-    assert said == {"metadata": []}
+    _, response = await running.call("GET", f"{CONFIGS}/{second['id']}")
+    assert response["software_config"] == second
+    _, response = await running.call("GET", f"{DEPLOYMENTS}?server_id=web-2")
+    assert [one["config_id"] for one in response["software_deployments"]] == [first["id"]]
+    _, response = await running.call("GET", f"{DEPLOYMENTS}/metadata/none")
+    assert response == {"metadata": []}
 
 
-async def test_a_config_in_use_stays(running: Program) -> None:
-    config = await made(running)
-    one = await deployed(running, config_id=config["id"])
+async def test_a_config_in_use_cannot_be_deleted(running: Program) -> None:
+    config = await create_config(running)
+    one = await create_deployment(running, config_id=config["id"])
     path = f"{CONFIGS}/{config['id']}"
-    status, said = await running.call("DELETE", path)
-    assert (status, said["error"]["type"]) == (400, "InvalidRestrictedAction")
+    status, response = await running.call("DELETE", path)
+    assert (status, response["error"]["type"]) == (400, "InvalidRestrictedAction")
     assert (await running.call("DELETE", f"{DEPLOYMENTS}/{one['id']}"))[0] == 204
     assert (await running.call("DELETE", path))[0] == 204
     assert (await running.call("DELETE", path))[0] == 404
 
 
-async def test_a_config_is_used_or_deleted_at_the_same_time(running: Program) -> None:
-    """One of the two is refused, in words; never a deployment without its config."""
+async def test_concurrent_use_and_deletion_of_a_config(running: Program) -> None:
+    """One of the two is refused; a deployment without its config is never stored."""
     for _ in range(20):
-        config = await made(running)
+        config = await create_config(running)
         body = {"config_id": config["id"], "server_id": "s"}
         (used, _), (deleted, _) = await asyncio.gather(
             running.call("POST", DEPLOYMENTS, body),
@@ -158,9 +166,9 @@ async def test_a_config_is_used_or_deleted_at_the_same_time(running: Program) ->
         assert (used, deleted) in {(200, 400), (404, 204)}
 
 
-async def test_another_projects_software_is_not_there(running: Program) -> None:
-    config = await made(running)
-    one = await deployed(running, config_id=config["id"])
+async def test_software_of_another_project_is_not_found(running: Program) -> None:
+    config = await create_config(running)
+    one = await create_deployment(running, config_id=config["id"])
     for method, path, body in (
         ("GET", f"{CONFIGS}/{config['id']}", None), ("DELETE", f"{CONFIGS}/{config['id']}", None),
         ("GET", f"{DEPLOYMENTS}/{one['id']}", None), ("DELETE", f"{DEPLOYMENTS}/{one['id']}", None),
@@ -168,21 +176,23 @@ async def test_another_projects_software_is_not_there(running: Program) -> None:
         ("POST", DEPLOYMENTS, {"config_id": config["id"], "server_id": "s"}),
         ("GET", f"{CONFIGS}/no-id", None), ("GET", f"{DEPLOYMENTS}/no-id", None),
     ):  # fmt: skip
-        status, said = await running.call(method, f"//v1/q{path}", body)
-        assert (status, said["error"]["type"]) == (404, "NotFound")
+        status, response = await running.call(method, f"//v1/q{path}", body)
+        assert (status, response["error"]["type"]) == (404, "NotFound")
     for path in (CONFIGS, DEPLOYMENTS, f"{DEPLOYMENTS}/metadata/web-1"):
-        _, said = await running.call("GET", f"//v1/q{path}")
-        assert list(said.values()) == [[]]
+        _, response = await running.call("GET", f"//v1/q{path}")
+        assert list(response.values()) == [[]]
     theirs = await running.call("POST", f"//v1/q{CONFIGS}", {"name": "theirs"})
     path = f"{DEPLOYMENTS}/{one['id']}"
-    taken = {"config_id": theirs[1]["software_config"]["id"]}
-    assert (await running.call("PUT", path, taken))[0] == 404
+    body = {"config_id": theirs[1]["software_config"]["id"]}
+    assert (await running.call("PUT", path, body))[0] == 404
 
 
 async def test_values_are_never_in_the_log(running: Program) -> None:
-    config = await made(running, inputs=[{"name": "token"}])
+    config = await create_config(running, inputs=[{"name": "token"}])
     with capture_logs() as logs:
-        one = await deployed(running, config_id=config["id"], input_values={"token": "s3cret"})
+        one = await create_deployment(
+            running, config_id=config["id"], input_values={"token": "s3cret"}
+        )
         path = f"{DEPLOYMENTS}/{one['id']}"
         await running.call("PUT", path, {"output_values": {"key": "s3cret"}, "status": "s3cret"})
         await running.call("PUT", path, {"output_values": {"key": "s3cret"}})
@@ -190,13 +200,13 @@ async def test_values_are_never_in_the_log(running: Program) -> None:
     assert len(logs) >= 4 and "s3cret" not in str(logs)
 
 
-async def test_scripts_and_values_are_sealed_at_rest(running: Program) -> None:
+async def test_scripts_and_values_are_encrypted_at_rest(running: Program) -> None:
     inputs = [{"name": "token", "default": "s3cret"}]
-    config = await made(running, config="echo s3cret", inputs=inputs)
-    one = await deployed(running, config_id=config["id"], input_values={"token": "s3cret"})
+    config = await create_config(running, config="echo s3cret", inputs=inputs)
+    one = await create_deployment(running, config_id=config["id"], input_values={"token": "s3cret"})
     await running.call("PUT", f"{DEPLOYMENTS}/{one['id']}", {"output_values": {"token": "s3cret"}})
     for table in ("software_config", "software_deployment"):
-        kept = await everything_in(running.database, table)
+        kept = await table_text(running.database, table)
         assert kept and "s3cret" not in kept
-    _, said = await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
-    assert str(said).count("s3cret") == 3
+    _, response = await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
+    assert str(response).count("s3cret") == 3

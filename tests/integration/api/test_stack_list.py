@@ -1,14 +1,21 @@
-"""Which stacks a list shows, and in which order."""
+"""The list of stacks: filters, order and pages."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from tests.support.changes import gone
-from tests.support.program import Program, program, resource, template, who
+from engine.service import StackRequest
+from engine.store import stacks
+from engine.store.database import Database
+from engine.store.stacks import StackFilter
+from tests.support.changes import until_deleted
+from tests.support.idle_engine import idle_engine
+from tests.support.program import Program, identity_headers, program, resource, template
 
-#: By name: its owner, its tags, and what else it says.
+#: By name: the owner, the tags, and other keys of the request.
 STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "one": ("ann", "x,y", {"timeout_mins": 5}),
     "three": ("ann", "", {"disable_rollback": False}),
@@ -21,22 +28,22 @@ HIDDEN = "inner"
 async def listed(database_url: str) -> AsyncIterator[Program]:
     async with program(database_url, {"server.hidden_stack_tags": [HIDDEN]}) as running:
         for name, (owner, tags, more) in STACKS.items():
-            await made(running, name, owner=owner, tags=tags or None, **more)
-        await made(running, "hidden", owner="eve", tags=f"{HIDDEN},x")
+            await create_stack(running, name, owner=owner, tags=tags or None, **more)
+        await create_stack(running, "hidden", owner="eve", tags=f"{HIDDEN},x")
         yield running
 
 
-async def made(run: Program, name: str, *, owner: str, **more: Any) -> None:
+async def create_stack(run: Program, name: str, *, owner: str, **more: Any) -> None:
     body = {"stack_name": name, "template": template({"a": resource()}), **more}
-    status, said = await run.call("POST", "/stacks", body, headers=who(owner))
-    assert status == 201, said
+    status, response = await run.call("POST", "/stacks", body, headers=identity_headers(owner))
+    assert status == 201, response
     await run.until_ended(name)
 
 
 async def names(run: Program, query: str) -> list[str]:
-    status, said = await run.call("GET", f"/stacks?{query}")
-    assert status == 200, said
-    return [stack["stack_name"] for stack in said["stacks"]]
+    status, response = await run.call("GET", f"/stacks?{query}")
+    assert status == 200, response
+    return [stack["stack_name"] for stack in response["stacks"]]
 
 
 FILTERS: dict[str, set[str]] = {
@@ -73,30 +80,30 @@ FILTERS: dict[str, set[str]] = {
 }
 
 
-async def test_a_list_shows_what_is_asked_for(listed: Program) -> None:
+async def test_filters_of_stacks(listed: Program) -> None:
     assert {query: set(await names(listed, query)) for query in FILTERS} == FILTERS
 
 
-async def test_stacks_of_every_project_for_whoever_may(listed: Program) -> None:
+async def test_stacks_of_all_projects(listed: Program) -> None:
     body = {"stack_name": "one", "template": template({"a": resource()})}
     assert (await listed.call("POST", "//v1/q/stacks", body))[0] == 201
-    _, said = await listed.call("GET", "/stacks?global_tenant=True&name=one")
-    assert {one["project"] for one in said["stacks"]} == {"p", "q"}
-    _, said = await listed.call("GET", "/stacks?global_tenant=True&tenant=q")
-    (only,) = said["stacks"]
+    _, response = await listed.call("GET", "/stacks?global_tenant=True&name=one")
+    assert {one["project"] for one in response["stacks"]} == {"p", "q"}
+    _, response = await listed.call("GET", "/stacks?global_tenant=True&tenant=q")
+    (only,) = response["stacks"]
     assert f"/v1/q/stacks/one/{only['id']}" in only["links"][0]["href"]
-    _, said = await listed.call("GET", "/stacks?name=one")
-    assert [one.get("project") for one in said["stacks"]] == [None]
+    _, response = await listed.call("GET", "/stacks?name=one")
+    assert [one.get("project") for one in response["stacks"]] == [None]
 
 
-async def test_what_is_no_filter_is_refused_by_name(listed: Program) -> None:
+async def test_invalid_filters_are_refused(listed: Program) -> None:
     for wrong in ("disable_rollback=yes", "timeout_mins=soon", "show_hidden=1", "show_nested=x",
                   "with_count=2", "global_tenant=all"):  # fmt: skip
-        status, said = await listed.call("GET", f"/stacks?{wrong}")
-        assert status == 400 and wrong.partition("=")[0] in said["error"]["message"], said
+        status, response = await listed.call("GET", f"/stacks?{wrong}")
+        assert status == 400 and wrong.partition("=")[0] in response["error"]["message"], response
 
 
-async def test_several_keys_sort_one_after_the_other(listed: Program) -> None:
+async def test_several_sort_keys(listed: Program) -> None:
     await listed.update("three", tags="now")
     await listed.until_ended("three")
     assert await names(listed, "sort_keys=stack_status,stack_name&sort_dir=asc") == [
@@ -109,7 +116,35 @@ async def test_several_keys_sort_one_after_the_other(listed: Program) -> None:
     assert await names(listed, "sort_dir=asc") == ["one", "three", "two"]
 
 
-async def test_pages_go_on_where_the_last_ended(listed: Program) -> None:
+async def test_many_stacks_are_sorted_by_indexed_keys_only(
+    listed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "MAX_SORTED_STACKS", 2)
+    for keys in ("stack_status", "updated_time", "stack_name,creation_time"):
+        status, response = await listed.call("GET", f"/stacks?sort_keys={keys}")
+        message = response["error"]["message"]
+        assert status == 400 and "more than 2 stacks" in message, response
+        assert "Sort by creation_time or stack_name." in message
+    assert await names(listed, "sort_keys=stack_name&sort_dir=asc") == ["one", "three", "two"]
+    assert await names(listed, "sort_keys=creation_time&sort_dir=asc") == ["one", "three", "two"]
+
+
+async def test_pages_of_all_projects_continue_after_the_marker(database: Database) -> None:
+    engine = idle_engine(database)
+    request = StackRequest(name="s", template=template({"a": resource()}))
+    created = [(await engine.stacks.create(f"p{n % 3}", replace(request, name=f"s{n}"))).id
+               for n in range(7)]  # fmt: skip
+    for descending in (False, True):
+        found: list[UUID] = []
+        while len(found) % 2 == 0:
+            wanted = StackFilter(
+                limit=2, descending=descending, marker=found[-1] if found else None
+            )
+            found += [one.id for one in (await engine.reads.list_stacks(None, wanted)).stacks]
+        assert found == (created[::-1] if descending else created)
+
+
+async def test_pages_continue_after_the_marker(listed: Program) -> None:
     query = "sort_keys=stack_status,stack_name&sort_dir=asc&limit=2"
     _, first = await listed.call("GET", f"/stacks?{query}")
     marker = first["stacks"][-1]["id"]
@@ -119,9 +154,9 @@ async def test_pages_go_on_where_the_last_ended(listed: Program) -> None:
     assert (len(counted["stacks"]), counted["count"]) == (1, 2)
 
 
-async def test_the_count_is_of_all_pages_also_on_an_empty_one(listed: Program) -> None:
-    _, whole = await listed.call("GET", "/stacks?sort_dir=asc")
-    last = whole["stacks"][-1]["id"]
+async def test_the_count_is_that_of_all_pages(listed: Program) -> None:
+    _, unpaged = await listed.call("GET", "/stacks?sort_dir=asc")
+    last = unpaged["stacks"][-1]["id"]
     query = f"sort_dir=asc&with_count=true&marker={last}"
     _, after = await listed.call("GET", f"/stacks?{query}")
     assert (after["stacks"], after["count"]) == ([], 3)
@@ -129,10 +164,19 @@ async def test_the_count_is_of_all_pages_also_on_an_empty_one(listed: Program) -
     assert ([one["stack_name"] for one in hidden["stacks"]], hidden["count"]) == (["hidden"], 4)
 
 
-async def test_a_page_goes_on_behind_a_stack_that_went_in_between(listed: Program) -> None:
+async def test_a_page_continues_after_a_deleted_stack(listed: Program) -> None:
     stack = await listed.stack("three")
-    await listed.at("DELETE", "three")
-    await gone(listed, "three")
+    await listed.stack_request("DELETE", "three")
+    await until_deleted(listed, "three")
     for direction, rest in (("asc", ["two"]), ("desc", ["one"])):
         query = f"sort_keys=created_at&sort_dir={direction}&marker={stack['id']}"
         assert await names(listed, query) == rest
+
+
+async def test_a_put_without_tags_removes_them_and_a_patch_keeps_them(listed: Program) -> None:
+    body = {"template": template({"a": resource()})}
+    for method, kept in (("PATCH", ["x"]), ("PUT", [])):
+        await listed.stack_request(method, "two", body=body)
+        await listed.until_ended("two")
+        response = await listed.stack_request("GET", "two")
+        assert response["stack"]["tags"] == kept

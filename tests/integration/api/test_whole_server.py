@@ -1,8 +1,8 @@
-"""What concerns the whole server is for those whose role holds in every project."""
+"""Functions for the whole server require a role in every project."""
 
 import socket
 
-from tests.integration.api.test_access import basic, bearer, guarded, token
+from tests.integration.api.test_access import basic, bearer, run_with_tokens, token
 from tests.support.program import program, resource, template
 
 SERVICE = {
@@ -11,53 +11,53 @@ SERVICE = {
 }  # fmt: skip
 
 
-async def test_an_operator_of_a_project_learns_neither_hosts_nor_processes(
+async def test_an_operator_of_a_project_sees_neither_hosts_nor_processes(
     database_url: str,
 ) -> None:
-    async with guarded(database_url) as (run, admin), guarded(database_url):
-        _, whole = await run.call("GET", "/services", headers=admin)
-        assert {one["host"] for one in whole["services"]} == {socket.gethostname()}
-        assert len({one["engine_id"] for one in whole["services"]}) == 2
+    async with run_with_tokens(database_url) as (run, admin), run_with_tokens(database_url):
+        _, response = await run.call("GET", "/services", headers=admin)
+        assert {one["host"] for one in response["services"]} == {socket.gethostname()}
+        assert len({one["engine_id"] for one in response["services"]}) == 2
         local = bearer(await token(run, admin, "local", "operator"))
         status, own = await run.call("GET", "/services", headers=local)
         assert status == 200
         assert sorted(one["topic"] for one in own["services"]) == sorted(
-            {one["topic"] for one in whole["services"]}
+            {one["topic"] for one in response["services"]}
         )
         for one in own["services"]:
             assert set(one) == SERVICE and one["status"] == "up"
-        said = str(own)
-        for one in whole["services"]:
-            assert one["engine_id"] not in said and one["id"] not in said
-        assert socket.gethostname() not in said
+        text = str(own)
+        for one in response["services"]:
+            assert one["engine_id"] not in text and one["id"] not in text
+        assert socket.gethostname() not in text
 
 
-async def test_a_pin_overrides_retention_so_it_takes_a_role_in_every_project(
+async def test_a_pin_requires_a_role_in_every_project(
     database_url: str,
 ) -> None:
-    async with guarded(database_url) as (run, admin):
+    async with run_with_tokens(database_url) as (run, admin):
         sent = {"stack_name": "s", "template": template({"a": resource()})}
-        _, made = await run.call("POST", "/stacks", sent, headers=admin)
-        path = f"/stacks/s/{made['stack']['id']}/pin"
+        _, created = await run.call("POST", "/stacks", sent, headers=admin)
+        path = f"/stacks/s/{created['stack']['id']}/pin"
         local = bearer(await token(run, admin, "local", "admin"))
         for method in ("PUT", "DELETE"):
-            status, said = await run.call(method, path, headers=local)
-            assert (status, said["error"]["type"]) == (403, "Forbidden")
+            status, response = await run.call(method, path, headers=local)
+            assert (status, response["error"]["type"]) == (403, "Forbidden")
             assert (await run.call(method, path, headers=admin))[0] == 200
 
 
-async def test_what_was_made_in_mode_none_opens_nothing_in_mode_tokens(database_url: str) -> None:
+async def test_tokens_of_mode_none_are_refused_in_mode_tokens(database_url: str) -> None:
     secret = "correct horse battery"
     body = {"name": "eve", "roles": ["admin"], "everywhere": True}
     async with program(database_url) as free:
-        status, made = await free.call("POST", "/tokens", body)
-        assert (status, made["mode"]) == (201, "none")
+        status, response = await free.call("POST", "/tokens", body)
+        assert (status, response["mode"]) == (201, "none")
         status, _ = await free.call("POST", "/tokens", body | {"password": secret})
         assert status == 201
-    async with guarded(database_url) as (run, admin):
-        for headers in (bearer(made["token"]), basic("eve", secret)):
+    async with run_with_tokens(database_url) as (run, admin):
+        for headers in (bearer(response["token"]), basic("eve", secret)):
             assert (await run.call("GET", "/stacks", headers=headers))[0] == 401
-        for cookie in ({"token": made["token"]}, {"user": "eve", "password": secret}):
+        for cookie in ({"token": response["token"]}, {"user": "eve", "password": secret}):
             assert (await run.call("POST", "/session", cookie))[0] == 401
         own = await token(run, admin, "ann", "reader", everywhere=True)
         _, listed = await run.call("GET", "/tokens?everywhere=true", headers=admin)

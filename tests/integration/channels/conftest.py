@@ -1,4 +1,4 @@
-"""A scene, receivers, and dispatchers that end with the test."""
+"""Rows of the engine, receivers, and dispatchers that end with the test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,16 +10,17 @@ from uuid import UUID
 
 import pytest_asyncio
 
+from channels.attempt import Attempts
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.retry import RetryPolicy
 from channels.webhook.client import WebhookChannel, WebhookSettings
-from engine.hooks.automation import Automation
+from engine.hooks.answer_rights import Automation
 from engine.store.database import Database
-from tests.support.events import Scene
+from tests.support.engine_rows import EngineRows
 
 QUICK = DispatcherSettings(
-    retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=30.0),
+    retry=RetryPolicy(attempts=3, first=0.02, max_pause=0.2, attempt_timeout=30.0),
     drain=5.0,
 )
 LOOPBACK = WebhookSettings(allow=(ip_network("127.0.0.0/8"),), timeout=30.0, connect_timeout=30.0)
@@ -29,36 +30,36 @@ def token_for(hook_id: UUID, subscription_id: UUID) -> str:
     return f"token-of-{hook_id}-for-{subscription_id}"
 
 
-async def approving(one: Automation) -> Automation:
+async def approve_everyone(one: Automation) -> Automation:
     """Replaces the check of rights: every owner may answer."""
     return replace(one, approves=True)
 
 
 @dataclass(slots=True)
-class Answers:
-    """Records answers in place of the engine. refuse: the reason with which it refuses them."""
+class RecordedAnswers:
+    """Records answers instead of passing them to the engine. refuse: the reason of its refusals."""
 
-    taken: list[tuple[UUID, str, str, str]] = field(default_factory=list)
+    accepted: list[tuple[UUID, str, str, str]] = field(default_factory=list)
     refuse: str | None = None
 
     async def __call__(
         self, hook_id: UUID, decision: ReceiverDecision, by: Automation, target: str
     ) -> str | None:
-        self.taken.append((hook_id, decision.decision, decision.reason, by.name))
+        self.accepted.append((hook_id, decision.decision, decision.reason, by.name))
         return self.refuse
 
 
-Dispatching = Callable[..., AbstractAsyncContextManager[Dispatcher]]
+RunDispatcher = Callable[..., AbstractAsyncContextManager[Dispatcher]]
 
 
 @pytest_asyncio.fixture
-async def scene(database: Database) -> Scene:
-    return Scene(database)
+async def engine_rows(database: Database) -> EngineRows:
+    return EngineRows(database)
 
 
 @pytest_asyncio.fixture
-async def answers() -> Answers:
-    return Answers()
+async def answers() -> RecordedAnswers:
+    return RecordedAnswers()
 
 
 @pytest_asyncio.fixture
@@ -68,7 +69,9 @@ async def webhook() -> AsyncIterator[WebhookChannel]:
 
 
 @pytest_asyncio.fixture
-async def dispatching(database: Database, webhook: WebhookChannel, answers: Answers) -> Dispatching:
+async def run_dispatcher(
+    database: Database, webhook: WebhookChannel, answers: RecordedAnswers
+) -> RunDispatcher:
     """A context in which a dispatcher runs; at its end, it stops."""
 
     @asynccontextmanager
@@ -76,19 +79,20 @@ async def dispatching(database: Database, webhook: WebhookChannel, answers: Answ
         settings: DispatcherSettings = QUICK,
         *,
         channels: dict[str, Channel] | None = None,
-        answer: Answers | None = None,
+        answer: RecordedAnswers | None = None,
         **changes: Any,
     ) -> AsyncIterator[Dispatcher]:
-        dispatcher = Dispatcher(
-            database,
+        settings = replace(settings, **changes)
+        attempts = Attempts(
             channels if channels is not None else {"webhook": webhook},
-            settings=replace(settings, **changes),
+            settings.policy,
             token_for=token_for,
-            entitle=approving,
+            entitle=approve_everyone,
             public_url="http://hub.test",
             answer=answer or answers,
             random=lambda: 0.5,
         )
+        dispatcher = Dispatcher(database, attempts, settings=settings)
         stop = asyncio.Event()
         task = asyncio.create_task(dispatcher.run(stop))
         try:

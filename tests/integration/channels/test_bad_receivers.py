@@ -1,4 +1,4 @@
-"""Every kind of bad receiver at once beside good ones: the delivery history of each."""
+"""Faulty receivers of every kind next to good ones: the delivery history of each."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -9,22 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bad_receivers import Fault, answers, drips, hangs, pours, says, serving
-from tests.support.certificates import Authority, Pair
+from tests.support.bad_receivers import (
+    Fault,
+    faulty_receiver,
+    never_respond,
+    respond,
+    respond_endlessly,
+    respond_slowly,
+    send_bytes,
+)
+from tests.support.certificates import Authority, CertificateFiles
 from tests.support.program import Json, Program, eventually, free_port, program, resource
-from tests.support.receiver import Receiver, receiving, until
+from tests.support.receiver import Receiver, running_receiver, until
 
-HELD = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
-NOTICE = "headgate.hook.waiting"
-HERE = "127.0.0.1"
-LATE = "no whole answer within 2 s"
+HOOKS = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+NOTIFICATION = "headgate.hook.waiting"
+LISTENING = "127.0.0.1"
+TIMED_OUT = "no complete response within 2 s"
 CLOSED = "the connection was closed before the response was complete"
-REDIRECTS = "it redirects, which is not followed"
+REDIRECTS = "it redirects; redirects are not followed"
 UNSAFE = "no secure connection to 127.0.0.1: "
 LAST = "select sequence from stack where name = $1"
 
 #: Arguments: a trusted certificate authority, and another one.
-Certified = Callable[[Authority, Authority], Pair]
+Certified = Callable[[Authority, Authority], CertificateFiles]
 
 
 @dataclass(frozen=True)
@@ -45,44 +53,44 @@ def dead(name: str, fault: Fault | None, code: int | None, error: str) -> Case:
     return Case(name, fault, "dead", 2, code, f"{error}; 2 attempts failed")
 
 
-def fine(name: str, fault: Fault, error: str | None = None) -> Case:
+def delivered(name: str, fault: Fault, error: str | None = None) -> Case:
     return Case(name, fault, "delivered", 1, 200, error)
 
 
 def unsafe(name: str, error: str, certified: Certified) -> Case:
-    said = f"{UNSAFE}{error}; 2 attempts failed"
-    return Case(name, answers("200 OK"), "dead", 2, None, said, certified)
+    message = f"{UNSAFE}{error}; 2 attempts failed"
+    return Case(name, respond("200 OK"), "dead", 2, None, message, certified)
 
 
 CASES = [
-    dead("hangs", hangs, None, LATE),
-    dead("drips", drips, None, LATE),
-    dead("500", answers("500 Oh"), 500, "it answered 500"),
-    dead("404", answers("404 No"), 404, "it answered 404"),
-    dead("redirects", answers("302 Found", "Location: http://127.0.0.1:1/"), 302, REDIRECTS),
-    Case("429, later", answers("429 Slow", "Retry-After: 3600"), "pending", 1, 429, "it answered 429"),
-    dead("429, now", answers("429 Slow", "Retry-After: 0"), 429, "it answered 429"),
-    Case("410", answers("410 Gone"), "dead", 1, 410, "it answered 410; the endpoint is gone"),
+    dead("hangs", never_respond, None, TIMED_OUT),
+    dead("drips", respond_slowly, None, TIMED_OUT),
+    dead("500", respond("500 Oh"), 500, "it answered 500"),
+    dead("404", respond("404 No"), 404, "it answered 404"),
+    dead("redirects", respond("302 Found", "Location: http://127.0.0.1:1/"), 302, REDIRECTS),
+    Case("429, later", respond("429 Slow", "Retry-After: 3600"), "pending", 1, 429, "it answered 429"),
+    dead("429, now", respond("429 Slow", "Retry-After: 0"), 429, "it answered 429"),
+    Case("410", respond("410 Gone"), "dead", 1, 410, "it answered 410; the endpoint is gone"),
     dead("no server", None, None, r"no connection to 127\.0\.0\.1:\d+: .*"),
-    dead("closes", says(b""), None, CLOSED),
-    dead("half an answer", says(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf"), None,
-         "no whole answer: ClientPayloadError"),
-    dead("no HTTP", says(b"\x00\xff no HTTP\r\n\r\n"), None, "no whole answer: ClientResponseError"),
-    dead("endless header", says(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000), None,
-         "no whole answer: ClientResponseError"),
-    fine("huge body", pours, "the response is too long and was not read, so a decision in it is ignored"),
-    fine("no JSON", answers("200 OK", "Content-Type: application/json", body=b'{"decision": ')),
-    fine("no decision", answers("200 OK", body=b'{"decision": "burn"}'),
+    dead("closes", send_bytes(b""), None, CLOSED),
+    dead("half an answer", send_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf"), None,
+         "the response is incomplete"),
+    dead("no HTTP", send_bytes(b"\x00\xff no HTTP\r\n\r\n"), None, "the response is not valid HTTP"),
+    dead("endless header", send_bytes(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000), None,
+         "the response is not valid HTTP"),
+    delivered("huge body", respond_endlessly, "the response is too long and was not read, so a decision in it is ignored"),
+    delivered("no JSON", respond("200 OK", "Content-Type: application/json", body=b'{"decision": ')),
+    delivered("no decision", respond("200 OK", body=b'{"decision": "burn"}'),
          "the decision in the response is unknown; it must be .*"),
-    unsafe("self-signed", "self-signed certificate", lambda _, other: other.itself(HERE)),
+    unsafe("self-signed", "self-signed certificate", lambda _, other: other.self_signed(LISTENING)),
     unsafe("a stranger's word", "unable to get local issuer certificate",
-           lambda _, other: other.pair("one", HERE)),
+           lambda _, other: other.issue("one", LISTENING)),
     unsafe("expired", "certificate has expired",
-           lambda ours, _: ours.pair("two", HERE, expired=True)),
+           lambda ours, _: ours.issue("two", LISTENING, expired=True)),
     unsafe("wrong name", "IP address mismatch, certificate is not valid for '127.0.0.1'",
-           lambda ours, _: ours.pair("three", "127.0.0.2")),
-    Case("good certificate", answers("200 OK"), "delivered", 1, 200, None,
-         lambda ours, _: ours.pair("four", HERE)),
+           lambda ours, _: ours.issue("three", "127.0.0.2")),
+    Case("good certificate", respond("200 OK"), "delivered", 1, 200, None,
+         lambda ours, _: ours.issue("four", LISTENING)),
 ]  # fmt: skip
 
 
@@ -93,11 +101,11 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 async def run(database_url: str, authority: Authority) -> AsyncIterator[Program]:
-    said = {"channels.webhook.attempts": 2, "channels.webhook.timeout": "2s",
+    settings = {"channels.webhook.attempts": 2, "channels.webhook.timeout": "2s",
             "channels.webhook.connect_timeout": "2s",
             "channels.webhook.ca_file": str(authority.file)}  # fmt: skip
-    async with program(database_url, said) as made:
-        yield made
+    async with program(database_url, settings) as run:
+        yield run
 
 
 async def test_the_history_of_bad_receivers_and_the_good_one_gets_everything(
@@ -105,20 +113,20 @@ async def test_the_history_of_bad_receivers_and_the_good_one_gets_everything(
 ) -> None:
     other = Authority(tmp_path, "other")
     async with AsyncExitStack() as stack:
-        good = await stack.enter_async_context(receiving())
+        good = await stack.enter_async_context(running_receiver())
         healthy = await subscribed(run, good.url)
         listening: dict[str, str] = {}
         for case in CASES:
-            target = f"http://{HERE}:{free_port()}/"
+            target = f"http://{LISTENING}:{free_port()}/"
             if case.fault is not None:
                 pair = case.certified(authority, other) if case.certified else None
-                target = await stack.enter_async_context(serving(case.fault, pair))
-            listening[case.name] = await subscribed(run, target, events=[NOTICE])
-        await run.create("s", {"a": resource()}, environment=HELD)
+                target = await stack.enter_async_context(faulty_receiver(case.fault, pair))
+            listening[case.name] = await subscribed(run, target, events=[NOTIFICATION])
+        await run.create("s", {"a": resource()}, environment=HOOKS)
         await eventually(
-            lambda: none_left(run, [listening[c.name] for c in CASES if c.state == "dead"])
+            lambda: all_ended(run, [listening[c.name] for c in CASES if c.state == "dead"])
         )
-        log = {name: await notice(run, one) for name, one in listening.items()}
+        log = {name: await notification_of(run, one) for name, one in listening.items()}
         wrong = [
             f"{case.name}: {log[case.name]}"
             for case in CASES
@@ -130,17 +138,17 @@ async def test_the_history_of_bad_receivers_and_the_good_one_gets_everything(
         pause = datetime.fromisoformat(waits["next_at"]) - datetime.fromisoformat(
             waits["created_at"]
         )
-        assert pause > timedelta(minutes=14) and waits["settled_at"] is None
+        assert pause > timedelta(minutes=14) and waits["ended_at"] is None
         # The subscription of the endpoint that is gone is disabled.
-        _, gone = await run.call("GET", f"/subscriptions/{listening['410']}")
-        assert (gone["state"], gone["reason"]) == (
+        _, response = await run.call("GET", f"/subscriptions/{listening['410']}")
+        assert (response["state"], response["reason"]) == (
             "disabled",
             "its endpoint answered that it is permanently gone",
         )
         # No receiver delayed another one, and none of their responses decided the hook.
-        arrived = (await notice(run, healthy))["settled_at"]
-        assert arrived < min(log[name]["settled_at"] for name in ("hangs", "drips"))
-        (hook,) = await run.waiting("s")
+        arrived = (await notification_of(run, healthy))["ended_at"]
+        assert arrived < min(log[name]["ended_at"] for name in ("hangs", "drips"))
+        (hook,) = await run.waiting_hooks("s")
         await run.signal(hook)
         assert await run.until_ended("s") == "CREATE_COMPLETE"
         await until(lambda: has_all(run, good))
@@ -151,22 +159,22 @@ async def test_the_history_of_bad_receivers_and_the_good_one_gets_everything(
 
 
 async def subscribed(run: Program, target: str, **more: Json) -> str:
-    status, said = await run.call("POST", "/subscriptions", {"target": target, **more})
-    assert status == 201, said
-    return str(said["id"])
+    status, response = await run.call("POST", "/subscriptions", {"target": target, **more})
+    assert status == 201, response
+    return str(response["id"])
 
 
-async def notice(run: Program, subscription: str) -> Json:
+async def notification_of(run: Program, subscription: str) -> Json:
     """The delivery of the hook notification in the history."""
-    _, said = await run.call("GET", f"/subscriptions/{subscription}/deliveries")
-    (one,) = [each for each in said["deliveries"] if each["type"] == NOTICE]
+    _, response = await run.call("GET", f"/subscriptions/{subscription}/deliveries")
+    (one,) = [each for each in response["deliveries"] if each["type"] == NOTIFICATION]
     return one
 
 
-async def none_left(run: Program, subscriptions: list[str]) -> bool:
+async def all_ended(run: Program, subscriptions: list[str]) -> bool:
     for one in subscriptions:
-        _, said = await run.call("GET", f"/subscriptions/{one}/deliveries")
-        if [each["state"] for each in said["deliveries"]] != ["dead"]:
+        _, response = await run.call("GET", f"/subscriptions/{one}/deliveries")
+        if [each["state"] for each in response["deliveries"]] != ["dead"]:
             return False
     return True
 

@@ -1,5 +1,7 @@
-"""Deliveries are claimed and read by key: what a claim reads grows with the subscriptions that have
-something to send and with what is claimed, not with the deliveries, and needs no statistics."""
+"""Deliveries are claimed by key: the rows that a claim reads grow with the subscriptions that have
+pending deliveries and with the claimed deliveries, not with all deliveries, also without table
+statistics.
+"""
 
 from collections import Counter
 
@@ -7,14 +9,14 @@ import pytest
 
 from channels.store.claim import Capacity, claim
 from engine.store.database import open_database
-from tests.support.keys import A_SEALER
+from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_so_far, without_statistics
 
 SUBSCRIPTIONS, CLAIMS = 500, 6
 CAPACITY = Capacity(free=32, retries=16, each=20, busy={}, behind=2)
-#: Of one stack. $4: of the first, how often it was attempted. Where order is kept, the first of each subscription is due, and those behind it
-#: wait for it; else all are due.
+#: Deliveries of one stack. $4: the attempts of the first one. With order, the first of each
+#: subscription is due and the others wait for it; without, all are due.
 FILL = """
 with k as (
     insert into stack (id, project, name, owner, version, traversal)
@@ -42,13 +44,13 @@ select e.stack_id, e.sequence, s.id, 'p', e.id, 't', false, 'pending',
 async def rows_read(
     postgres: TestServer, each: int, *, ordered: bool, analysed: str, attempts: int
 ) -> tuple[Counter[str], int]:
-    """For some claims, and how many deliveries were claimed."""
+    """The rows read by some claims, and the number of claimed deliveries."""
     async with postgres.new_database() as url:
-        database = await open_database(url, sealer=A_SEALER)
+        database = await open_database(url, keyring=KEYRING)
         try:
             async with database.connection() as conn:
                 await without_statistics(conn)
-                for _ in range(7):  # PostgreSQL keeps the plan that it has made for empty tables
+                for _ in range(7):  # PostgreSQL keeps the plan that it made for empty tables
                     await claim(conn, urgent=False, capacity=CAPACITY, lease=60.0)
                 if analysed == "while empty":
                     await conn.execute("analyze")
@@ -83,7 +85,7 @@ async def test_a_claim_reads_by_key(
     )
     at_once = CAPACITY.retries if attempts else CAPACITY.free * (3 if ordered else 1)
     assert claimed == same == at_once * CLAIMS
-    # A step for each subscription and claim; of what is claimed, a few looks.
+    # A step for each subscription and claim, and a few reads for each claimed delivery.
     each = 30 if ordered else 2 * CAPACITY.each + 20
     assert many["delivery"] <= SUBSCRIPTIONS * CLAIMS + each * claimed
     assert many["subscription"] <= SUBSCRIPTIONS * CLAIMS + 5 * claimed

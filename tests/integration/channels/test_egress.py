@@ -1,5 +1,6 @@
-"""The networks that webhooks may reach, which are more for subscriptions in the settings file; and
-refusals, which do not reveal internal addresses."""
+"""The networks that webhooks may reach: more for subscriptions of the settings. Refusals do not
+reveal internal addresses.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,11 +17,11 @@ from engine.errors import Invalid
 from engine.types.http_client import NoResponse, Request
 from hub.http.outbound import Outbound, OutboundSettings
 from tests.support.program import free_port, program, resource, template
-from tests.support.receiver import receiving, until
+from tests.support.receiver import running_receiver, until
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 SECRET = secret_of(bytes(24))
-LETTER = EventMessage("an-id", "headgate.hook.waiting", {}, datetime(2026, 1, 2, tzinfo=UTC))
+MESSAGE = EventMessage("an-id", "headgate.hook.waiting", {}, datetime(2026, 1, 2, tzinfo=UTC))
 
 
 def endpoint(target: str, *, configured: bool) -> Endpoint:
@@ -36,20 +37,22 @@ async def test_only_subscriptions_in_the_settings_reach_networks_of_the_operator
     host: str,
 ) -> None:
     settings = WebhookSettings(operator_allow=LOOPBACK)
-    async with receiving() as receiver, WebhookChannel(settings, lookup=inner) as channel:
+    async with running_receiver() as receiver, WebhookChannel(settings, lookup=inner) as channel:
         target = f"http://{host}:{receiver.url.rpartition(':')[2]}"
         for _ in range(2):  # also while the operator's connection is open
-            said = await channel.deliver(LETTER, endpoint(target, configured=True))
-            assert isinstance(said, Delivered), said
-            refused = await channel.deliver(LETTER, endpoint(target, configured=False))
+            result = await channel.deliver(MESSAGE, endpoint(target, configured=True))
+            assert isinstance(result, Delivered), result
+            refused = await channel.deliver(MESSAGE, endpoint(target, configured=False))
             assert isinstance(refused, Failed) and "may not be reached" in refused.reason
         assert len(receiver.received) == 2
         with pytest.raises(Invalid):
             await channel.check_target(target)
 
 
-async def test_the_networks_of_the_operator_stay_closed_to_projects(database_url: str) -> None:
-    async with receiving() as receiver:
+async def test_subscriptions_of_projects_cannot_reach_the_operators_networks(
+    database_url: str,
+) -> None:
+    async with running_receiver() as receiver:
         settings = {
             "channels.webhook.allow": [],
             "channels.webhook.operator_allow": ["127.0.0.0/8"],
@@ -58,11 +61,11 @@ async def test_the_networks_of_the_operator_stay_closed_to_projects(database_url
         async with program(database_url, settings) as run:
             body = {"stack_name": "s", "template": template({"a": resource()})}
             sinks = {"event_sinks": [{"type": "webhook", "target": receiver.url}]}
-            status, said = await run.call("POST", "/stacks", {**body, "environment": sinks})
-            assert status == 400 and "may not be reached" in said["error"]["message"]
+            status, response = await run.call("POST", "/stacks", {**body, "environment": sinks})
+            assert status == 400 and "may not be reached" in response["error"]["message"]
             wanted = {"channel": "webhook", "target": receiver.url}
-            status, said = await run.call("POST", "/subscriptions", wanted)
-            assert status == 400 and said["error"]["type"] == "InvalidTarget"
+            status, response = await run.call("POST", "/subscriptions", wanted)
+            assert status == 400 and response["error"]["type"] == "InvalidTarget"
             assert (await run.call("POST", "/stacks", body))[0] == 201
             await until(lambda: len(receiver.received) > 0)
 
@@ -70,20 +73,20 @@ async def test_the_networks_of_the_operator_stay_closed_to_projects(database_url
 async def test_a_refusal_does_not_contain_internal_addresses() -> None:
     port = free_port()
     target = f"http://vm.internal:{port}/"
-    said = []
+    errors = []
     with capture_logs() as logs:
         async with WebhookChannel(WebhookSettings(), lookup=inner) as channel:
             with pytest.raises(Invalid) as caught:
                 await channel.check_target(target)
-            said.append(str(caught.value))
-            refused = await channel.deliver(LETTER, endpoint(target, configured=False))
+            errors.append(str(caught.value))
+            refused = await channel.deliver(MESSAGE, endpoint(target, configured=False))
             assert isinstance(refused, Failed)
-            said.append(refused.reason)
+            errors.append(refused.reason)
         async with Outbound(OutboundSettings(), lookup=inner) as web:
             with pytest.raises(NoResponse) as unanswered:
-                await web.ask(Request("GET", target))
-            said.append(str(unanswered.value))
-    for text in said:
+                await web.send(Request("GET", target))
+            errors.append(str(unanswered.value))
+    for text in errors:
         assert "not allowed" in text and "127.0.0" not in text and "loopback" not in text, text
     assert [one["address"] for one in logs if one["event"] == "egress.refused"] == ["127.0.0.1"] * 3
 
@@ -92,6 +95,6 @@ async def test_a_failed_connection_to_an_allowed_network_does_not_contain_addres
     port = free_port()
     target = f"http://vm.internal:{port}/"
     async with WebhookChannel(WebhookSettings(allow=LOOPBACK), lookup=inner) as channel:
-        failed = await channel.deliver(LETTER, endpoint(target, configured=False))
+        failed = await channel.deliver(MESSAGE, endpoint(target, configured=False))
     assert isinstance(failed, Failed)
     assert failed.reason == f"no connection to vm.internal:{port}: Connection refused"

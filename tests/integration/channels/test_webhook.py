@@ -13,9 +13,9 @@ from aiohttp import web
 
 from channels.contract import Delivered, Endpoint, EventMessage, Failed, ReceiverDecision
 from channels.webhook.client import WebhookChannel, WebhookSettings
-from channels.webhook.guard import Lookup, Network
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid
+from engine.outgoing_address_check import Lookup, Network
 from tests.support.receiver import Received, Receiver
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -23,35 +23,35 @@ LOOPBACK = (ip_network("127.0.0.0/8"),)
 SECRET = secret_of(bytes(range(24)))
 
 
-def a_message(*, waiting: bool = False) -> EventMessage:
+def make_message(*, waiting: bool = False) -> EventMessage:
     return EventMessage("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW, waiting)
 
 
-def an_endpoint(target: str) -> Endpoint:
+def make_endpoint(target: str) -> Endpoint:
     return Endpoint(UUID(int=1), target, (SECRET,))
 
 
 @asynccontextmanager
-async def a_channel(
+async def make_channel(
     allow: Sequence[Network] = LOOPBACK,
     *,
     lookup: Lookup | None = None,
     bound: float = 5.0,
-    max_answer: int = 1000,
+    max_response: int = 1000,
 ) -> AsyncIterator[WebhookChannel]:
-    settings = WebhookSettings(tuple(allow), bound, bound, max_answer)
+    settings = WebhookSettings(tuple(allow), bound, bound, max_response)
     async with WebhookChannel(settings, lookup=lookup) as channel:
         yield channel
 
 
 async def send(target: str, *, waiting: bool = False, bound: float = 5.0) -> Delivered | Failed:
-    async with a_channel(bound=bound) as channel:
-        return await channel.deliver(a_message(waiting=waiting), an_endpoint(target))
+    async with make_channel(bound=bound) as channel:
+        return await channel.deliver(make_message(waiting=waiting), make_endpoint(target))
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 async def test_every_2xx_is_a_delivery(receiver: Receiver, status: int) -> None:
-    receiver.answers(status)
+    receiver.respond_with_statuses(status)
     outcome = await send(receiver.url)
     assert isinstance(outcome, Delivered)
     assert outcome.code == status
@@ -59,17 +59,17 @@ async def test_every_2xx_is_a_delivery(receiver: Receiver, status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
 async def test_other_statuses_are_retried(receiver: Receiver, status: int) -> None:
-    receiver.answers(status)
+    receiver.respond_with_statuses(status)
     assert await send(receiver.url) == Failed(f"it answered {status}", status)
 
 
 async def test_gone_is_final(receiver: Receiver) -> None:
-    receiver.answers(410)
+    receiver.respond_with_statuses(410)
     assert await send(receiver.url) == Failed("it answered 410", 410, final=True)
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("header", "seconds"),
     [
         ("7", 7.0),
         (format_datetime(NOW + timedelta(minutes=2), usegmt=True), 120.0),
@@ -81,36 +81,36 @@ async def test_gone_is_final(receiver: Receiver) -> None:
         ("9" * 400, None),
     ],
 )
-async def test_retry_after(receiver: Receiver, said: str, seconds: float | None) -> None:
-    receiver.answers(429, headers={"Retry-After": said})
+async def test_retry_after(receiver: Receiver, header: str, seconds: float | None) -> None:
+    receiver.respond_with_statuses(429, headers={"Retry-After": header})
     outcome = await send(receiver.url)
     assert isinstance(outcome, Failed)
     assert outcome.retry_after == seconds
 
 
 async def test_a_hanging_endpoint_times_out(receiver: Receiver) -> None:
-    receiver.hangs()
+    receiver.never_respond()
     async with asyncio.timeout(10):
         outcome = await send(receiver.url, bound=0.2)
-    assert outcome == Failed("no whole answer within 0.2 s")
+    assert outcome == Failed("no complete response within 0.2 s")
 
 
 async def test_a_slow_response_times_out(receiver: Receiver) -> None:
-    async def trickle(request: web.Request) -> web.StreamResponse:
+    async def respond_slowly(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "100"})
         await response.prepare(request)
         await response.write(b"x")
         await asyncio.Event().wait()
         return response
 
-    receiver.handle_raw = trickle
-    assert await send(receiver.url, bound=0.3) == Failed("no whole answer within 0.3 s")
+    receiver.handle_raw = respond_slowly
+    assert await send(receiver.url, bound=0.3) == Failed("no complete response within 0.3 s")
 
 
 async def test_a_huge_response_is_not_read(receiver: Receiver) -> None:
     written = 0
 
-    async def pour(request: web.Request) -> web.StreamResponse:
+    async def respond_endlessly(request: web.Request) -> web.StreamResponse:
         nonlocal written
         response = web.StreamResponse()
         await response.prepare(request)
@@ -119,7 +119,7 @@ async def test_a_huge_response_is_not_read(receiver: Receiver) -> None:
             written += 65_536
         return response
 
-    receiver.handle_raw = pour
+    receiver.handle_raw = respond_endlessly
     outcome = await send(receiver.url, waiting=True)
     assert isinstance(outcome, Delivered)
     assert outcome.decision is None
@@ -153,16 +153,16 @@ async def test_decisions_in_responses(
     outcome = await send(receiver.url, waiting=True)
     assert isinstance(outcome, Delivered)
     assert outcome.decision == decision
-    assert "\x00" not in outcome.answer
+    assert "\x00" not in outcome.response
     unasked = await send(receiver.url)
     assert isinstance(unasked, Delivered)
     assert unasked.decision is None
 
 
 async def test_redirects_are_not_followed(receiver: Receiver, other_receiver: Receiver) -> None:
-    receiver.answers(302, headers={"Location": other_receiver.url})
+    receiver.respond_with_statuses(302, headers={"Location": other_receiver.url})
     outcome = await send(receiver.url)
-    assert outcome == Failed("it redirects, which is not followed", 302)
+    assert outcome == Failed("it redirects; redirects are not followed", 302)
     assert other_receiver.received == []
 
 
@@ -190,8 +190,8 @@ async def test_the_proxy_of_the_environment_is_not_used(
 
 
 async def test_a_literal_address_is_checked_at_the_connection(receiver: Receiver) -> None:
-    async with a_channel(allow=()) as channel:
-        outcome = await channel.deliver(a_message(), an_endpoint(receiver.url))
+    async with make_channel(allow=()) as channel:
+        outcome = await channel.deliver(make_message(), make_endpoint(receiver.url))
     assert isinstance(outcome, Failed)
     assert "loopback" in outcome.reason
     assert receiver.received == []
@@ -207,10 +207,10 @@ async def test_dns_rebinding_is_refused_at_the_connection(
         return answers.pop(0)
 
     target = receiver.url.replace("127.0.0.1", "good.test")
-    async with a_channel(allow=(), lookup=lookup) as channel:
+    async with make_channel(allow=(), lookup=lookup) as channel:
         await channel.check_target(target)
         for _ in range(2):
-            outcome = await channel.deliver(a_message(), an_endpoint(target))
+            outcome = await channel.deliver(make_message(), make_endpoint(target))
             assert isinstance(outcome, Failed)
             assert "good.test has an address that is not allowed" in outcome.reason
     assert receiver.received == []
@@ -221,9 +221,9 @@ async def test_a_name_reaches_the_checked_address(receiver: Receiver) -> None:
         return ["127.0.0.1"]
 
     target = receiver.url.replace("127.0.0.1", "good.test")
-    async with a_channel(lookup=lookup) as channel:
+    async with make_channel(lookup=lookup) as channel:
         await channel.check_target(target)
-        assert isinstance(await channel.deliver(a_message(), an_endpoint(target)), Delivered)
+        assert isinstance(await channel.deliver(make_message(), make_endpoint(target)), Delivered)
     assert receiver.received[0].headers["Host"].startswith("good.test:")
 
 
@@ -234,15 +234,15 @@ async def test_the_checked_address_is_the_one_that_is_reached(receiver: Receiver
         return answers.pop(0)
 
     target = receiver.url.replace("127.0.0.1", "good.test")
-    async with a_channel(lookup=lookup) as channel:
+    async with make_channel(lookup=lookup) as channel:
         await channel.check_target(target)
-        assert isinstance(await channel.deliver(a_message(), an_endpoint(target)), Delivered)
-    assert answers == [["8.8.8.8"]]  # asked once to judge, and once to connect
+        assert isinstance(await channel.deliver(make_message(), make_endpoint(target)), Delivered)
+    assert answers == [["8.8.8.8"]]  # resolved once for the check, and once for the connection
     assert len(receiver.received) == 1
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "error"),
     [
         ("http://localhost:1/", "not allowed"),
         ("http://127.0.0.1:1/", "loopback"),
@@ -252,9 +252,9 @@ async def test_the_checked_address_is_the_one_that_is_reached(receiver: Receiver
         ("http://nobody.invalid/", "does not resolve"),
     ],
 )
-async def test_targets_are_checked_before_they_are_stored(target: str, said: str) -> None:
-    async with a_channel(allow=()) as channel:
-        with pytest.raises(Invalid, match=said) as caught:
+async def test_targets_are_checked_before_they_are_stored(target: str, error: str) -> None:
+    async with make_channel(allow=()) as channel:
+        with pytest.raises(Invalid, match=error) as caught:
             await channel.check_target(target)
     assert caught.value.findings[0].place == "target"
     assert caught.value.code == "InvalidTarget"

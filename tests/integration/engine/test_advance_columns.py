@@ -1,4 +1,6 @@
-"""What `advance` returns is what `Work` has, by name and by type; and its parts are its alone."""
+"""The columns that `advance` returns are the fields of `Work`, by name and type. Only `advance`
+calls the functions that it consists of.
+"""
 
 import re
 from datetime import datetime
@@ -8,18 +10,21 @@ from uuid import UUID
 from engine.store.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.store.database import Database
 from engine.store.routine_versions import routines
-from tests.integration.test_statements import FOUND
+from tests.integration.database.test_statements import FOUND
 
-#: Of every row: what it is, and of which node.
-OF_ROWS = {"kind", "stack_id", "traversal", "node", "claim"}
-#: Of rows that are no nodes to carry on with.
-OF_OTHERS = {"reason"}
+#: Columns of every row: its kind and its node.
+COMMON_COLUMNS = {"kind", "stack_id", "traversal", "node", "claim"}
+#: Columns of rows that are not nodes to work on.
+OTHER_COLUMNS = {"reason", "due_in"}
 TYPES: dict[str, Any] = {
     "uuid": UUID, "text": str, "int4": int, "bool": bool, "timestamptz": datetime,
     "text[]": list[str], "bytea": bytes,
 }  # fmt: skip
-#: Whose planner settings are those of `advance`, as long as nothing else calls them.
-PARTS = ("apply_transitions", "wake_dependents", "update_clock", "claim_due", "read_claimed")
+#: Their planner settings are those of `advance`, as long as nothing else calls them.
+PARTS = (
+    "apply_transitions", "wake_dependents", "update_traversals", "claim_due", "later_nodes",
+    "read_claimed",
+)  # fmt: skip
 SETTINGS = "select unnest(proconfig) from pg_proc where proname = $1"
 
 
@@ -28,7 +33,7 @@ async def test_each_column_is_a_field_of_its_type(database: Database) -> None:
         columns = {
             one.name: one.type.name for one in (await conn.prepare(ADVANCE)).get_attributes()
         }
-    assert columns.keys() == OF_ROWS | OF_OTHERS | {*WORK_COLUMNS}
+    assert columns.keys() == COMMON_COLUMNS | OTHER_COLUMNS | {*WORK_COLUMNS}
     hints = get_type_hints(Work)
     wrong = [
         name
@@ -39,7 +44,7 @@ async def test_each_column_is_a_field_of_its_type(database: Database) -> None:
     assert wrong == []
 
 
-async def test_its_parts_are_called_by_it_alone_and_so_have_its_settings(
+async def test_only_advance_calls_its_parts(
     database: Database,
 ) -> None:
     texts = FOUND | {file.name: file.text for file in routines()}

@@ -1,12 +1,13 @@
-"""Stacks made, changed, stopped, resumed and deleted, through the API, on a real database."""
+"""Stacks are created, updated, stopped, resumed and deleted, with hooks."""
 
 import asyncio
 from uuid import UUID
 
-from engine.store.encryption import Scope, reveal
+from engine.store.encryption import Scope, decrypt
+from engine.work.archive import archive_graphs
 from tests.support.program import Program, resource
 
-HELD = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+HOOK_AT_B = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
 
 
 def reasons(events: list[dict[str, str]], name: str) -> list[str]:
@@ -17,7 +18,7 @@ def reasons(events: list[dict[str, str]], name: str) -> list[str]:
     ]
 
 
-def place(events: list[dict[str, str]], name: str, status: str) -> int:
+def position(events: list[dict[str, str]], name: str, status: str) -> int:
     return next(
         index
         for index, one in enumerate(events)
@@ -36,24 +37,25 @@ async def test_a_create_and_a_delete_keep_the_order_of_dependencies(running: Pro
     )  # fmt: skip
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     events = await running.events("s")
-    assert place(events, "a", "CREATE_COMPLETE") < place(events, "b", "CREATE_IN_PROGRESS")
-    assert place(events, "b", "CREATE_COMPLETE") < place(events, "c", "CREATE_IN_PROGRESS")
+    assert position(events, "a", "CREATE_COMPLETE") < position(events, "b", "CREATE_IN_PROGRESS")
+    assert position(events, "b", "CREATE_COMPLETE") < position(events, "c", "CREATE_IN_PROGRESS")
     assert events[0]["resource_status_reason"] == "Stack CREATE started"
     assert events[-1]["resource_status_reason"] == "Stack CREATE completed successfully"
     assert (await running.call("DELETE", f"/stacks/s/{stack}"))[0] == 204
     assert await running.until_ended(stack) == "DELETE_COMPLETE"
     events = await running.events(stack)
-    assert place(events, "c", "DELETE_COMPLETE") < place(events, "b", "DELETE_IN_PROGRESS")
-    assert place(events, "b", "DELETE_COMPLETE") < place(events, "a", "DELETE_IN_PROGRESS")
+    assert position(events, "c", "DELETE_COMPLETE") < position(events, "b", "DELETE_IN_PROGRESS")
+    assert position(events, "b", "DELETE_COMPLETE") < position(events, "a", "DELETE_IN_PROGRESS")
+    await archive_graphs(running.database)
     left = await running.database.pool.fetchval("select count(*) from resource")
     assert left + await running.database.pool.fetchval("select count(*) from node") == 0
     assert (await running.call("GET", "/stacks/s"))[0] == 404
 
 
-async def test_a_failure_lets_what_does_not_depend_on_it_finish(running: Program) -> None:
-    bad = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
+async def test_resources_that_do_not_depend_on_a_failed_one_complete(running: Program) -> None:
+    failing = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
     slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 0.3}}
-    await running.create("s", {"bad": bad, "after": resource(depends_on="bad"), "slow": slow})
+    await running.create("s", {"bad": failing, "after": resource(depends_on="bad"), "slow": slow})
     assert await running.until_ended("s") == "CREATE_FAILED"
     stack = await running.stack("s")
     assert stack["stack_status_reason"] == (
@@ -72,7 +74,7 @@ async def test_a_failure_lets_what_does_not_depend_on_it_finish(running: Program
     assert after["slow"]["physical_resource_id"] == found["slow"]["physical_resource_id"]
 
 
-async def test_a_replacement_is_made_before_the_old_one_goes_and_users_move_over(
+async def test_a_replacement_is_created_and_its_dependents_updated_before_the_old_is_deleted(
     running: Program,
 ) -> None:
     def resources(salt: str) -> dict[str, object]:
@@ -93,15 +95,15 @@ async def test_a_replacement_is_made_before_the_old_one_goes_and_users_move_over
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     after = await running.resources("s")
     events = (await running.events("s"))[seen:]
-    assert place(events, "r", "CREATE_COMPLETE") < place(events, "user", "UPDATE_IN_PROGRESS")
-    assert place(events, "user", "UPDATE_COMPLETE") < place(events, "r", "DELETE_IN_PROGRESS")
+    assert position(events, "r", "CREATE_COMPLETE") < position(events, "user", "UPDATE_IN_PROGRESS")
+    assert position(events, "user", "UPDATE_COMPLETE") < position(events, "r", "DELETE_IN_PROGRESS")
     assert after["r"]["physical_resource_id"] != before["r"]["physical_resource_id"]
     assert after["user"]["physical_resource_id"] == before["user"]["physical_resource_id"]
     assert not [one for one in events if one["resource_name"] == "other"]
     assert await running.database.pool.fetchval("select count(*) from resource") == 3
 
 
-async def test_an_update_of_nothing_does_nothing(running: Program) -> None:
+async def test_an_unchanged_update_calls_no_operation(running: Program) -> None:
     await running.create("s", {"a": resource(), "b": resource(depends_on="a")})
     await running.until_ended("s")
     seen = len(await running.events("s"))
@@ -110,7 +112,7 @@ async def test_an_update_of_nothing_does_nothing(running: Program) -> None:
     assert [one["resource_name"] for one in (await running.events("s"))[seen:]] == ["s", "s"]
 
 
-async def test_resources_added_changed_and_removed_by_an_update_ask_where_they_are_told_to(
+async def test_hooks_of_an_update_open_for_added_changed_and_removed_resources(
     running: Program,
 ) -> None:
     await running.create("s", {"gone": resource(), "kept": resource("1")})
@@ -125,22 +127,29 @@ async def test_resources_added_changed_and_removed_by_an_update_ask_where_they_a
         },
         environment={"hooks": hooks},
     )
-    waiting = await running.waiting("s", 3)
+    waiting = await running.waiting_hooks("s", 2)
     points = {hook["resource_name"]: hook["point"] for hook in waiting}
-    assert points == {"gone": "pre-delete", "kept": "pre-update", "fresh": "pre-create"}
+    assert points == {"kept": "pre-update", "fresh": "pre-create"}
     changed = next(hook for hook in waiting if hook["resource_name"] == "kept")
     assert changed["resource"]["changes"] == {"value": {"from": "1", "to": "2"}}
     for hook in waiting:
         assert (await running.signal(hook))[0] == 200
+    (last,) = await running.waiting_hooks("s")
+    assert (last["resource_name"], last["point"]) == ("gone", "pre-delete")
+    assert (await running.signal(last))[0] == 200
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert set(await running.resources("s")) == {"kept", "fresh"}
 
 
-async def test_a_rejected_hook_fails_its_operation_and_an_update_goes_on(running: Program) -> None:
-    await running.create("s", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
-    (hook,) = await running.waiting("s")
-    status, said = await running.signal(hook, "reject", reason="not today")
-    assert status == 200 and said["decision"] == "reject"
+async def test_a_rejected_hook_fails_the_operation_and_an_update_continues(
+    running: Program,
+) -> None:
+    await running.create(
+        "s", {"a": resource(), "b": resource(depends_on="a")}, environment=HOOK_AT_B
+    )
+    (hook,) = await running.waiting_hooks("s")
+    status, response = await running.signal(hook, "reject", reason="not today")
+    assert status == 200 and response["decision"] == "reject"
     assert await running.until_ended("s") == "CREATE_FAILED"
     assert (
         "pre-create rejected by anonymous: not today"
@@ -150,27 +159,27 @@ async def test_a_rejected_hook_fails_its_operation_and_an_update_goes_on(running
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
 
 
-async def test_an_unanswered_hook_stops_the_stack_and_a_patch_resumes_it(running: Program) -> None:
+async def test_an_expired_hook_stops_the_stack_and_a_patch_resumes_it(running: Program) -> None:
     rule = {"at": "b", "on": "pre-create", "timeout": "1s"}
     await running.create(
         "s",
         {"a": resource(), "b": resource(depends_on="a"), "c": resource(depends_on="b"), "d": resource()},
         environment={"hooks": [rule]},
     )  # fmt: skip
-    (hook,) = await running.waiting("s")
+    (hook,) = await running.waiting_hooks("s")
     assert await running.until_ended("s") == "CREATE_STOPPED"
     events = await running.events("s")
     assert events[-1]["resource_status"] == "CREATE_FAILED"
     assert events[-1]["resource_status_reason"].startswith("Stopped: b ")
-    status, said = await running.signal(hook)
-    assert status == 409 and said["error"]["type"] == "StackStopped"
-    assert said["error"]["remedy"] and said["error"]["decision"] == "stop"
+    status, response = await running.signal(hook)
+    assert status == 409 and response["error"]["type"] == "StackStopped"
+    assert response["error"]["remedy"] and response["error"]["decision"] == "stop"
     before = await running.resources("s")
     assert {n: r["resource_status"] for n, r in before.items()} == {
         "a": "CREATE_COMPLETE", "b": "INIT_COMPLETE", "c": "INIT_COMPLETE", "d": "CREATE_COMPLETE",
     }  # fmt: skip
     await running.update("s", hooks={"clear": ["b:pre-create"], "add": ["c:post-create"]})
-    (hook,) = await running.waiting("s")
+    (hook,) = await running.waiting_hooks("s")
     assert (hook["resource_name"], hook["point"]) == ("c", "post-create")
     assert (await running.signal(hook))[0] == 200
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
@@ -178,7 +187,7 @@ async def test_an_unanswered_hook_stops_the_stack_and_a_patch_resumes_it(running
     assert after["a"]["physical_resource_id"] == before["a"]["physical_resource_id"]
 
 
-async def test_what_happens_at_a_deadline_is_what_the_rule_says(running: Program) -> None:
+async def test_on_timeout_of_the_rule_decides_at_the_deadline(running: Program) -> None:
     hooks = [
         {"at": "go", "on": "pre-create", "timeout": "1s", "on_timeout": "continue"},
         {"at": "no", "on": "pre-create", "timeout": "1s", "on_timeout": "reject"},
@@ -190,7 +199,9 @@ async def test_what_happens_at_a_deadline_is_what_the_rule_says(running: Program
     assert found["no"]["resource_status"] == "CREATE_FAILED"
 
 
-async def test_a_stop_rule_ends_the_stack_there_and_a_notify_rule_goes_on(running: Program) -> None:
+async def test_a_stop_rule_stops_the_stack_and_a_notify_rule_does_not_block(
+    running: Program,
+) -> None:
     hooks = [
         {"at": "stop", "on": "pre-create", "mode": "stop"},
         {"at": "tell", "on": "pre-create", "mode": "notify"},
@@ -199,44 +210,49 @@ async def test_a_stop_rule_ends_the_stack_there_and_a_notify_rule_goes_on(runnin
         "s", {"stop": resource(), "tell": resource()}, environment={"hooks": hooks}
     )
     assert await running.until_ended("s") == "CREATE_STOPPED"
-    _, said = await running.call("GET", "/hooks")
-    states = {hook["resource_name"]: (hook["state"], hook["decision"]) for hook in said["hooks"]}
+    _, response = await running.call("GET", "/hooks")
+    states = {
+        hook["resource_name"]: (hook["state"], hook["decision"]) for hook in response["hooks"]
+    }
     assert states == {"stop": ("expired", "stop"), "tell": ("answered", "continue")}
 
 
-async def test_hooks_in_the_template_hold_and_the_environment_overrides_them(
+async def test_the_environment_overrides_hooks_of_the_template(
     running: Program,
 ) -> None:
-    held = resource(hooks=[{"on": "pre-create", "mode": "wait"}])
-    await running.create("held", {"a": held})
-    await running.waiting("held")
+    breakpoints = resource(hooks=[{"on": "pre-create", "mode": "wait"}])
+    await running.create("held", {"a": breakpoints})
+    await running.waiting_hooks("held")
     over = {"hooks": [{"at": "a", "on": "pre-create", "mode": "notify"}]}
-    await running.create("free", {"a": held}, environment=over)
+    await running.create("free", {"a": breakpoints}, environment=over)
     assert await running.until_ended("free") == "CREATE_COMPLETE"
 
 
 async def test_a_newer_update_supersedes_a_waiting_hook(running: Program) -> None:
-    await running.create("s", {"a": resource(), "b": resource()}, environment=HELD)
-    (old,) = await running.waiting("s")
+    await running.create("s", {"a": resource(), "b": resource()}, environment=HOOK_AT_B)
+    (old,) = await running.waiting_hooks("s")
     await running.update("s")
-    (new,) = await running.waiting("s")
+    (new,) = await running.waiting_hooks("s")
     assert new["id"] != old["id"]
-    status, said = await running.signal(old)
-    assert status == 409 and said["error"]["type"] == "HookSuperseded"
+    status, response = await running.signal(old)
+    assert status == 409 and response["error"]["type"] == "HookSuperseded"
     assert (await running.signal(new))[0] == 200
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
 
 
-async def test_a_delete_during_a_create_waits_for_what_runs_and_leaves_nothing(
+async def test_a_delete_during_a_create_ends_operations_that_wait(
     running: Program,
 ) -> None:
-    slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 0.5}}
-    stack = await running.create("s", {"slow": slow, "b": resource()}, environment=HELD)
-    await running.waiting("s")
+    waits = {"action_wait_secs": {"create": 600}}
+    slow = {"type": "OS::Heat::TestResource", "properties": waits}
+    stack = await running.create("s", {"slow": slow, "b": resource()}, environment=HOOK_AT_B)
+    await running.waiting_hooks("s")
     assert (await running.call("DELETE", f"/stacks/s/{stack}"))[0] == 204
     assert await running.until_ended(stack) == "DELETE_COMPLETE"
     events = await running.events(stack)
-    assert place(events, "slow", "CREATE_COMPLETE") < place(events, "slow", "DELETE_IN_PROGRESS")
+    assert position(events, "slow", "CREATE_FAILED") < position(
+        events, "slow", "DELETE_IN_PROGRESS"
+    )
     assert not [
         one
         for one in events
@@ -244,24 +260,24 @@ async def test_a_delete_during_a_create_waits_for_what_runs_and_leaves_nothing(
     ]
 
 
-async def test_a_hook_stored_with_a_resource_asks_when_the_stack_is_deleted(
+async def test_a_delete_hook_that_was_set_at_creation_opens_at_the_deletion(
     running: Program,
 ) -> None:
     hooks = {"resource_registry": {"resources": {"a": {"hooks": ["pre-delete", "post-delete"]}}}}
     stack = await running.create("s", {"a": resource()}, environment=hooks)
     await running.until_ended("s")
     await running.call("DELETE", f"/stacks/s/{stack}")
-    (before,) = await running.waiting(stack)
+    (before,) = await running.waiting_hooks(stack)
     assert before["point"] == "pre-delete"
     await running.signal(before)
-    (after,) = await running.waiting(stack)
+    (after,) = await running.waiting_hooks(stack)
     assert after["point"] == "post-delete"
     assert (await running.resources("s"))["a"]["resource_status"] == "DELETE_COMPLETE"
     await running.signal(after)
     assert await running.until_ended(stack) == "DELETE_COMPLETE"
 
 
-async def test_no_notice_tells_a_secret_not_even_of_what_goes(running: Program) -> None:
+async def test_hook_notifications_mask_secrets_also_of_deleted_resources(running: Program) -> None:
     secret = {"type": "OS::Heat::RandomString", "properties": {"length": 20}}
     user = resource({"list_join": ["-", [{"get_param": "pw"}, {"get_attr": ["r", "value"]}]]})
     stack = await running.create(
@@ -275,70 +291,70 @@ async def test_no_notice_tells_a_secret_not_even_of_what_goes(running: Program) 
             "resources": {"r": secret, "u": user, "v": resource({"get_resource": "r"})},
         },
     )
-    told: list[str] = []
+    texts: list[str] = []
 
     async def answer_all(goal: str) -> None:
         while (await running.stack(stack))["stack_status"] != goal:
-            _, said = await running.call("GET", "/hooks?state=waiting")
-            told.extend(str(hook) for hook in said["hooks"])
-            for hook in said["hooks"]:
+            _, response = await running.call("GET", "/hooks?state=waiting")
+            texts.extend(str(hook) for hook in response["hooks"])
+            for hook in response["hooks"]:
                 await running.signal(hook)
 
     await answer_all("CREATE_COMPLETE")
     found = await running.database.pool.fetchval("select reference from resource where name = 'r'")
-    value = reveal(found, Scope(running.project, UUID(stack), "resource.reference"))
+    value = decrypt(found, Scope(running.project, UUID(stack), "resource.reference"))
     assert (
         await running.database.pool.fetchval(
-            "select count(*) from resource where shown is not null"
+            "select count(*) from resource where masked_properties is not null"
         )
         == 2
     )
     await running.call("DELETE", f"/stacks/s/{stack}")
     await answer_all("DELETE_COMPLETE")
-    assert len(told) >= 9 and "******" in "".join(told)
-    assert value not in "".join(told) and "tops3cret" not in "".join(told)
+    assert len(texts) >= 9 and "******" in "".join(texts)
+    assert value not in "".join(texts) and "tops3cret" not in "".join(texts)
 
 
-async def test_of_many_answers_at_once_exactly_one_decides(running: Program) -> None:
-    await running.create("s", {"b": resource()}, environment=HELD)
-    (hook,) = await running.waiting("s")
-    said = await asyncio.gather(
+async def test_exactly_one_of_many_concurrent_answers_decides(running: Program) -> None:
+    await running.create("s", {"b": resource()}, environment=HOOK_AT_B)
+    (hook,) = await running.waiting_hooks("s")
+    responses = await asyncio.gather(
         *(running.signal(hook, "continue" if n % 2 else "reject") for n in range(60))
     )
-    decided = {body["decision"] for status, body in said if status == 200}
+    decided = {body["decision"] for status, body in responses if status == 200}
     assert len(decided) == 1
-    assert {status for status, _ in said} == {200, 409}
+    assert {status for status, _ in responses} == {200, 409}
     wanted = "CREATE_COMPLETE" if decided == {"continue"} else "CREATE_FAILED"
     assert await running.until_ended("s") == wanted
     events = await running.events("s")
     assert sum("Hook pre-create" in one["resource_status_reason"] for one in events) == 2
 
 
-async def test_while_a_hook_waits_nothing_of_it_is_due_or_leased(running: Program) -> None:
-    await running.create("s", {"b": resource()}, environment=HELD)
-    await running.waiting("s")
+async def test_a_waiting_hook_has_no_lease_and_no_timer(running: Program) -> None:
+    await running.create("s", {"b": resource()}, environment=HOOK_AT_B)
+    await running.waiting_hooks("s")
     due = await running.database.pool.fetch(
         "select wake_at, worker from node union all select wake_at, null from traversal"
     )
     assert [tuple(row) for row in due] == [(None, None), (None, None)]
 
 
-async def test_the_same_idempotency_key_makes_one_stack(running: Program) -> None:
+async def test_a_repeated_idempotency_key_creates_one_stack(running: Program) -> None:
     body = {
         "stack_name": "s",
         "template": {"heat_template_version": "2018-08-31", "resources": {"a": resource()}},
     }
     headers = {"Idempotency-Key": "k1"}
     first = await running.call("POST", "/stacks", body, headers=headers)
-    again = await running.call("POST", "/stacks", body, headers=headers)
-    assert first == again and first[0] == 201
-    status, said = await running.call(
+    repeated = await running.call("POST", "/stacks", body, headers=headers)
+    assert first == repeated and first[0] == 201
+    status, response = await running.call(
         "POST", "/stacks", body | {"stack_name": "t"}, headers=headers
     )
-    assert status == 409 and said["error"]["type"] == "IdempotencyKeyReused"
+    assert status == 409 and response["error"]["type"] == "IdempotencyKeyReused"
 
 
-async def test_a_value_that_cannot_be_stored_fails_its_resource_and_nothing_else(
+async def test_a_value_that_cannot_be_stored_fails_its_resource_only(
     running: Program,
 ) -> None:
     text = {
@@ -350,7 +366,7 @@ async def test_a_value_that_cannot_be_stored_fails_its_resource_and_nothing_else
     assert (await running.resources("s"))["c"]["resource_status"] == "CREATE_COMPLETE"
 
 
-async def test_events_are_numbered_without_a_gap(running: Program) -> None:
+async def test_event_numbers_have_no_gaps(running: Program) -> None:
     await running.create("s", {f"r{n}": resource() for n in range(40)})
     await running.until_ended("s")
     rows = await running.database.pool.fetch("select sequence from event order by sequence")

@@ -1,4 +1,6 @@
-"""Custom constraints that a resource type brings: who is asked, what is said, what is stored."""
+"""Custom constraints of resource types: which values are validated, the errors, and
+what is stored.
+"""
 
 import asyncio
 import json
@@ -16,12 +18,12 @@ from tests.support.program import Program, program
 
 @dataclass
 class Catalogue:
-    """What a cloud has, and who asked about what."""
+    """Simulates a cloud: its flavors, and the validations so far."""
 
     flavors: set[str] = field(default_factory=lambda: {"small", "large"})
-    asked: list[tuple[Json, str, str]] = field(default_factory=list)
-    answers: asyncio.Event = field(default_factory=asyncio.Event)
-    looking: asyncio.Event = field(default_factory=asyncio.Event)
+    checked: list[tuple[Json, str, str]] = field(default_factory=list)
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Flavor(CustomConstraint):
@@ -31,21 +33,23 @@ class Flavor(CustomConstraint):
         self.catalogue = catalogue
 
     async def validate(self, value: Json, context: ValidationContext) -> str | None:
-        self.catalogue.asked.append((value, context.project, context.credential))
+        self.catalogue.checked.append((value, context.project, context.credential))
         if str(value).startswith("slow"):
-            self.catalogue.looking.set()
-            await self.catalogue.answers.wait()
+            self.catalogue.started.set()
+            await self.catalogue.release.wait()
             return None
         if value == "away":
             raise ConnectionError("secret-of-the-catalogue")
         return None if value in self.catalogue.flavors else "there is no such flavor"
 
 
-FLAVORED = (Constraint("custom_constraint", name="acme.flavor"),)
+FLAVOR_CONSTRAINT = (Constraint("custom_constraint", name="acme.flavor"),)
 
 
 class Region(CustomConstraint):
-    """A plain function, which may fail, and may give something to wait for."""
+    """A constraint whose `validate` is not a coroutine function; it can fail, or return an
+    awaitable.
+    """
 
     name = "acme.region"
 
@@ -62,15 +66,15 @@ class Machine(ResourceType):
     schema = TypeSchema(
         "Acme::Machine",
         properties={
-            "flavor": Property(Kind.STRING, constraints=FLAVORED, update_allowed=True),
+            "flavor": Property(Kind.STRING, constraints=FLAVOR_CONSTRAINT, update_allowed=True),
             "disks": Property(
                 Kind.LIST,
                 items=Property(
                     Kind.MAP,
-                    fields={"flavor": Property(Kind.STRING, constraints=FLAVORED)},
+                    fields={"flavor": Property(Kind.STRING, constraints=FLAVOR_CONSTRAINT)},
                 ),
             ),
-            "key": Property(Kind.STRING, constraints=FLAVORED, hidden=True),
+            "key": Property(Kind.STRING, constraints=FLAVOR_CONSTRAINT, hidden=True),
         },
     )
 
@@ -99,8 +103,8 @@ async def catalogue() -> Catalogue:
 @pytest.fixture
 async def run(database_url: str, catalogue: Catalogue) -> AsyncIterator[Program]:
     patience = {"engine.constraint_timeout": "1s"}
-    async with program(database_url, patience, types=[Machine(catalogue)]) as made:
-        yield made
+    async with program(database_url, patience, types=[Machine(catalogue)]) as run:
+        yield run
 
 
 def machine(**properties: Json) -> Json:
@@ -112,18 +116,18 @@ def template(**sections: Json) -> Json:
 
 
 async def refused(run: Program, **body: Json) -> str:
-    status, said = await run.call("POST", "/stacks", {"stack_name": "s", **body})
-    assert status == 400, said
+    status, response = await run.call("POST", "/stacks", {"stack_name": "s", **body})
+    assert status == 400, response
     _, listed = await run.call("GET", "/stacks")
     assert listed["stacks"] == []
-    return str(said["error"]["message"])
+    return str(response["error"]["message"])
 
 
-async def test_all_that_is_wrong_is_said_with_its_place_and_nothing_is_stored(
+async def test_all_errors_are_reported_with_their_place_and_nothing_is_stored(
     run: Program, catalogue: Catalogue
 ) -> None:
     rule = {"custom_constraint": "acme.flavor"}
-    said = await refused(
+    errors = await refused(
         run,
         template=template(
             parameters={
@@ -141,7 +145,7 @@ async def test_all_that_is_wrong_is_said_with_its_place_and_nothing_is_stored(
         ),
         parameters={"p": "tiny", "l": "small,bad"},
     )
-    assert said.splitlines() == [
+    assert errors.splitlines() == [
         "Parameter 'p' is invalid: Error validating value 'tiny': there is no such flavor",
         "Parameter 'l' is invalid: flavors of Acme",
         "Property error: : resources.a.properties.flavor: : "
@@ -151,41 +155,48 @@ async def test_all_that_is_wrong_is_said_with_its_place_and_nothing_is_stored(
         "Error validating value 'odd': there is no such flavor",
         "resources.c.external_id: Error validating value 'gone': there is no such machine",
     ]
-    # Each value once, with the project that asks.
-    values = [value for value, _, _ in catalogue.asked]
+    # Each value once, with the project that validates it.
+    values = [value for value, _, _ in catalogue.checked]
     assert sorted(values) == ["bad", "huge", "hush-hush", "odd", "small", "tiny"]
-    assert {project for _, project, _ in catalogue.asked} == {"p"}
+    assert {project for _, project, _ in catalogue.checked} == {"p"}
 
 
-async def test_good_values_are_taken_and_unknown_ones_are_not_asked_about(
+async def test_valid_values_are_accepted_and_unknown_ones_are_not_validated(
     run: Program, catalogue: Catalogue
 ) -> None:
-    made = {
+    resources = {
         "v": {"type": "OS::Heat::Value", "properties": {"value": "huge"}},
         "a": machine(flavor="small"),
         "b": machine(flavor={"get_attr": ["v", "value"]}),
         "c": {"type": "Acme::Machine", "external_id": "there"},
         "d": machine(flavor="", key=None),
     }
-    await run.create("s", made)
+    await run.create("s", resources)
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    assert [value for value, _, _ in catalogue.asked] == ["small"]
+    assert [value for value, _, _ in catalogue.checked] == ["small"]
 
 
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        ("slow", "acme.flavor did not answer within 1 s; send it again"),
-        ("away", "acme.flavor could not be reached (ConnectionError); send it again"),
+        ("slow", "acme.flavor did not answer within 1 s; send the request again"),
+        (
+            "away",
+            "acme.flavor failed to validate it (see the server's log); send the request again",
+        ),
     ],
 )
-async def test_who_cannot_answer_does_not_let_it_pass(run: Program, value: str, part: str) -> None:
-    said = await refused(run, template=template(resources={"a": machine(flavor=value)}))
-    assert part in said
-    assert "secret-of-the-catalogue" not in said
+async def test_an_error_during_validation_refuses_the_request(
+    run: Program, value: str, part: str
+) -> None:
+    errors = await refused(run, template=template(resources={"a": machine(flavor=value)}))
+    assert part in errors
+    assert "secret-of-the-catalogue" not in errors
 
 
-async def test_updates_previews_and_validation_ask_too(run: Program, catalogue: Catalogue) -> None:
+async def test_updates_dry_runs_and_validate_use_custom_constraints(
+    run: Program, catalogue: Catalogue
+) -> None:
     await run.create("s", {"a": machine(flavor="small")})
     await run.until_ended("s")
     stack = await run.stack("s")
@@ -198,18 +209,18 @@ async def test_updates_previews_and_validation_ask_too(run: Program, catalogue: 
         ("POST", "/stacks/preview", {"stack_name": "t", **bad}),
         ("POST", "/validate", bad),
     ):
-        status, said = await run.call(method, where, body)
-        assert (status, "no such flavor" in str(said)) == (400, True), (method, where, said)
+        status, response = await run.call(method, where, body)
+        assert (status, "no such flavor" in str(response)) == (400, True), (method, where, response)
     assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
     good = {"template": template(resources={"a": machine(flavor="large")})}
     await run.update("s", "PUT", **good)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
 
 
-async def test_no_stack_is_locked_while_somebody_is_asked(
+async def test_no_stack_is_locked_during_external_validation(
     run: Program, catalogue: Catalogue
 ) -> None:
-    """And an update whose values came in between is to be sent again."""
+    """If the values change meanwhile, the update must be sent again."""
     parameter = {"p": {"type": "string", "default": "small"}}
     flavored = {"a": machine(flavor={"get_param": "p"})}
     body = {"template": template(parameters=parameter, resources=flavored)}
@@ -219,42 +230,40 @@ async def test_no_stack_is_locked_while_somebody_is_asked(
     path = f"/stacks/s/{stack['id']}"
     grown = template(parameters=parameter, resources={**flavored, "b": machine(flavor="slow")})
     waits = asyncio.create_task(run.call("PATCH", path, {"template": grown}))
-    await catalogue.looking.wait()
-    status, said = await run.call("PATCH", path, {"parameters": {"p": "large"}})
-    assert status == 202, said
+    await catalogue.started.wait()
+    status, response = await run.call("PATCH", path, {"parameters": {"p": "large"}})
+    assert status == 202, response
     await run.until_ended("s")
-    catalogue.answers.set()
-    status, said = await waits
-    assert status == 409, said
-    assert "was changed while acme.flavor validated a value" in said["error"]["message"]
+    catalogue.release.set()
+    status, response = await waits
+    assert status == 409, response
+    assert "was changed while acme.flavor validated a value" in response["error"]["message"]
 
 
-async def test_a_parameter_that_is_missing_is_not_asked_about(
-    run: Program, catalogue: Catalogue
-) -> None:
+async def test_a_missing_parameter_is_not_validated(run: Program, catalogue: Catalogue) -> None:
     rules = [{"custom_constraint": "acme.flavor"}, {"custom_constraint": "timezone"}]
     parameters = {"p": {"type": "string", "constraints": rules}}
-    status, said = await run.call(
+    status, response = await run.call(
         "POST", "/validate", {"template": template(parameters=parameters)}
     )
-    assert status == 200, said
-    assert catalogue.asked == []
+    assert status == 200, response
+    assert catalogue.checked == []
 
 
-async def test_a_template_as_a_type_has_its_parameters_asked_about(
+async def test_parameters_of_a_template_type_are_validated(
     run: Program, catalogue: Catalogue
 ) -> None:
     rule = {"custom_constraint": "acme.flavor"}
     nested = template(parameters={"f": {"type": "string", "constraints": [rule]}})
     outer = {"a": {"type": "n.yaml", "properties": {"f": "huge"}}}
     body = {"template": template(resources=outer), "files": {"n.yaml": json.dumps(nested)}}
-    status, said = await run.call("POST", "/validate", body)
-    assert status == 400, said
-    assert "resources.a.properties.f" in said["error"]["message"]
-    assert "there is no such flavor" in said["error"]["message"]
+    status, response = await run.call("POST", "/validate", body)
+    assert status == 400, response
+    assert "resources.a.properties.f" in response["error"]["message"]
+    assert "there is no such flavor" in response["error"]["message"]
 
 
-async def test_what_is_inside_of_templates_and_groups_is_asked_about_before_anything_is_stored(
+async def test_nested_templates_and_groups_are_validated_before_anything_is_stored(
     run: Program, catalogue: Catalogue
 ) -> None:
     rule = {"custom_constraint": "acme.flavor"}
@@ -274,10 +283,10 @@ async def test_what_is_inside_of_templates_and_groups_is_asked_about_before_anyt
         "late": late,
         "group": {"type": "OS::Heat::ResourceGroup", "properties": members},
     }
-    said = await refused(
+    errors = await refused(
         run, template=template(resources=outer), files={"n.yaml": json.dumps(inside)}
     )
-    assert said.splitlines() == [
+    assert errors.splitlines() == [
         "resources.web<n.yaml>: Parameter 'own' is invalid: Error validating value 'own': "
         "there is no such flavor",
         "Property error: : resources.web<n.yaml>.resources.m.properties.flavor: : "
@@ -285,24 +294,27 @@ async def test_what_is_inside_of_templates_and_groups_is_asked_about_before_anyt
         "Property error: : resources.group.properties.resource_def.properties.flavor: : "
         "Error validating value 'tiny': there is no such flavor",
     ]
-    assert {value for value, _, _ in catalogue.asked} == {"own", "huge", "small", "tiny"}
+    assert {value for value, _, _ in catalogue.checked} == {"own", "huge", "small", "tiny"}
 
 
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        ("failing", "acme.region could not be reached (RuntimeError); send it again"),
+        (
+            "failing",
+            "acme.region failed to validate it (see the server's log); send the request again",
+        ),
         ("late", "there is no such region"),
     ],
 )
-async def test_a_plain_function_may_fail_or_give_something_to_wait_for(
+async def test_a_synchronous_constraint_may_fail_or_return_an_awaitable(
     run: Program, value: str, part: str
 ) -> None:
     parameter = {"type": "string", "constraints": [{"custom_constraint": "acme.region"}]}
     body = {"template": template(parameters={"p": parameter}), "parameters": {"p": value}}
-    said = await refused(run, **body)
-    assert part in said
-    assert "secret-of-the-catalogue" not in said
+    errors = await refused(run, **body)
+    assert part in errors
+    assert "secret-of-the-catalogue" not in errors
     good = body | {"parameters": {"p": "north"}}
     assert (await run.call("POST", "/stacks", {"stack_name": "s", **good}))[0] == 201
     await run.until_ended("s")
@@ -311,12 +323,12 @@ async def test_a_plain_function_may_fail_or_give_something_to_wait_for(
     assert (status, part in answer["error"]["message"]) == (400, True)
 
 
-async def test_who_is_silent_is_not_waited_for_again_and_again(
+async def test_the_validation_of_many_values_has_one_time_limit(
     run: Program, catalogue: Catalogue
 ) -> None:
-    """A hundred values, of which each would take a second."""
+    """A hundred values, each of which would take a second."""
     disks = [{"flavor": "slow"} for _ in range(1)]
     many = {f"m{n}": machine(flavor=f"slow{n}", disks=disks) for n in range(100)}
-    said = await refused(run, template=template(resources=many))
-    assert said.count("acme.flavor did not answer") >= 100
-    assert len(catalogue.asked) <= 16
+    errors = await refused(run, template=template(resources=many))
+    assert errors.count("acme.flavor did not answer") >= 100
+    assert len(catalogue.checked) <= 16

@@ -1,4 +1,4 @@
-"""What no update may change: parameters, refused at once; properties, when it comes to it."""
+"""Immutable parameters and properties: a change is refused, at once or when the value is known."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,40 +32,46 @@ class Disk(ResourceType):
 
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, types=[Disk()]) as made:
-        yield made
+    async with program(database_url, types=[Disk()]) as run:
+        yield run
 
 
 def disk(**properties: Json) -> Json:
     return {"d": {"type": "Acme::Disk", "properties": properties}, "a": resource("there")}
 
 
-async def test_it_is_refused_and_the_preview_says_so(run: Program) -> None:
+async def test_a_change_of_an_immutable_property_is_refused_and_shown_in_a_dry_run(
+    run: Program,
+) -> None:
     await run.create("s", disk(size=1, zone="x"))
     await run.until_ended("s")
     wanted = {"template": template(disk(size=2, zone="y"))}
-    (told,) = (await run.at("PUT", "s", "/preview", wanted))["resource_changes"]["updated"]
-    said = "Update to properties zone of d (Acme::Disk) is not supported."
-    assert told["denied"] == said
+    (change,) = (await run.stack_request("PUT", "s", "/preview", wanted))["resource_changes"][
+        "updated"
+    ]
+    message = "Update to properties zone of d (Acme::Disk) is not supported."
+    assert change["denied"] == message
     await run.update("s", "PUT", **wanted)
     assert await run.until_ended("s") == "UPDATE_FAILED"
-    assert said in (await run.stack("s"))["stack_status_reason"]
+    assert message in (await run.stack("s"))["stack_status_reason"]
     assert (await run.resources("s"))["d"]["resource_status"] == "CREATE_COMPLETE"
-    # What nobody knows yet is not held against it; and the rest goes on.
+    # A value that is unknown before run time is not refused; other changes continue.
     late = {"template": template(disk(size=2, zone={"get_attr": ["a", "output"]}))}
     late["template"]["resources"]["a"] = resource("other")
-    (_, told) = (await run.at("PUT", "s", "/preview", late))["resource_changes"]["updated"]
-    assert told["resource_name"] == "d" and told["denied"] is None
+    (_, change) = (await run.stack_request("PUT", "s", "/preview", late))["resource_changes"][
+        "updated"
+    ]
+    assert change["resource_name"] == "d" and change["denied"] is None
     await run.update("s", "PUT", template=template(disk(size=2, zone="x")))
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
 
 
-FIXED = {"type": "string", "immutable": True, "default": "x"}
+IMMUTABLE_PARAMETER = {"type": "string", "immutable": True, "default": "x"}
 
 
 def with_parameter(**more: Json) -> Json:
     read = resource({"get_param": "p"})
-    return template({"a": read}, parameters={"p": FIXED | more})
+    return template({"a": read}, parameters={"p": IMMUTABLE_PARAMETER | more})
 
 
 @pytest.mark.parametrize(
@@ -77,33 +83,31 @@ def with_parameter(**more: Json) -> Json:
         {"template": with_parameter(default="y")},
     ],
 )
-async def test_whoever_gives_an_immutable_parameter_another_value_is_refused(
-    run: Program, change: Json
-) -> None:
+async def test_a_change_of_an_immutable_parameter_is_refused(run: Program, change: Json) -> None:
     stack = await run.create("s", {}, template=with_parameter())
     await run.until_ended("s")
     for path in (f"/stacks/s/{stack}", f"/stacks/s/{stack}/preview"):
-        status, said = await run.call("PUT", path, {"template": with_parameter()} | change)
-        assert status == 400 and said["error"]["type"] == "ImmutableParameterModified"
-        assert "may not be updated: p" in said["error"]["message"]
+        status, response = await run.call("PUT", path, {"template": with_parameter()} | change)
+        assert status == 400 and response["error"]["type"] == "ImmutableParameterModified"
+        assert "may not be updated: p" in response["error"]["message"]
     await run.update("s", "PUT", template=with_parameter(default="y"), parameters={"p": "x"})
 
 
-async def test_one_that_is_new_may_have_any_value(run: Program) -> None:
+async def test_a_new_immutable_parameter_may_have_any_value(run: Program) -> None:
     await run.create("s", {"a": resource()})
     await run.until_ended("s")
     await run.update("s", "PUT", template=with_parameter(), parameters={"p": "y"})
 
 
-async def test_that_of_a_template_inside_keeps_its_value_too(run: Program) -> None:
-    def around(value: str) -> Json:
+async def test_an_immutable_parameter_of_a_nested_template_keeps_its_value(run: Program) -> None:
+    def outer_template(value: str) -> Json:
         web = {"web": {"type": "in.yaml", "properties": {"p": value}}}
         return {"template": template(web), "files": {"in.yaml": json.dumps(with_parameter())}}
 
-    await run.create("s", {}, **around("x"))
+    await run.create("s", {}, **outer_template("x"))
     await run.until_ended("s")
-    await run.update("s", "PUT", **around("y"))
+    await run.update("s", "PUT", **outer_template("y"))
     assert await run.until_ended("s") == "UPDATE_FAILED"
     assert "may not be updated: p" in (await run.stack("s"))["stack_status_reason"]
-    await run.update("s", "PUT", **around("x"))
+    await run.update("s", "PUT", **outer_template("x"))
     assert await run.until_ended("s") == "UPDATE_COMPLETE"

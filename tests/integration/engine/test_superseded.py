@@ -1,5 +1,6 @@
-"""What becomes of nodes whose traversal ends before them: the machine decides it, for what the store
-has and for what a worker holds."""
+"""Nodes of a traversal that ends early: the machine decides what happens to waiting nodes and to
+those that a worker runs.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,14 +18,14 @@ from engine.store.database import Database
 from engine.store.records import NodeRecord
 from engine.store.traversal_end import end_early
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
-from engine.words import Decision, Door, Json, Point, TraversalState
-from tests.support.front import a_front, a_registry
-from tests.support.hands import Hands, time_passes
+from engine.words import AnswerChannel, Decision, Json, Point, TraversalState
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.manual_worker import ManualWorker, expire_leases_and_timers
 from tests.support.program import eventually, program, template
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 PROJECT = "p"
-ANN = Answer(Decision.CONTINUE, named("ann"), Door.API)
+ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
 HOOKS = "select id, traversal, point, state from hook where stack_id = $1 order by opened_at"
 ROW = "select status, physical_id from resource where stack_id = $1 and name = $2"
 COMPLETED = """
@@ -33,7 +34,7 @@ select count(*) from event where stack_id = $1 and type = 'headgate.resource.cre
 
 
 class Stepping(Thing):
-    """With a step that has a point of its own name."""
+    """A type with a step whose name is also a point."""
 
     schema = replace(Thing.schema, steps=("resize", Point.PRE_BATCH, Point.PRE_SCALE_IN))
 
@@ -42,176 +43,173 @@ def thing(size: int = 1, **more: Json) -> Json:
     return {"type": "Test::Thing", "properties": {"size": size}, **more}
 
 
-def asked(resources: Json, *points: str) -> StackRequest:
+def request_of(resources: Json, *points: str) -> StackRequest:
     environment = {"hooks": [{"at": "a", "on": list(points)}]} if points else {"hooks": []}
     return StackRequest(name="s", template=template(resources), environment=environment)
 
 
 @dataclass
 class Bench:
-    """One stack, and hands that work on it when asked."""
+    """One stack, and a worker that a test moves."""
 
     database: Database
     world: World
-    front: Engine
-    hands: Hands
+    engine: Engine
+    worker: ManualWorker
     stack: UUID = field(default_factory=uuid4)
 
     async def create(self, resources: Json, *points: str) -> None:
-        self.stack = (await self.front.stacks.create(PROJECT, asked(resources, *points))).id
+        self.stack = (await self.engine.stacks.create(PROJECT, request_of(resources, *points))).id
 
     async def update(self, resources: Json, *points: str) -> None:
-        request = replace(asked(resources, *points), hooks_clear=["*"])
-        await self.front.stacks.update(PROJECT, self.stack, request)
-
-    async def begin(self) -> None:
-        """Go on until an operation is to be called."""
-        while not self.hands.jobs:
-            assert await self.hands.claim(10)
-
-    async def work(self) -> None:
-        """Go on until nothing is to be done."""
-        while self.hands.jobs or await self.hands.claim(10):
-            while self.hands.jobs:
-                self.hands.operate(0)
+        request = replace(request_of(resources, *points), hooks_clear=["*"])
+        await self.engine.stacks.update(PROJECT, self.stack, request)
 
     async def all(self, query: str, *args: Any) -> list[Any]:
         async with self.database.connection() as conn:
             return list(await conn.fetch(query, self.stack, *args))
 
     async def nodes(self, traversal: int = 1) -> dict[str, NodeRecord]:
-        """By name, as the dashboard is shown them, also when the traversal is over."""
+        """By name, as the dashboard shows them, also after the end of the traversal."""
         async with self.database.connection() as conn:
             (graph,) = await read_graphs(conn, self.stack, traversal, nested=False)
         return {node.resource_name: node for node in graph.nodes}
 
-    async def kept(self, query: str, *args: Any) -> Any:
+    async def row(self, query: str, *args: Any) -> Any:
         return tuple((await self.all(query, *args))[0])
 
 
 @pytest.fixture
 def bench(database: Database) -> Bench:
     world = World()
-    front = a_front(database, Stepping(world))
-    hands = Hands(database, a_registry(Stepping(world)), front.stacks.end_traversal, uuid4)
-    return Bench(database, world, front, hands)
+    engine = idle_engine(database, Stepping(world))
+    worker = ManualWorker(
+        database, make_registry(Stepping(world)), engine.stacks.end_traversal, uuid4
+    )
+    return Bench(database, world, engine, worker)
 
 
 STEPS = {"resize": "confirm-resize", "pre-batch": "pre-batch", "pre-scale-in": "pre-scale-in"}
 
 
-def told_steps(world: World) -> list[tuple[str, bool, str]]:
+def refused_steps(world: World) -> list[tuple[str, bool, str]]:
     return [
-        (call.confirmed.step, call.confirmed.accepted, call.confirmed.reason)
+        (call.confirmation.step, call.confirmation.accepted, call.confirmation.reason)
         for call in world.calls
-        if call.confirmed is not None
+        if call.confirmation is not None
     ]
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_step_that_waits_is_refused_by_its_name(bench: Bench, step: str) -> None:
-    bench.world.will("create", "a", Confirm(step, {}))
+async def test_a_waiting_confirmation_is_refused_with_the_name_of_its_step(
+    bench: Bench, step: str
+) -> None:
+    bench.world.script("create", "a", Confirm(step, {}))
     await bench.create({"a": thing()}, STEPS[step])
-    await bench.work()
+    await bench.worker.work()
     assert [hook["point"] for hook in await bench.all(HOOKS)] == [STEPS[step]]
     await bench.update({"a": thing(2)})
-    await bench.work()
-    assert told_steps(bench.world) == [(step, False, "superseded")]
+    await bench.worker.work()
+    assert refused_steps(bench.world) == [(step, False, "superseded")]
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_step_that_was_to_wait_is_refused_by_its_name(bench: Bench, step: str) -> None:
-    bench.world.will("create", "a", Confirm(step, {}))
+async def test_a_confirmation_that_is_not_yet_written_is_refused_with_the_name_of_its_step(
+    bench: Bench, step: str
+) -> None:
+    bench.world.script("create", "a", Confirm(step, {}))
     await bench.create({"a": thing()}, STEPS[step])
-    await bench.begin()
-    bench.hands.operate(0)
+    await bench.worker.until_job()
+    bench.worker.operate(0)
     await bench.update({"a": thing(2)})
-    await bench.work()
-    assert bench.hands.refused == 1
-    assert told_steps(bench.world) == [(step, False, "superseded")]
+    await bench.worker.work()
+    assert bench.worker.refused == 1
+    assert refused_steps(bench.world) == [(step, False, "superseded")]
     assert await bench.all(HOOKS) == []
     assert list(bench.world.things.values()) == [2]
 
 
-async def test_a_step_that_was_answered_is_told_of_it_after_all(bench: Bench) -> None:
-    """Its operation is under way, though its node is ready: it is not dropped."""
-    bench.world.will("create", "a", Confirm("resize", {}))
+async def test_an_answered_confirmation_reaches_its_operation_after_an_update(bench: Bench) -> None:
+    """Its operation is in progress, although its node is ready: the node is not dropped."""
+    bench.world.script("create", "a", Confirm("resize", {}))
     await bench.create({"a": thing()}, "confirm-resize")
-    await bench.work()
+    await bench.worker.work()
     (hook,) = await bench.all(HOOKS)
-    await bench.front.hooks.answer(hook["id"], ANN, project=PROJECT)
+    await bench.engine.hooks.answer(hook["id"], ANN, project=PROJECT)
     assert (await bench.nodes())["a"].state == "ready"
     await bench.update({"a": thing(2)})
     assert (await bench.nodes())["a"].state == "ready"
-    await bench.work()
-    assert told_steps(bench.world) == [("resize", True, "")]
+    await bench.worker.work()
+    assert refused_steps(bench.world) == [("resize", True, "")]
     assert bench.world.operations("a") == ["create", "create", "update"]
 
 
-async def made_when_it_was_too_late(bench: Bench) -> UUID:
-    """A create whose outcome leads to a hook, and meets a traversal that has been superseded."""
+async def create_in_superseded_traversal(bench: Bench) -> UUID:
+    """A create whose outcome would open a hook in a superseded traversal."""
     await bench.create({"a": thing()}, "post-create")
-    await bench.begin()
-    key = bench.hands.jobs[0].work.operation_key
+    await bench.worker.until_job()
+    key = bench.worker.jobs[0].work.operation_key
     assert key is not None
-    bench.hands.operate(0)
+    bench.worker.operate(0)
     await bench.update({"a": thing()})
-    assert await bench.hands.claim(0)
-    assert bench.hands.refused == 1
+    assert await bench.worker.claim(0)
+    assert bench.worker.refused == 1
     assert (await bench.nodes())["a"].state == "running"
-    assert await bench.kept(ROW, "a") == ("COMPLETE", None)
+    assert await bench.row(ROW, "a") == ("COMPLETE", None)
     return key
 
 
-async def test_an_outcome_that_was_refused_is_written_with_the_next_call(bench: Bench) -> None:
-    await made_when_it_was_too_late(bench)
-    assert await bench.hands.claim(0)
-    assert bench.hands.refused == 1 and not bench.hands.steps
-    (made,) = bench.world.things
-    assert await bench.kept(ROW, "a") == ("COMPLETE", made)
+async def test_a_refused_outcome_is_written_with_the_next_call(bench: Bench) -> None:
+    await create_in_superseded_traversal(bench)
+    assert await bench.worker.claim(0)
+    assert bench.worker.refused == 1 and not bench.worker.steps
+    (physical,) = bench.world.things
+    assert await bench.row(ROW, "a") == ("COMPLETE", physical)
     node = (await bench.nodes())["a"]
     assert (node.state, node.phase, node.reason) == ("dropped", "post", "superseded")
     assert await bench.all(HOOKS) == []
-    await bench.work()
-    assert await bench.kept(COMPLETED) == (1,)
+    await bench.worker.work()
+    assert await bench.row(COMPLETED) == (1,)
     assert bench.world.operations("a") == ["create"]
 
 
-async def test_an_outcome_whose_worker_dies_is_found_by_the_next_under_the_same_key(
+async def test_an_outcome_of_a_dead_worker_is_found_with_the_same_operation_key(
     bench: Bench,
 ) -> None:
-    key = await made_when_it_was_too_late(bench)
-    bench.hands.crash()
-    await time_passes(bench.database, bench.stack)
-    await bench.begin()
-    assert bench.hands.jobs[0].work.operation_key == key
-    await bench.work()
-    assert bench.hands.refused == 2
-    (made,) = bench.world.things
-    assert await bench.kept(ROW, "a") == ("COMPLETE", made)
-    assert await bench.kept(COMPLETED) == (1,)
+    key = await create_in_superseded_traversal(bench)
+    bench.worker.crash()
+    await expire_leases_and_timers(bench.database, bench.stack)
+    await bench.worker.until_job()
+    assert bench.worker.jobs[0].work.operation_key == key
+    await bench.worker.work()
+    assert bench.worker.refused == 2
+    (physical,) = bench.world.things
+    assert await bench.row(ROW, "a") == ("COMPLETE", physical)
+    assert await bench.row(COMPLETED) == (1,)
     assert bench.world.effects[f"create {key}"] == 2
 
 
-#: What ends a traversal early, and the reason that its nodes are dropped with.
+#: What ends a traversal early, and the reason of its dropped nodes.
 ENDS: dict[str, tuple[Callable[[Bench], Awaitable[Any]], str]] = {
     "newer": (lambda bench: bench.update({"a": thing(3), "b": thing(3)}), "superseded"),
     "cancelled": (
-        lambda bench: bench.front.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False),
+        lambda bench: bench.engine.stacks.cancel(
+            PROJECT, bench.stack, named("ann"), rollback=False
+        ),
         "Stack CREATE cancelled",
     ),
     "stopped": (
-        lambda bench: bench.front.stacks.stop(PROJECT, bench.stack, named("ann")),
+        lambda bench: bench.engine.stacks.stop(PROJECT, bench.stack, named("ann")),
         "Stopped: by ann; update the stack to resume",
     ),
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_what_is_dropped_says_why(bench: Bench, end: str) -> None:
-    """One node waits at a hook, one for that node."""
+async def test_a_dropped_node_has_a_reason(bench: Bench, end: str) -> None:
+    """One node waits at a hook, the other one for that node."""
     await bench.create({"a": thing(), "b": thing(depends_on="a")}, "pre-create")
-    await bench.work()
+    await bench.worker.work()
     before = await bench.nodes()
     assert (before["a"].state, before["b"].state) == ("parked", "waiting")
     ends, reason = ENDS[end]
@@ -220,7 +218,7 @@ async def test_what_is_dropped_says_why(bench: Bench, end: str) -> None:
     assert {(after[name].state, after[name].reason) for name in "ab"} == {("dropped", reason)}
 
 
-async def test_a_traversal_of_many_ends_with_as_many_statements_as_one_of_few(
+async def test_the_number_of_statements_to_end_a_traversal_does_not_grow_with_its_nodes(
     bench: Bench,
 ) -> None:
     few, many = [await statements_to_end(bench, size) for size in (2, 300)]
@@ -228,10 +226,10 @@ async def test_a_traversal_of_many_ends_with_as_many_statements_as_one_of_few(
 
 
 async def statements_to_end(bench: Bench, size: int) -> int:
-    """For a chain of nodes, the first of which is ready and the others wait."""
+    """For a chain of nodes, of which the first is ready and the others wait."""
     resources = {f"r{n}": thing(depends_on=f"r{n - 1}") if n else thing() for n in range(size)}
-    request = replace(asked(resources), name=f"s{size}")
-    bench.stack = (await bench.front.stacks.create(PROJECT, request)).id
+    request = replace(request_of(resources), name=f"s{size}")
+    bench.stack = (await bench.engine.stacks.create(PROJECT, request)).id
     sent: list[str] = []
     async with bench.database.transaction() as conn:
         with conn.query_logger(lambda one: sent.append(one.query)):
@@ -242,39 +240,39 @@ async def statements_to_end(bench: Bench, size: int) -> int:
 
 
 class Slow(ResourceType):
-    """Its create ends when it may."""
+    """Its create ends when `may` is set."""
 
     schema = replace(Thing.schema, name="Test::Slow")
 
     def __init__(self) -> None:
-        self.begun, self.may = asyncio.Event(), asyncio.Event()
-        self.made = 0
+        self.started, self.released = asyncio.Event(), asyncio.Event()
+        self.creates = 0
 
     async def create(self, call: Call) -> Outcome:
-        self.begun.set()
-        await self.may.wait()
-        self.made += 1
+        self.started.set()
+        await self.released.wait()
+        self.creates += 1
         return Done("slow")
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
 
 
-async def test_a_worker_writes_what_was_made_while_its_stack_was_changed(database_url: str) -> None:
+async def test_a_worker_writes_a_create_that_ended_after_an_update(database_url: str) -> None:
     slow = Slow()
     async with program(database_url, {"engine.poll": "1s"}, types=[slow]) as run:
         resource = {"type": "Test::Slow"}
-        held = {"hooks": [{"at": "a", "on": ["post-create"]}]}
-        await run.create("s", {"a": resource}, environment=held)
+        breakpoints = {"hooks": [{"at": "a", "on": ["post-create"]}]}
+        await run.create("s", {"a": resource}, environment=breakpoints)
         async with asyncio.timeout(20):
-            await slow.begun.wait()
+            await slow.started.wait()
         free = {"template": template({"a": resource}), "environment": {"hooks": []}}
         await run.update("s", "PUT", **free, hooks={"clear": ["*"]})
-        slow.may.set()
+        slow.released.set()
 
         async def is_updated() -> bool:
             return bool((await run.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
 
         await eventually(is_updated)
         found = (await run.resources("s"))["a"]
-        assert (found["physical_resource_id"], slow.made) == ("slow", 1)
+        assert (found["physical_resource_id"], slow.creates) == ("slow", 1)

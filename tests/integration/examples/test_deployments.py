@@ -1,4 +1,4 @@
-"""examples/deployments: an existing server, whose agent is a shell script with curl."""
+"""examples/deployments: an existing server, whose agent is a shell script that uses curl."""
 
 import asyncio
 from pathlib import Path
@@ -8,8 +8,8 @@ from tests.support.program import Json, Program, eventually
 FOLDER = Path(__file__).parents[3] / "examples" / "deployments"
 
 
-async def played(run: Program, server: str) -> str:
-    """What the script prints when it runs once."""
+async def run_script(run: Program, server: str) -> str:
+    """Run the script once; return its output."""
     process = await asyncio.create_subprocess_exec(
         str(FOLDER / "agent.sh"), f"{run.url}/v1/{run.project}", server,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -20,25 +20,25 @@ async def played(run: Program, server: str) -> str:
     return out.decode()
 
 
-async def test_the_script_does_what_the_template_deploys(running: Program) -> None:
+async def test_the_script_applies_the_deployment(running: Program) -> None:
     text = (FOLDER / "deploy.yaml").read_text()
     sent: Json = {"stack_name": "web", "template": text}
-    status, said = await running.call("POST", "/stacks", sent)
-    assert status == 201, said
-    await running.waiting_count("web", 1)
+    status, response = await running.call("POST", "/stacks", sent)
+    assert status == 201, response
+    await running.until_parked("web", 1)
     server = (await running.resources("web"))["server"]["physical_resource_id"]
-    assert await played(running, server) == "deployment: exit code 0\n"
+    assert await run_script(running, server) == "deployment: exit code 0\n"
     assert await running.until_ended("web") == "CREATE_COMPLETE"
     await running.update("web", template=text, parameters={"greeting": "it's late"})
 
-    async def asked_again() -> bool:
+    async def is_applied() -> bool:
         path = f"/software_deployments?server_id={server}"
         (one,) = (await running.call("GET", path))[1]["software_deployments"]
         return bool(one["action"] == "UPDATE" and one["status"] == "IN_PROGRESS")
 
-    await eventually(asked_again)
-    await played(running, server)
+    await eventually(is_applied)
+    await run_script(running, server)
     assert await running.until_ended("web") == "UPDATE_COMPLETE"
-    assert (await running.at("GET", "web", "/outputs/message"))["output"]["output_value"] == (
-        "it's late"
-    )
+    assert (await running.stack_request("GET", "web", "/outputs/message"))["output"][
+        "output_value"
+    ] == ("it's late")

@@ -1,4 +1,4 @@
-"""The programs of examples/listeners, each a process of its own."""
+"""The programs of examples/listeners, each as a process."""
 
 import asyncio
 import os
@@ -12,16 +12,16 @@ import aiohttp
 import orjson
 import pytest
 
-from tests.integration.amqp.conftest import Post, post, subscribe
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
 from tests.support.program import PATIENCE, Json, Program, eventually, free_port, program
 from tests.support.rabbit import Rabbit
-from tests.support.receiver import receiving
-from tests.support.things import Thing, World
+from tests.support.receiver import running_receiver
+from tests.support.scripted_type import Thing, World
 
 LISTENERS = Path(__file__).parents[3] / "examples" / "listeners"
-ASKS = {"hooks": [{"at": "*", "on": "pre-create"}]}
-#: Says no to whatever is called b, and why.
+HOOKS = {"hooks": [{"at": "*", "on": "pre-create"}]}
+#: Rejects every resource with the name b, with a reason.
 CHECK = """
 import json, sys
 name = json.load(sys.stdin)["resource"]["name"]
@@ -33,24 +33,24 @@ COMMAND = ["--", sys.executable, "-c", CHECK]
 
 
 @pytest.fixture
-async def box(rabbit: Rabbit) -> AsyncIterator[Post]:
-    async with post(rabbit) as made:
-        yield made
+async def amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
+    async with running_client(rabbit) as opened:
+        yield opened
 
 
 @pytest.fixture
-async def run(database_url: str, rabbit: Rabbit, box: Post) -> AsyncIterator[Program]:
-    said = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **box.settings}
-    async with program(database_url, said, types=[Thing(World())]) as made:
-        yield made
+async def run(database_url: str, rabbit: Rabbit, amqp: AmqpClient) -> AsyncIterator[Program]:
+    settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
+    async with program(database_url, settings, types=[Thing(World())]) as run:
+        yield run
 
 
 @contextmanager
 def process(folder: Path, *command: str, **environment: str) -> Iterator[Path]:
-    """Gives what it prints; ended by its pid."""
+    """Run a program; yields its output lines, and kills it at the end."""
     printed = folder / "printed"
-    with printed.open("ab") as said:
-        one = subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
+    with printed.open("ab") as output:
+        one = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | environment)
     try:
         yield printed
         assert one.poll() is None, printed.read_text()
@@ -60,11 +60,11 @@ def process(folder: Path, *command: str, **environment: str) -> Iterator[Path]:
 
 
 async def decided(run: Program) -> dict[str, tuple[str, str]]:
-    """What became of a and b."""
-    await run.create("s", {"a": thing(), "b": thing()}, environment=ASKS)
+    """The decisions about a and b."""
+    await run.create("s", {"a": thing(), "b": thing()}, environment=HOOKS)
     assert await run.until_ended("s") == "CREATE_FAILED"
-    _, found = await run.call("GET", "/hooks?stack=s")
-    return {hook["path"]: (hook["decision"], hook["reason"]) for hook in found["hooks"]}
+    _, response = await run.call("GET", "/hooks?stack=s")
+    return {hook["path"]: (hook["decision"], hook["reason"]) for hook in response["hooks"]}
 
 
 FOUND = {"a": ("continue", "a is fine"), "b": ("reject", "b is not wanted")}
@@ -74,18 +74,18 @@ async def test_a_command_answers_webhooks(run: Program, tmp_path: Path) -> None:
     port = free_port()
     target = f"http://127.0.0.1:{port}/"
     body = {"target": target, "events": ["headgate.hook.waiting"]}
-    _, made = await run.call("POST", "/subscriptions", body)
+    _, response = await run.call("POST", "/subscriptions", body)
     command = (sys.executable, str(LISTENERS / "webhook.py"), "--port", str(port), *COMMAND)
 
-    async def answers() -> bool:
+    async def both_decided() -> bool:
         try:
             async with aiohttp.ClientSession() as session, session.get(target):
                 return True
         except aiohttp.ClientError:
             return False
 
-    with process(tmp_path, *command, SECRET=made["secret"]):
-        await eventually(answers)
+    with process(tmp_path, *command, SECRET=response["secret"]):
+        await eventually(both_decided)
         assert await decided(run) == FOUND
         async with aiohttp.ClientSession() as session:
             forged = await session.post(target, json={"type": "x"})
@@ -93,20 +93,20 @@ async def test_a_command_answers_webhooks(run: Program, tmp_path: Path) -> None:
 
 
 async def test_a_command_answers_over_amqp(
-    run: Program, box: Post, rabbit: Rabbit, tmp_path: Path
+    run: Program, amqp: AmqpClient, rabbit: Rabbit, tmp_path: Path
 ) -> None:
-    await subscribe(run, box, events=["headgate.hook.waiting"])
+    await subscribe(run, amqp, events=["headgate.hook.waiting"])
     command = (
         sys.executable, str(LISTENERS / "broker.py"), "--url", rabbit.url,
-        "--exchange", box.exchange, "--queue", f"checks.{box.name}", *COMMAND,
+        "--exchange", amqp.exchange, "--queue", f"checks.{amqp.name}", *COMMAND,
     )  # fmt: skip
 
     with process(tmp_path, *command) as printed:
 
-        async def listens() -> bool:
+        async def is_connected() -> bool:
             return "listening" in printed.read_text()
 
-        await eventually(listens)
+        await eventually(is_connected)
         assert await decided(run) == FOUND
 
 
@@ -120,33 +120,33 @@ async def script(name: str, *arguments: str, **environment: str) -> tuple[int, s
 
 
 async def test_the_inbox_with_curl_alone(run: Program) -> None:
-    await run.create("s", {"a": thing()}, environment=ASKS)
-    (hook,) = await run.waiting("s")
+    await run.create("s", {"a": thing()}, environment=HOOKS)
+    (hook,) = await run.waiting_hooks("s")
     where = {"HEADGATE_URL": run.url, "HEADGATE_PROJECT": "p", "HEADGATE_USER": "ann"}
     code, listed = await script("inbox.sh", **where)
     assert code == 0 and [one["id"] for one in orjson.loads(listed)["hooks"]] == [hook["id"]]
     reason = 'looks "right" \\ here'
-    code, said = await script("inbox.sh", hook["id"], "continue", reason, **where)
-    assert code == 0, said
-    told = orjson.loads(said)
-    assert (told["decided_by"], told["reason"]) == ("ann", "looks right  here")
-    code, said = await script("inbox.sh", hook["id"], "reject", **where)
-    assert code != 0 and "already answered" in said
+    code, output = await script("inbox.sh", hook["id"], "continue", reason, **where)
+    assert code == 0, output
+    hooks = orjson.loads(output)
+    assert (hooks["decided_by"], hooks["reason"]) == ("ann", "looks right  here")
+    code, output = await script("inbox.sh", hook["id"], "reject", **where)
+    assert code != 0 and "already answered" in output
 
 
 @pytest.mark.parametrize(("command", "decision"), [("true", "continue"), ("false", "reject")])
-async def test_a_step_of_a_job_answers_by_its_exit_code(
+async def test_a_job_step_answers_with_its_exit_code(
     run: Program, command: str, decision: str
 ) -> None:
-    async with receiving() as receiver:
+    async with running_receiver() as receiver:
         body = {"target": receiver.url, "events": ["headgate.hook.waiting"]}
         await run.call("POST", "/subscriptions", body)
-        await run.create("s", {"a": thing()}, environment=ASKS)
+        await run.create("s", {"a": thing()}, environment=HOOKS)
 
-        async def noticed() -> Json:
+        async def is_notified() -> Json:
             return receiver.events
 
-        (notice,) = await eventually(noticed)
+        (notice,) = await eventually(is_notified)
     github = {"GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "o/r",
               "GITHUB_RUN_ID": "7"}  # fmt: skip
     data = notice["data"]

@@ -1,12 +1,9 @@
 """A scaled group uses the credential of the signal, and no earlier one."""
 
 from tests.integration.groups.test_scaling import policy
-from tests.integration.hooks.conftest import run, world
-from tests.integration.hooks.test_credentials import given, kept
+from tests.integration.hooks.test_credentials import stored_credentials, used_credentials
 from tests.support.program import Json, Program, template
-from tests.support.things import World
-
-__all__ = ["run", "world"]
+from tests.support.scripted_type import World
 
 GROUP: Json = {
     "type": "OS::Heat::AutoScalingGroup",
@@ -17,10 +14,13 @@ GROUP: Json = {
 async def test_a_signal_to_a_policy_supplies_the_credential(run: Program, world: World) -> None:
     sent = template({"g": GROUP, "up": policy()})
     body = {"stack_name": "s", "template": sent}
-    made = await run.call("POST", "/stacks", body, headers={"X-Auth-Token": "planted-secret-71"})
+    created = await run.call("POST", "/stacks", body, headers={"X-Auth-Token": "planted-secret-71"})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    path = f"/stacks/s/{made[1]['stack']['id']}/resources/up/signal"
+    path = f"/stacks/s/{created[1]['stack']['id']}/resources/up/signal"
     assert (await run.call("POST", path, {}, headers={"X-Auth-Token": "another"}))[0] == 200
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
-    assert [credential for _, credential in given(world)] == ["planted-secret-71", "another"]
-    assert await kept(run) == 0
+    assert [credential for _, credential in used_credentials(world)] == [
+        "planted-secret-71",
+        "another",
+    ]
+    assert await stored_credentials(run) == 0

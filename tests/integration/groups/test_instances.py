@@ -1,6 +1,6 @@
 """Instance groups: members of a plug-in's type, from a launch configuration."""
 
-from tests.integration.nested.test_lives import output
+from tests.integration.nested.test_lifecycle import output
 from tests.support.program import Json, Program
 
 INSTANCE = """
@@ -12,10 +12,10 @@ resources:
 outputs:
   PublicIp: {value: {get_attr: [one, output]}}
 """
-BROUGHT = {"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}}
+PLUGIN_TYPE = {"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}}
 
 
-def written(image: str, size: int = 2) -> Json:
+def launch_template(image: str, size: int = 2) -> Json:
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {
@@ -35,8 +35,8 @@ def written(image: str, size: int = 2) -> Json:
     }  # fmt: skip
 
 
-async def test_instances_follow_their_launch_configuration(running: Program) -> None:
-    sent = {"stack_name": "s", "template": written("a")}
+async def test_instances_are_updated_with_their_launch_configuration(running: Program) -> None:
+    sent = {"stack_name": "s", "template": launch_template("a")}
     status, refused = await running.call("POST", "/stacks", sent)
     assert status == 400
     (wrong,) = refused["error"]["findings"]
@@ -44,10 +44,10 @@ async def test_instances_follow_their_launch_configuration(running: Program) -> 
     assert "(AWS::EC2::Instance) of its members" in wrong["reason"]
     assert "resource_registry" in wrong["remedy"]
 
-    more = {"environment": BROUGHT, "files": {"instance.yaml": INSTANCE}}
-    await running.create("s", {}, template=written("a"), **more)
+    more = {"environment": PLUGIN_TYPE, "files": {"instance.yaml": INSTANCE}}
+    await running.create("s", {}, template=launch_template("a"), **more)
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     assert await output(running, "s", "list") == "a,a"
-    await running.update("s", "PUT", template=written("b", 3), **more)
+    await running.update("s", "PUT", template=launch_template("b", 3), **more)
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert await output(running, "s", "list") == "b,b,b"

@@ -1,29 +1,31 @@
-"""Groups in the running program: create, batches, hooks, reads and delete."""
+"""Groups: create, batches, hooks, reads and delete."""
 
 import json
 
-from tests.integration.nested.test_lives import FILES, child_of, output
+import pytest
+
+from tests.integration.nested.test_lifecycle import FILES, child_of, output
 from tests.support.program import Json, Program, eventually, resource, template
 
-A_TEST_RESOURCE = "OS::Heat::TestResource"
+TEST_RESOURCE = "OS::Heat::TestResource"
 
 
 def group(count: int = 3, value: Json = "v-%index%", *, policy: Json = None, **more: Json) -> Json:
-    body = {"type": A_TEST_RESOURCE, "properties": {"value": value}}
-    made = {"type": "OS::Heat::ResourceGroup",
+    body = {"type": TEST_RESOURCE, "properties": {"value": value}}
+    group_body = {"type": "OS::Heat::ResourceGroup",
             "properties": {"count": count, "resource_def": body, **more}}  # fmt: skip
-    return made | ({"update_policy": policy} if policy else {})
+    return group_body | ({"update_policy": policy} if policy else {})
 
 
-def shown(*attribute: Json) -> Json:
-    return {"said": {"value": {"get_attr": ["g", *attribute]}}}
+def result_output(*attribute: Json) -> Json:
+    return {"result": {"value": {"get_attr": ["g", *attribute]}}}
 
 
 async def values(http: Program, name: str = "s") -> dict[str, Json]:
     """The value of each member of the group."""
     child = await child_of(http, name, "g")
-    said = await http.at("GET", child, "/resources?with_detail=true")
-    return {one["resource_name"]: one["attributes"]["output"] for one in said["resources"]}
+    response = await http.stack_request("GET", child, "/resources?with_detail=true")
+    return {one["resource_name"]: one["attributes"]["output"] for one in response["resources"]}
 
 
 async def change(http: Program, resources: Json, status: str = "UPDATE_COMPLETE") -> None:
@@ -31,7 +33,7 @@ async def change(http: Program, resources: Json, status: str = "UPDATE_COMPLETE"
     assert await http.until_ended("s") == status
 
 
-async def test_the_life_of_a_resource_group(running: Program) -> None:
+async def test_a_resource_group_is_created_resized_and_deleted(running: Program) -> None:
     outputs = {
         name: {"value": {"get_attr": ["g", *path]}}
         for name, path in {
@@ -55,10 +57,10 @@ async def test_the_life_of_a_resource_group(running: Program) -> None:
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert await output(running, "s", "refs") == refs[1:]
     assert await output(running, "s", "removed") == ["0"]
-    there = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
+    there = (await running.stack_request("GET", "s", "/resources/after"))["resource"]["attributes"]
     assert there["output"] == "v-1,v-2"
-    seen = (await running.at("GET", "s", "/resources/g"))["resource"]["attributes"]
-    assert seen == {
+    attributes = (await running.stack_request("GET", "s", "/resources/g"))["resource"]["attributes"]
+    assert attributes == {
         "refs": refs[1:], "refs_map": {"1": refs[1], "2": refs[2]}, "removed_rsrc_list": ["0"]
     }  # fmt: skip
 
@@ -71,7 +73,7 @@ async def test_the_life_of_a_resource_group(running: Program) -> None:
     assert (await running.stack(child))["stack_status"] == "DELETE_COMPLETE"
 
 
-async def test_a_rolling_update_asks_before_each_batch_and_members_are_exchanged(
+async def test_a_hook_opens_before_each_batch_and_its_answer_chooses_the_members(
     running: Program,
 ) -> None:
     await running.create("s", {"g": group(4, "v")})
@@ -79,28 +81,28 @@ async def test_a_rolling_update_asks_before_each_batch_and_members_are_exchanged
     rolling = group(4, "w", policy={"rolling_update": {"max_batch_size": 2}})
     hooks = {"hooks": [{"at": "g", "on": "pre-batch"}]}
     await running.update("s", "PUT", template=template({"g": rolling}), environment=hooks)
-    (hook,) = await running.waiting("s")
+    (hook,) = await running.waiting_hooks("s")
     assert hook["point"] == "pre-batch"
     assert hook["resource"]["seen"] == {
         "members": ["3", "2"], "may_choose": ["3", "2", "1", "0"],
-        "altered": ["3", "2"], "made": [], "gone": [],
+        "changed": ["3", "2"], "created": [], "removed": [],
     }  # fmt: skip
-    for bad, said in (
+    for data, message in (
         ({"members": ["9"]}, "cannot be chosen"),
         ({"members": ["0", "1", "2"]}, "Name 1 to 2"),
         ({"members": ["0", "0"]}, "twice"),
         ({"members": []}, "Name 1 to 2"),
         ({"members": "0"}, "not a list of names"),
     ):
-        status, refused = await running.signal(hook, data=bad)
-        assert (status, said in str(refused)) == (400, True), refused
+        status, refused = await running.signal(hook, data=data)
+        assert (status, message in str(refused)) == (400, True), refused
     status, _ = await running.signal(hook, data={"members": ["0"]})
     assert status == 200
-    (second,) = await running.waiting("s")
+    (second,) = await running.waiting_hooks("s")
     assert second["id"] != hook["id"]
     assert await values(running) == {"0": "w", "1": "v", "2": "v", "3": "v"}
     assert (await running.signal(second))[0] == 200
-    (third,) = await running.waiting("s")
+    (third,) = await running.waiting_hooks("s")
     assert await values(running) == {"0": "w", "1": "v", "2": "w", "3": "w"}
     assert (await running.signal(third, "reject", reason="not today"))[0] == 200
     assert await running.until_ended("s") == "UPDATE_FAILED"
@@ -116,7 +118,7 @@ async def test_an_answer_chooses_the_removed_members(running: Program) -> None:
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     hooks = {"hooks": [{"at": "g", "on": "pre-scale-in"}]}
     await running.update("s", "PUT", template=template({"g": group(2)}), environment=hooks)
-    (hook,) = await running.waiting("s")
+    (hook,) = await running.waiting_hooks("s")
     status, refused = await running.signal(hook, data={"victims": ["0"]})
     assert (status, "Name 2" in str(refused)) == (400, True), refused
     assert (await running.signal(hook, data={"victims": ["0", "3"]}))[0] == 200
@@ -124,15 +126,26 @@ async def test_an_answer_chooses_the_removed_members(running: Program) -> None:
     assert sorted(await values(running)) == ["1", "2"]
 
 
-async def test_members_may_be_templates_and_breakpoints_reach_into_them(running: Program) -> None:
+async def test_members_can_be_templates_with_breakpoints_at_their_resources(
+    running: Program,
+) -> None:
     body = {"type": "inner.yaml", "properties": {"value": "%index%"}}
-    made = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": body}}
-    outputs = shown("said") | {"deep": {"value": {"get_attr": ["g", "resource.1.said"]}}}
+    group_body = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": body},
+    }
+    outputs = result_output("result") | {
+        "deep": {"value": {"get_attr": ["g", "resource.1.result"]}}
+    }
     hooks = {"hooks": [{"at": "g/1/two", "on": "pre-create"}]}
     await running.create(
-        "s", {}, template=template({"g": made}, outputs=outputs), files=FILES, environment=hooks
+        "s",
+        {},
+        template=template({"g": group_body}, outputs=outputs),
+        files=FILES,
+        environment=hooks,
     )
-    hook = await a_hook(running)
+    hook = await only_waiting_hook(running)
     assert (hook["resource_name"], hook["point"]) == ("two", "pre-create")
     assert (await running.signal(hook))[0] == 200
     assert await running.until_ended("s") == "CREATE_COMPLETE"
@@ -140,7 +153,7 @@ async def test_members_may_be_templates_and_breakpoints_reach_into_them(running:
     assert await output(running, "s", "deep") == "1"
 
 
-async def a_hook(http: Program) -> Json:
+async def only_waiting_hook(http: Program) -> Json:
     """The only waiting hook, once there is one."""
 
     async def found() -> Json:
@@ -150,13 +163,15 @@ async def a_hook(http: Program) -> Json:
     return await eventually(found)
 
 
-async def test_a_chain_makes_one_member_after_the_other(running: Program) -> None:
-    made = {
+async def test_a_chain_creates_its_members_in_order(running: Program) -> None:
+    group_body = {
         "type": "OS::Heat::ResourceChain",
-        "properties": {"resources": [A_TEST_RESOURCE, "OS::Heat::RandomString"],
+        "properties": {"resources": [TEST_RESOURCE, "OS::Heat::RandomString"],
                        "resource_properties": {}},
     }  # fmt: skip
-    await running.create("s", {}, template=template({"g": made}, outputs=shown("refs")))
+    await running.create(
+        "s", {}, template=template({"g": group_body}, outputs=result_output("refs"))
+    )
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     child = await child_of(running, "s", "g")
     assert (await running.resources(child))["1"]["required_by"] == []
@@ -165,27 +180,27 @@ async def test_a_chain_makes_one_member_after_the_other(running: Program) -> Non
 
 
 async def test_a_scaling_group_keeps_its_members_through_updates(running: Program) -> None:
-    body = {"type": A_TEST_RESOURCE, "properties": {"value": "v"}}
+    body = {"type": TEST_RESOURCE, "properties": {"value": "v"}}
     properties = {"resource": body, "min_size": 1, "max_size": 4, "desired_capacity": 3}
-    made = {"type": "OS::Heat::AutoScalingGroup", "properties": properties}
-    outputs = shown("current_size") | {
+    group_body = {"type": "OS::Heat::AutoScalingGroup", "properties": properties}
+    outputs = result_output("current_size") | {
         "list": {"value": {"get_attr": ["g", "outputs_list", "output"]}},
         "second": {"value": {"get_attr": ["g", "resource.1.output"]}},
     }
-    await running.create("s", {}, template=template({"g": made}, outputs=outputs))
+    await running.create("s", {}, template=template({"g": group_body}, outputs=outputs))
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     assert await output(running, "s") == 3
     assert await output(running, "s", "list") == ["v", "v", "v"]
     assert await output(running, "s", "second") == "v"
     names = sorted(await values(running))
     changed = properties | {"resource": body | {"properties": {"value": "w"}}}
-    await change(running, {"g": made | {"properties": changed}})
+    await change(running, {"g": group_body | {"properties": changed}})
     assert await values(running) == dict.fromkeys(names, "w")
-    await change(running, {"g": made | {"properties": changed | {"desired_capacity": 2}}})
+    await change(running, {"g": group_body | {"properties": changed | {"desired_capacity": 2}}})
     assert {*await values(running)} < {*names}
 
 
-WRONG: list[tuple[Json, str]] = [
+INVALID_GROUPS: list[tuple[Json, str]] = [
     (group(2, {"a": 1}), "resources.g.properties.resource_def.properties.value: "),
     (
         {"type": "OS::Heat::ResourceGroup",
@@ -194,91 +209,151 @@ WRONG: list[tuple[Json, str]] = [
     ),
     (
         {"type": "OS::Heat::ResourceChain",
-         "properties": {"resources": [A_TEST_RESOURCE, "Nope"]}},
+         "properties": {"resources": [TEST_RESOURCE, "Nope"]}},
         "resources.g.properties.resources[1]: The Resource Type (Nope)",
     ),
     (
         {"type": "OS::Heat::ResourceChain",
-         "properties": {"resources": [A_TEST_RESOURCE], "resource_properties": {"valu": 1}}},
+         "properties": {"resources": [TEST_RESOURCE], "resource_properties": {"valu": 1}}},
         "resources.g.properties.resource_properties: Unknown Property valu",
     ),
     (
         {"type": "OS::Heat::AutoScalingGroup",
          "properties": {"min_size": 0, "max_size": 1,
-                        "resource": {"type": A_TEST_RESOURCE, "proprties": {}}}},
+                        "resource": {"type": TEST_RESOURCE, "proprties": {}}}},
         "resources.g.properties.resource",
     ),
-    (group(2_000_000), "The most is"),
+    (group(2_000_000), "The limit is"),
     (group(-1), "resources.g.properties.count: "),
 ]  # fmt: skip
 
 
-async def test_what_is_wrong_with_members_is_said_before_anything_is_stored(
+async def test_invalid_members_are_refused_before_anything_is_stored(
     running: Program,
 ) -> None:
-    for made, said in WRONG:
+    for group_body, message in INVALID_GROUPS:
         status, refused = await running.call(
-            "POST", "/stacks", {"stack_name": "s", "template": template({"g": made})}
+            "POST", "/stacks", {"stack_name": "s", "template": template({"g": group_body})}
         )
         assert status in (400, 403), refused
-        told = [f"{one['place']}: {one['reason']}" for one in refused["error"].get("findings", [])]
-        assert any(said in one for one in [*told, str(refused)]), refused
+        findings = [
+            f"{one['place']}: {one['reason']}" for one in refused["error"].get("findings", [])
+        ]
+        assert any(message in one for one in [*findings, str(refused)]), refused
     assert (await running.call("GET", "/stacks"))[1]["stacks"] == []
 
 
-async def test_attributes_that_members_do_not_have_are_refused_where_they_are_known(
+async def test_unknown_attributes_of_members_are_refused(
     running: Program,
 ) -> None:
     for attribute in (["outpt"], ["resource.0.outpt"], ["attributes", "outpt"]):
-        sent = template({"g": group()}, outputs=shown(*attribute))
+        sent = template({"g": group()}, outputs=result_output(*attribute))
         status, refused = await running.call(
             "POST", "/stacks", {"stack_name": "s", "template": sent}
         )
         assert (status, "is incorrect" in str(refused)) == (400, True), refused
 
 
-async def test_what_members_keep_secret_is_not_shown_of_the_group(running: Program) -> None:
-    made = {"type": "OS::Heat::ResourceGroup",
+async def test_secret_attributes_of_members_are_masked_in_the_group(running: Program) -> None:
+    group_body = {"type": "OS::Heat::ResourceGroup",
             "properties": {"count": 1, "resource_def": {"type": "OS::Heat::RandomString"}}}  # fmt: skip
     reader = resource({"get_attr": ["g", "refs", 0]})
     outputs = {"secret": {"value": {"get_attr": ["g", "resource.0.value"]}}}
     hooks = {"hooks": [{"at": "after", "on": "pre-create"}]}
     await running.create(
-        "s", {}, template=template({"g": made, "after": reader}, outputs=outputs), environment=hooks
+        "s",
+        {},
+        template=template({"g": group_body, "after": reader}, outputs=outputs),
+        environment=hooks,
     )
-    (hook,) = await running.waiting("s")
+    (hook,) = await running.waiting_hooks("s")
     assert hook["resource"]["properties"]["value"] == "******"
     assert (await running.signal(hook))[0] == 200
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     secret = await output(running, "s", "secret")
-    shown_of = (await running.at("GET", "s", "/resources/g"))["resource"]["attributes"]
-    assert shown_of == {
+    group_attributes = (await running.stack_request("GET", "s", "/resources/g"))["resource"][
+        "attributes"
+    ]
+    assert group_attributes == {
         "removed_rsrc_list": [], "refs": ["******"], "refs_map": {"0": "******"},
     }  # fmt: skip
     assert secret not in str(await running.resources("s"))
-    after = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
+    after = (await running.stack_request("GET", "s", "/resources/after"))["resource"]["attributes"]
     assert after["output"] == "******"
 
 
-async def test_groups_hold_groups_and_are_held_by_templates(running: Program) -> None:
+async def test_groups_of_groups_and_groups_in_nested_templates(running: Program) -> None:
     inner = group(2, "%index%-%n%", index_var="%n%")
-    made = {
+    group_body = {
         "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": inner},
     }  # fmt: skip
     outer = template(
-        {"g": made}, outputs={"said": {"value": {"get_attr": ["g", "resource.1.output"]}}}
+        {"g": group_body}, outputs={"result": {"value": {"get_attr": ["g", "resource.1.output"]}}}
     )
     files = {"outer.yaml": json.dumps(outer)}
     sent = template(
-        {"t": {"type": "outer.yaml"}}, outputs={"said": {"value": {"get_attr": ["t", "said"]}}}
+        {"t": {"type": "outer.yaml"}}, outputs={"result": {"value": {"get_attr": ["t", "result"]}}}
     )
     await running.create("s", {}, template=sent, files=files)
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     assert await output(running, "s") == ["1-0", "1-1"]
     deep = group(1)
-    for _ in range(6):
+    for _ in range(8):
         deep = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": deep}}
     status, refused = await running.call(
         "POST", "/stacks", {"stack_name": "deep", "template": template({"g": deep})}
     )
-    assert (status, "Recursion depth exceeds 5." in str(refused)) == (400, True), refused
+    assert (status, "Recursion depth exceeds 7." in str(refused)) == (400, True), refused
+
+
+async def test_a_rolling_update_moves_the_template_of_its_members(running: Program) -> None:
+    def desired(path: str, value: str) -> Json:
+        member = {"type": path, "properties": {"value": value}}
+        body = group(3, policy={"rolling_update": {"max_batch_size": 1}})
+        body["properties"]["resource_def"] = member
+        inner = template(
+            {"x": resource({"get_param": "value"})},
+            parameters={"value": {"type": "string"}},
+            outputs={"value": {"value": {"get_attr": ["x", "output"]}}},
+        )
+        outputs = {"result": {"value": {"get_attr": ["g", "value"]}}}
+        return {
+            "template": template({"g": body}, outputs=outputs),
+            "files": {path: json.dumps(inner)},
+        }
+
+    await running.create("s", {}, **desired("file:///opt/a.yaml", "old"))
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    await running.update("s", "PUT", **desired("file:///opt1/a.yaml", "new"))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE", await running.stack("s")
+    assert await output(running, "s") == ["new"] * 3
+
+
+MISSING: dict[str, Json] = {
+    "resource group": {"type": "OS::Heat::ResourceGroup",
+                       "properties": {"count": 2, "resource_def": {"type": TEST_RESOURCE}}},
+    "scaling group": {"type": "OS::Heat::AutoScalingGroup",
+                      "properties": {"resource": {"type": TEST_RESOURCE}, "min_size": 2,
+                                     "max_size": 4}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MISSING)
+@pytest.mark.parametrize("path", [["resource.7", "output"], ["resource.7.output"], ["resource.7"]])
+async def test_a_member_that_does_not_exist_is_an_error(
+    running: Program, kind: str, path: list[str]
+) -> None:
+    """As in Heat: an output shows the reason, and a resource that reads it fails."""
+    value = {"get_attr": ["g", *path]}
+    reader = {"type": TEST_RESOURCE, "properties": {"value": {"str_split": [",", value]}}}
+    outputs = {"result": {"value": value}}
+    body = template({"g": MISSING[kind]}, outputs=outputs)
+    await running.create("s", {}, template=body)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    (shown,) = (await running.stack("s"))["outputs"]
+    assert shown["output_value"] is None and "there is no member" in shown["output_error"]
+    body["resources"]["reader"] = reader
+    await running.update("s", "PUT", template=body)
+    assert await running.until_ended("s") == "UPDATE_FAILED"
+    reason = (await running.resources("s"))["reader"]["resource_status_reason"]
+    assert "there is no member" in reason

@@ -1,4 +1,4 @@
-"""Deadlines of hooks: many that are due at once."""
+"""Deadlines: many hooks that expire at once."""
 
 from collections import Counter
 from datetime import timedelta
@@ -7,17 +7,17 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.store.database import Database, open_database
-from engine.store.hooks import due_hooks
+from engine.store.hook_deadlines import due_hooks
 from engine.work.timers import Timers
-from tests.support.events import Scene
-from tests.support.keys import A_SEALER
+from tests.support.engine_rows import EngineRows
+from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_so_far, without_statistics
 
 BATCH, TURNS, MANY = 10, 4, 3_000
 POLL = timedelta(seconds=1)
 TRAVERSAL = """
-insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
+insert into traversal (stack_id, number, project, action, version, state, reason, digest, active_nodes,
                        requested_by)
 select id, 1, project, 'CREATE', 1, 'running', '', '', 1, 'me' from stack
 """
@@ -30,34 +30,34 @@ select c.* from hook h cross join generate_series(1, $1) n
 
 
 async def test_projects_take_turns_when_many_hooks_are_due(database: Database) -> None:
-    scene = Scene(database)
+    engine_rows = EngineRows(database)
     projects: dict[UUID, str] = {}
     for project, count, late in (("many", 30, 60.0), ("some", 4, 20.0), ("one", 1, 10.0)):
-        stack = await scene.stack(project=project)
+        stack = await engine_rows.stack(project=project)
         projects[stack.id] = project
         for number in range(count):
-            await scene.hook(stack, f"r{number}", seconds=-late)
-    waits = await scene.stack(project="waits")
-    await scene.hook(waits)
+            await engine_rows.hook(stack, f"r{number}", seconds=-late)
+    waits = await engine_rows.stack(project="waits")
+    await engine_rows.hook(waits)
     async with database.connection() as conn:
-        taken = Counter(projects[stack_id] for stack_id, _ in await due_hooks(conn, 10))
-        assert taken == {"many": 5, "some": 4, "one": 1}
+        counts = Counter(projects[stack_id] for stack_id, _ in await due_hooks(conn, 10))
+        assert counts == {"many": 5, "some": 4, "one": 1}
         assert len(await due_hooks(conn, 100)) == 35
 
 
 async def test_a_batch_of_many_due_hooks_reads_no_others(
     postgres: TestServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with the statistics of a table that held one hook."""
+    """Also with table statistics from when the table had one row."""
     monkeypatch.setattr("engine.work.timers.BATCH", BATCH)
     async with postgres.new_database() as url:
-        database = await open_database(url, sealer=A_SEALER)
+        database = await open_database(url, keyring=KEYRING)
         try:
             async with database.connection() as conn:
                 await without_statistics(conn)
-            scene = Scene(database)
-            stack = await scene.stack()
-            await scene.hook(stack, "r", seconds=-60.0)
+            engine_rows = EngineRows(database)
+            stack = await engine_rows.stack()
+            await engine_rows.hook(stack, "r", seconds=-60.0)
             async with database.connection() as conn:
                 await conn.execute(TRAVERSAL)
                 await conn.execute("analyze")
@@ -68,16 +68,16 @@ async def test_a_batch_of_many_due_hooks_reads_no_others(
             for _ in range(TURNS):
                 assert await timers.expire_due() == BATCH
             read = await _hooks_read(database) - before
-            # Found, read under lock, decided, and marked: each once or twice.
+            # Each is found, read under lock, decided and marked: once or twice each.
             assert read <= 10 * BATCH * TURNS < MANY
             left = "select count(*) from hook where state = 'waiting'"
-            assert await scene.value(left) == MANY + 1 - BATCH * (1 + TURNS)
+            assert await engine_rows.value(left) == MANY + 1 - BATCH * (1 + TURNS)
         finally:
             await database.close()
 
 
 async def _hooks_read(database: Database) -> int:
-    """Rows of hooks; its own session says so far what it has read."""
+    """Rows of the table `hook` that sessions have read."""
     async with database.connection() as conn:
         await conn.execute("select pg_stat_force_next_flush()")
     async with database.connection() as conn:

@@ -1,4 +1,4 @@
-"""Plug-ins and policy programs around every action of every stack."""
+"""Lifecycle plug-ins run before and after every action of every stack."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,72 +8,76 @@ import pytest
 
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 from engine.types.contract import Failed
-from tests.support.changes import gone, put, thing
+from tests.support.changes import put, thing, until_deleted
 from tests.support.program import Program, eventually, program
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 
 @dataclass
-class Book:
-    """What plug-ins saw, in order."""
+class CallLog:
+    """The calls of plug-ins, in order."""
 
-    seen: list[tuple[str, str, str]] = field(default_factory=list)
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
     views: list[StackView] = field(default_factory=list)
 
     def ends(self) -> list[tuple[str, str]]:
-        return [(who, said) for who, what, said in self.seen if what == "after"]
+        return [(who, event) for who, what, event in self.calls if what == "after"]
 
 
-class Watcher(LifecyclePlugin):
-    def __init__(self, book: Book, name: str, ordinal: int) -> None:
-        self.book, self.name, self.ordinal = book, name, ordinal
+class RecordingPlugin(LifecyclePlugin):
+    def __init__(self, call_log: CallLog, name: str, ordinal: int) -> None:
+        self.book, self.name, self.ordinal = call_log, name, ordinal
         self.refuses = ""
 
     async def before(self, view: StackView) -> None:
         await asyncio.sleep(0)
         self.book.views.append(view)
-        self.book.seen.append((self.name, "before", view.action))
+        self.book.calls.append((self.name, "before", view.action))
         if self.refuses:
             raise Refused(self.refuses)
 
     def after(self, view: StackView, ended: Ended) -> None:
-        said = f"{ended.state}{'' if ended.began else ' before it began'}"
-        self.book.seen.append((self.name, "after", said))
+        text = f"{ended.state}{'' if ended.accepted else ' before it began'}"
+        self.book.calls.append((self.name, "after", text))
 
 
 @pytest.fixture
-def book() -> Book:
-    return Book()
+def call_log() -> CallLog:
+    return CallLog()
 
 
 @pytest.fixture
-def watchers(book: Book) -> list[Watcher]:
-    return [Watcher(book, "second", 200), Watcher(book, "first", 100)]
+def plugins(call_log: CallLog) -> list[RecordingPlugin]:
+    return [RecordingPlugin(call_log, "second", 200), RecordingPlugin(call_log, "first", 100)]
 
 
 @pytest.fixture
-async def run(database_url: str, world: World, watchers: list[Watcher]) -> AsyncIterator[Program]:
+async def run(
+    database_url: str, world: World, plugins: list[RecordingPlugin]
+) -> AsyncIterator[Program]:
     quick = {"engine.poll": "1s"}
-    async with program(database_url, quick, types=[Thing(world)], plugins=watchers) as made:
-        yield made
+    async with program(database_url, quick, types=[Thing(world)], plugins=plugins) as run:
+        yield run
 
 
-async def told(book: Book, count: int) -> None:
-    async def look() -> bool:
-        return len(book.ends()) >= count
+async def until_ended(call_log: CallLog, count: int) -> None:
+    async def check() -> bool:
+        return len(call_log.ends()) >= count
 
-    await eventually(look)
+    await eventually(check)
 
 
-async def test_they_are_asked_in_order_and_told_in_reverse(run: Program, book: Book) -> None:
+async def test_plugins_run_in_order_before_and_in_reverse_after_the_action(
+    run: Program, call_log: CallLog
+) -> None:
     await run.create("s", {"a": thing(7)})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    await told(book, 2)
-    assert book.seen == [
+    await until_ended(call_log, 2)
+    assert call_log.calls == [
         ("first", "before", "CREATE"), ("second", "before", "CREATE"),
         ("second", "after", "complete"), ("first", "after", "complete"),
     ]  # fmt: skip
-    view = book.views[0]
+    view = call_log.views[0]
     assert (view.stack_name, view.action, view.project) == ("s", "CREATE", "p")
     assert [(one.name, one.type, one.change) for one in view.plan] == [
         ("a", "Test::Thing", "added")
@@ -81,47 +85,47 @@ async def test_they_are_asked_in_order_and_told_in_reverse(run: Program, book: B
     assert view.plan[0].properties["size"] == 7
 
 
-async def test_one_that_refuses_keeps_everything_as_it_was(
-    run: Program, book: Book, world: World, watchers: list[Watcher]
+async def test_a_plugin_that_refuses_fails_the_action_without_an_operation(
+    run: Program, call_log: CallLog, world: World, plugins: list[RecordingPlugin]
 ) -> None:
-    watchers[0].refuses = "no servers today"
+    plugins[0].refuses = "no servers today"
     await run.create("s", {"a": thing()})
     assert await run.until_ended("s") == "CREATE_FAILED"
     reason = (await run.stack("s"))["stack_status_reason"]
-    assert reason == "Watcher refused it: no servers today" and world.done == []
-    assert book.ends() == [("first", "failed before it began")]
-    watchers[0].refuses = ""
+    assert reason == "RecordingPlugin refused it: no servers today" and world.done == []
+    assert call_log.ends() == [("first", "failed before it began")]
+    plugins[0].refuses = ""
     await put(run, "s", {"a": thing()})
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
-    await told(book, 3)
-    assert book.ends()[1:] == [("second", "complete"), ("first", "complete")]
+    await until_ended(call_log, 3)
+    assert call_log.ends()[1:] == [("second", "complete"), ("first", "complete")]
 
 
-async def test_they_are_told_of_failure_of_what_superseded_and_of_a_delete(
-    run: Program, book: Book, world: World
+async def test_plugins_run_after_failed_superseded_and_delete_actions(
+    run: Program, call_log: CallLog, world: World
 ) -> None:
-    world.will("create", "a", Failed("broken"))
+    world.script("create", "a", Failed("broken"))
     await run.create("s", {"a": thing()})
     assert await run.until_ended("s") == "CREATE_FAILED"
-    await told(book, 2)
-    held = {"hooks": [{"at": "a", "on": "pre-create"}]}
-    await put(run, "s", {"a": thing(2)}, environment=held)
-    await run.waiting("s")
-    await run.at("DELETE", "s")
-    await gone(run, "s")
-    await told(book, 6)
-    assert [said for who, said in book.ends() if who == "first"] == [
+    await until_ended(call_log, 2)
+    hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
+    await put(run, "s", {"a": thing(2)}, environment=hooks)
+    await run.waiting_hooks("s")
+    await run.stack_request("DELETE", "s")
+    await until_deleted(run, "s")
+    await until_ended(call_log, 6)
+    assert [event for who, event in call_log.ends() if who == "first"] == [
         "failed", "superseded", "complete",
     ]  # fmt: skip
-    actions = [said for who, what, said in book.seen if who == "first" and what == "before"]
+    actions = [event for who, what, event in call_log.calls if who == "first" and what == "before"]
     assert actions == ["CREATE", "UPDATE", "DELETE"]
 
 
-async def test_each_action_is_shown_to_them(run: Program, book: Book) -> None:
+async def test_plugins_get_the_plan_of_each_action(run: Program, call_log: CallLog) -> None:
     await run.create("s", {"a": thing()})
     await run.until_ended("s")
     for number, action in enumerate(("check", "suspend", "resume"), start=2):
         await run.act("s", action)
-        await told(book, 2 * number)
-    assert [view.action for view in book.views[::2]] == ["CREATE", "CHECK", "SUSPEND", "RESUME"]
-    assert [one.change for one in book.views[-1].plan] == ["resume"]
+        await until_ended(call_log, 2 * number)
+    assert [view.action for view in call_log.views[::2]] == ["CREATE", "CHECK", "SUSPEND", "RESUME"]
+    assert [one.change for one in call_log.views[-1].plan] == ["resume"]

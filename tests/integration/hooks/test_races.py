@@ -1,4 +1,4 @@
-"""Whatever arrives at the same time, exactly one decision stands, and everybody is told the same."""
+"""Concurrent answers: exactly one decision counts, and every sender learns it."""
 
 import asyncio
 import random
@@ -8,40 +8,41 @@ from uuid import UUID
 from engine.errors import AnswerRefused, HeadgateError
 from engine.principal import named
 from engine.service import Answer
-from engine.words import Decision, Door
+from engine.words import AnswerChannel, Decision
 from tests.support.changes import put, thing
 from tests.support.program import Json, Program, eventually
-from tests.support.things import World
+from tests.support.scripted_type import World
 
-WRONG = {"HookAlreadyAnswered", "HookExpired", "HookSuperseded", "StackStopped"}
+CONFLICTS = {"HookAlreadyAnswered", "HookExpired", "HookSuperseded", "StackStopped"}
 
 
-async def test_hundreds_of_conflicting_answers_make_one_decision(
-    run: Program, world: World
-) -> None:
-    """By HTTP and by Heat's way, with deadlines and superseding updates among them."""
+async def test_one_of_hundreds_of_conflicting_answers_decides(run: Program, world: World) -> None:
+    """Over the API and unset_hook, concurrently with deadlines and a superseding update."""
     chance = random.Random(7)
     hooks = 12
     resources = {f"r{number}": thing() for number in range(hooks)}
     rule = {"at": "*", "on": "pre-create", "timeout": "2s", "on_timeout": "continue"}
     await run.create("s", resources, environment={"hooks": [rule]})
-    waiting = await run.waiting("s", hooks)
-    said: dict[str, Counter[str]] = {hook["id"]: Counter() for hook in waiting}
+    waiting = await run.waiting_hooks("s", hooks)
+    statuses: dict[str, Counter[str]] = {hook["id"]: Counter() for hook in waiting}
 
     async def answer(hook: Json, number: int) -> None:
         await asyncio.sleep(chance.random() * 2)
         decision = chance.choice(["continue", "reject", "run", "step"])
-        status, told = await run.signal(hook, decision, user=f"u{number}")
+        status, response = await run.signal(hook, decision, user=f"u{number}")
         if status == 200:
-            said[hook["id"]][told["decision"]] += 1
-            assert told["decision"] == decision
+            statuses[hook["id"]][response["decision"]] += 1
+            assert response["decision"] == decision
         else:
-            assert (status, told["error"]["type"] in WRONG) == (409, True), told
-            if told["error"]["decision"]:
-                said[hook["id"]][f"told {told['error']['decision']}"] += 1
+            assert (status, response["error"]["type"] in CONFLICTS) == (409, True), response
+            if response["error"]["decision"]:
+                statuses[hook["id"]][f"other {response['error']['decision']}"] += 1
+
+    async def some_are_answered() -> bool:
+        return sum(map(Counter.total, statuses.values())) >= 100
 
     async def change() -> None:
-        await asyncio.sleep(1)
+        await eventually(some_are_answered)
         changed = {name: one for name, one in resources.items() if name != "r0"}
         await put(run, "s", changed, environment={"hooks": []}, hooks={"clear": ["*"]})
 
@@ -52,36 +53,41 @@ async def test_hundreds_of_conflicting_answers_make_one_decision(
     assert await run.until_ended("s") in ("UPDATE_COMPLETE", "UPDATE_FAILED")
     _, listed = await run.call("GET", "/hooks?stack=s&limit=1000")
     for hook in listed["hooks"]:
-        if hook["id"] not in said:
-            continue  # of a step that somebody asked for
-        told = said[hook["id"]]
-        taken = {decision for decision in told if not decision.startswith("told")}
-        heard = {one.removeprefix("told ") for one in told if one.startswith("told")}
-        assert len(taken) <= 1, (hook, told)
-        assert heard <= {hook["decision"]}, (hook, told)
+        if hook["id"] not in statuses:
+            continue  # a hook of a step
+        response = statuses[hook["id"]]
+        accepted = {decision for decision in response if not decision.startswith("other")}
+        reported = {one.removeprefix("other ") for one in response if one.startswith("other")}
+        assert len(accepted) <= 1, (hook, response)
+        assert reported <= {hook["decision"]}, (hook, response)
         if hook["state"] == "answered":
-            assert taken == {hook["decision"]} or hook["decided_by"] not in ("", None)
-        _, trail = await run.call("GET", f"/hooks/{hook['id']}/decisions")
-        assert len(trail["decisions"]) == (hook["state"] != "superseded"), trail
+            assert accepted == {hook["decision"]} or hook["decided_by"] not in ("", None)
+        _, audit_log = await run.call("GET", f"/hooks/{hook['id']}/decisions")
+        assert len(audit_log["decisions"]) == (hook["state"] != "superseded"), audit_log
     assert max(Counter(name for _, name in world.done).values()) <= 2
 
 
-async def test_all_doors_lead_to_one_decision(run: Program, world: World) -> None:
-    """Fifty answers to one hook, at once, each through another door."""
+async def test_one_answer_over_all_channels_decides(run: Program, world: World) -> None:
+    """Fifty concurrent answers to one hook, through four channels."""
     await run.create("s", {"a": thing()}, environment={"hooks": [{"at": "a", "on": "pre-create"}]})
-    (hook,) = await run.waiting("s")
+    (hook,) = await run.waiting_hooks("s")
     record = await run.engine.reads.hook(hook_id := UUID(hook["id"]), project="p")
-    doors = [Door.API, Door.TOKEN, Door.WEBHOOK, Door.UNSET_HOOK]
+    channels = [
+        AnswerChannel.API,
+        AnswerChannel.TOKEN,
+        AnswerChannel.WEBHOOK,
+        AnswerChannel.UNSET_HOOK,
+    ]
     outcomes: Counter[str] = Counter()
 
     async def answer(number: int) -> None:
         decision = Decision.CONTINUE if number % 2 else Decision.REJECT
-        given = Answer(decision, named(f"u{number}"), doors[number % 4])
+        hook_answer = Answer(decision, named(f"u{number}"), channels[number % 4])
         try:
-            if given.door is Door.UNSET_HOOK and decision is Decision.CONTINUE:
-                await run.engine.hooks.unset("p", record.stack_id, "a", "pre-create", given)
+            if hook_answer.channel is AnswerChannel.UNSET_HOOK and decision is Decision.CONTINUE:
+                await run.engine.hooks.unset("p", record.stack_id, "a", "pre-create", hook_answer)
             else:
-                await run.engine.hooks.answer(hook_id, given, project="p")
+                await run.engine.hooks.answer(hook_id, hook_answer, project="p")
             outcomes[decision] += 1
         except AnswerRefused as refused:
             outcomes[refused.code] += 1
@@ -93,25 +99,25 @@ async def test_all_doors_lead_to_one_decision(run: Program, world: World) -> Non
             group.create_task(answer(number))
     assert (outcomes["continue"] == 0) != (outcomes["reject"] == 0), outcomes
     assert outcomes["HookAlreadyAnswered"] + outcomes["InvalidBreakPointHook"] >= 20
-    _, trail = await run.call("GET", f"/hooks/{hook['id']}/decisions")
-    assert len(trail["decisions"]) == 1
+    _, audit_log = await run.call("GET", f"/hooks/{hook['id']}/decisions")
+    assert len(audit_log["decisions"]) == 1
     assert await run.until_ended("s") in ("CREATE_COMPLETE", "CREATE_FAILED")
     assert len(world.done) <= 1
 
 
-async def test_deadlines_are_never_early_and_soon(run: Program) -> None:
-    """Three hundred hooks that expire while others are answered and other stacks are made."""
+async def test_hooks_never_expire_before_their_deadline(run: Program) -> None:
+    """Three hundred hooks expire while other stacks are created."""
     resources = {f"r{number:03}": thing() for number in range(300)}
     rule = {"at": "*", "on": "pre-create", "timeout": "2s", "on_timeout": "continue"}
     await run.create("s", resources, environment={"hooks": [rule]})
 
-    async def busy(number: int) -> None:
+    async def run_other_stack(number: int) -> None:
         await run.create(f"busy{number}", {f"x{n}": thing() for n in range(20)})
         await run.until_ended(f"busy{number}")
 
     async with asyncio.TaskGroup() as group:
         for number in range(10):
-            group.create_task(busy(number))
+            group.create_task(run_other_stack(number))
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     async with run.database.connection() as conn:
         rows = await conn.fetch(
@@ -123,11 +129,11 @@ async def test_deadlines_are_never_early_and_soon(run: Program) -> None:
     assert len(late) == 300 and late[0] >= 0
 
 
-async def test_reminders_and_escalation_come_and_let_others_answer(run: Program) -> None:
+async def test_reminders_are_sent_and_an_escalation_adds_approvers(run: Program) -> None:
     rule = {"at": "a", "on": "pre-create", "answer_by": ["user:ann"], "remind": "1s",
             "escalate": {"after": "2s", "to": ["role:admin"]}}  # fmt: skip
     await run.create("s", {"a": thing()}, environment={"hooks": [rule]})
-    (hook,) = await run.waiting("s")
+    (hook,) = await run.waiting_hooks("s")
     assert (await run.signal(hook, roles="admin"))[0] == 403
 
     async def escalated() -> bool:
@@ -138,5 +144,5 @@ async def test_reminders_and_escalation_come_and_let_others_answer(run: Program)
     assert (await run.signal(hook, roles="admin"))[0] == 200
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     reasons = [one["resource_status_reason"] for one in await run.events("s")]
-    assert "Hook pre-create of a still waits for an answer" in reasons
+    assert "Hook pre-create of a is still waiting for an answer" in reasons
     assert any("role:admin may answer it now" in reason for reason in reasons)

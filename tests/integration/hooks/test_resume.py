@@ -1,60 +1,60 @@
-"""From STOPPED an update goes on: PUT or PATCH, same or other template, with hooks as it says."""
+"""Resuming a stopped stack: PUT or PATCH, the same or another template, with changed hooks."""
 
 import pytest
 
-from tests.support.changes import ended_again, put, thing
+from tests.support.changes import put, thing, until_complete
 from tests.support.program import Json, Program
-from tests.support.things import World
+from tests.support.scripted_type import World
 
 CHAIN = {"a": thing(), "b": thing(depends_on="a"), "c": thing(depends_on="b")}
 AT_B = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "1s"}]}
 
 
 async def stopped(run: Program) -> None:
-    """A chain that stopped before its second resource."""
+    """A chain of resources that stopped before the second one."""
     await run.create("s", CHAIN, environment=AT_B)
     assert await run.until_ended("s") == "CREATE_STOPPED"
 
 
 @pytest.mark.parametrize("cleared", ["*", "b", "b:pre-create", "?:pre-*"])
-async def test_a_patch_that_clears_goes_on_and_leaves_alone_what_is_done(
+async def test_a_patch_that_clears_the_hook_resumes_without_repeating_operations(
     run: Program, world: World, cleared: str
 ) -> None:
     await stopped(run)
     await run.update("s", hooks={"clear": [cleared]})
-    await ended_again(run, "s")
+    await until_complete(run, "s")
     assert world.done == [("create", name) for name in "abc"]
 
 
-async def test_a_patch_that_keeps_the_breakpoint_asks_again(run: Program, world: World) -> None:
+async def test_a_patch_that_keeps_the_breakpoint_opens_a_new_hook(
+    run: Program, world: World
+) -> None:
     await stopped(run)
     await run.update("s")
-    (hook,) = await run.waiting("s")
+    (hook,) = await run.waiting_hooks("s")
     assert hook["resource_name"] == "b"
     await run.signal(hook)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
 
 
-async def test_a_patch_that_clears_one_and_adds_another_is_a_step(
-    run: Program, world: World
-) -> None:
+async def test_a_patch_can_clear_one_breakpoint_and_add_another(run: Program, world: World) -> None:
     await stopped(run)
     await run.update("s", hooks={"clear": ["b:pre-create"], "add": ["c:pre-create"]})
-    (hook,) = await run.waiting("s")
+    (hook,) = await run.waiting_hooks("s")
     assert hook["resource_name"] == "c" and world.operations("b") == ["create"]
     await run.signal(hook)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
 
 
-async def test_a_put_of_another_template_goes_on_toward_that(run: Program, world: World) -> None:
+async def test_a_put_resumes_toward_another_template(run: Program, world: World) -> None:
     await stopped(run)
     await put(run, "s", {"a": thing(), "d": thing(depends_on="a")}, environment={})
-    await ended_again(run, "s")
+    await until_complete(run, "s")
     assert world.done == [("create", "a"), ("create", "d")]
     assert sorted(await run.resources("s")) == ["a", "d"]
 
 
-async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
+async def test_the_reason_names_the_stopped_resource_and_how_to_resume(run: Program) -> None:
     await stopped(run)
     stack = await run.stack("s")
     assert stack["stack_status_reason"] == (
@@ -65,13 +65,13 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
         "CREATE_FAILED", "Stopped:",
     )  # fmt: skip
     _, listed = await run.call("GET", "/hooks?state=expired")
-    status, said = await run.signal(listed["hooks"][0])
-    assert (status, said["error"]["type"]) == (409, "StackStopped")
-    assert said["error"]["remedy"] == "The stack stopped there; update the stack to resume."
+    status, response = await run.signal(listed["hooks"][0])
+    assert (status, response["error"]["type"]) == (409, "StackStopped")
+    assert response["error"]["remedy"] == "The stack stopped there; update the stack to resume."
 
 
 @pytest.mark.parametrize(
-    ("hooks", "told"),
+    ("hooks", "message"),
     [
         ({"clear": "b"}, "must be a list of strings"),
         ({"add": ["x:pre-create"]}, "matches no resource"),
@@ -81,11 +81,11 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
         ({"remove": ["b"]}, "is not a known key"),
     ],
 )  # fmt: skip
-async def test_wrong_hooks_of_an_update_change_nothing(
-    run: Program, hooks: Json, told: str
+async def test_invalid_hooks_of_an_update_change_nothing(
+    run: Program, hooks: Json, message: str
 ) -> None:
     await stopped(run)
     stack = await run.stack("s")
-    status, said = await run.call("PATCH", f"/stacks/s/{stack['id']}", {"hooks": hooks})
-    assert status == 400 and told in str(said).replace("\\'", "'"), said
+    status, response = await run.call("PATCH", f"/stacks/s/{stack['id']}", {"hooks": hooks})
+    assert status == 400 and message in str(response).replace("\\'", "'"), response
     assert (await run.stack("s"))["stack_status"] == "CREATE_STOPPED"

@@ -1,10 +1,12 @@
-"""Data for resources that wait for it: early, in time, over the limits, for what waits for none."""
+"""Signals to resources: before and while the resource waits, above the limits, and for types
+without signals.
+"""
 
 import pytest
 
-from tests.support.changes import FAR, begun, put, thing
+from tests.support.changes import LONG_WAIT, put, thing, until_started
 from tests.support.program import Json, Program, program, resource
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 
 async def send(run: Program, name: str, data: Json) -> tuple[int, Json]:
@@ -13,23 +15,23 @@ async def send(run: Program, name: str, data: Json) -> tuple[int, Json]:
     return await run.call("POST", path, data)
 
 
-async def test_what_comes_early_is_kept_and_what_comes_in_time_wakes(
+async def test_an_early_signal_is_stored_and_a_later_one_wakes_the_resource(
     run: Program, world: World
 ) -> None:
-    world.will("create", "a", FAR)
-    held = {"hooks": [{"at": "a", "on": "pre-create"}]}
-    await run.create("s", {"a": thing()}, environment=held)
-    (hook,) = await run.waiting("s")
+    world.script("create", "a", LONG_WAIT)
+    hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
+    await run.create("s", {"a": thing()}, environment=hooks)
+    (hook,) = await run.waiting_hooks("s")
     assert (await send(run, "a", {"early": 1}))[0] == 200
     await run.signal(hook)
-    await begun(world, "create", "a")
+    await until_started(world, "create", "a")
     assert world.calls[0].signals == [{"early": 1}]
     assert (await send(run, "a", {"late": 2}))[0] == 200
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert world.calls[1].signals == [{"early": 1}, {"late": 2}]
 
 
-async def test_another_in_its_place_begins_without(run: Program, world: World) -> None:
+async def test_a_replacement_starts_without_signals(run: Program, world: World) -> None:
     await run.create("s", {"a": thing()})
     await run.until_ended("s")
     assert (await send(run, "a", {"to": "the old"}))[0] == 200
@@ -40,26 +42,28 @@ async def test_another_in_its_place_begins_without(run: Program, world: World) -
         assert await conn.fetchval("select count(*) from resource_signal") == 0
 
 
-async def test_what_waits_for_nothing_takes_none(run: Program) -> None:
+async def test_a_type_without_signals_refuses_them(run: Program) -> None:
     await run.create("s", {"t": resource()})
     await run.until_ended("s")
-    status, said = await send(run, "t", {"x": 1})
-    assert (status, said["error"]["type"]) == (400, "ResourceActionNotSupported")
+    status, response = await send(run, "t", {"x": 1})
+    assert (status, response["error"]["type"]) == (400, "ResourceActionNotSupported")
     assert (await send(run, "nobody", {"x": 1}))[0] == 404
 
 
 @pytest.mark.parametrize("data", [[1], "text", 5])
-async def test_only_objects_are_taken(run: Program, data: Json) -> None:
+async def test_only_objects_are_accepted_as_signals(run: Program, data: Json) -> None:
     await run.create("s", {"a": thing()})
     await run.until_ended("s")
     assert (await send(run, "a", data))[0] == 400
 
 
-async def test_limits_are_kept_and_named(database_url: str, world: World) -> None:
-    few = {"quotas.signals_per_resource": 2, "quotas.signal_bytes": 20}
-    async with program(database_url, few, types=[Thing(world)]) as run:
+async def test_signals_above_a_limit_are_refused_with_the_limit(
+    database_url: str, world: World
+) -> None:
+    limits = {"quotas.signals_per_resource": 2, "quotas.signal_bytes": 20}
+    async with program(database_url, limits, types=[Thing(world)]) as run:
         await run.create("s", {"a": thing()})
         await run.until_ended("s")
-        status, said = await send(run, "a", {"long": "x" * 30})
-        assert status == 400 and "The most is 20" in said["error"]["message"]
+        status, response = await send(run, "a", {"long": "x" * 30})
+        assert status == 400 and "The limit is 20" in response["error"]["remedy"]
         assert [(await send(run, "a", {"n": n}))[0] for n in range(3)] == [200, 200, 400]

@@ -1,1 +1,1 @@
-"""Mode keystone, against a real one."""
+"""Mode keystone, against a real Keystone server."""

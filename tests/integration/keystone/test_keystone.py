@@ -1,4 +1,4 @@
-"""Tokens of a real Keystone: who gets in, as what, and for how long after they are revoked."""
+"""Tokens of a real Keystone server: authentication, roles, and revocation."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,13 +14,13 @@ from engine.types.contract import ResourceType
 from hub.auth.keystone import TRUST
 from hub.auth.keystone_client import KeystoneClient
 from hub.auth.roles import Right
-from hub.program.authenticator import access_of
+from hub.program.authenticator import keystone_access
 from hub.settings.settings import load_settings
-from tests.support.agent import OUTPUTS, SERVER, collected_by
+from tests.support.agent import OUTPUTS, SERVER, collect_metadata
 from tests.support.changes import thing
 from tests.support.keystone import PASSWORD, Keystone, Project
 from tests.support.program import Json, Program, eventually, program, resource, template
-from tests.support.things import Thing, World
+from tests.support.scripted_type import Thing, World
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -54,7 +54,7 @@ def settings(keystone: Keystone, home: Project, **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def guarded(
+async def run_with_keystone(
     url: str,
     keystone: Keystone,
     home: Project,
@@ -69,15 +69,15 @@ async def guarded(
 
 @pytest.fixture
 async def run(database_url: str, keystone: Keystone, home: Project) -> AsyncIterator[Program]:
-    async with guarded(database_url, keystone, home) as made:
-        yield made
+    async with run_with_keystone(database_url, keystone, home) as opened:
+        yield opened
 
 
 async def token(keystone: Keystone, home: Project, user: str) -> dict[str, str]:
     return {"X-Auth-Token": await keystone.token(name_in(home, user), home.name)}
 
 
-MAY = {
+RIGHTS = {
     "reader": {Right.READ},
     "member": {Right.READ, Right.WRITE, Right.ANSWER},
     "admin": set(Right) - {Right.NOTHING},
@@ -85,21 +85,23 @@ MAY = {
 }
 
 
-async def test_roles_of_keystone_give_ours(run: Program, keystone: Keystone, home: Project) -> None:
-    for user, may in MAY.items():
+async def test_roles_of_keystone_give_rights(
+    run: Program, keystone: Keystone, home: Project
+) -> None:
+    for user, may in RIGHTS.items():
         headers = await token(keystone, home, user)
-        status, said = await run.call("GET", "/session", headers=headers)
-        if not may:  # a role that only sounds like one of ours gives nothing
-            assert (status, said["error"]["type"]) == (403, "Forbidden")
+        status, response = await run.call("GET", "/session", headers=headers)
+        if not may:  # a role with a similar name gives no rights
+            assert (status, response["error"]["type"]) == (403, "Forbidden")
             continue
-        assert (status, said["name"]) == (200, name_in(home, user))
-        assert set(said["rights"]) == {right.value for right in may}
-        assert not said["everywhere"]
-    _, said = await run.call("GET", "/session", headers=await token(keystone, home, "dba"))
-    assert "dba" in said["roles"]
+        assert (status, response["name"]) == (200, name_in(home, user))
+        assert set(response["rights"]) == {right.value for right in may}
+        assert not response["everywhere"]
+    _, response = await run.call("GET", "/session", headers=await token(keystone, home, "dba"))
+    assert "dba" in response["roles"]
 
 
-async def test_a_token_is_of_its_project_alone(
+async def test_a_token_is_valid_for_its_project_only(
     run: Program, keystone: Keystone, home: Project
 ) -> None:
     member = await token(keystone, home, "member")
@@ -111,113 +113,120 @@ async def test_a_token_is_of_its_project_alone(
     other = await keystone.project(f"other-{uuid4().hex[:6]}")
     await keystone.user(name_in(other, "eve"), other, ["admin", "member"])
     eve = await token(keystone, other, "eve")
-    status, said = await run.call("GET", "/stacks/s", headers=eve)
-    assert (status, said["error"]["type"]) == (403, "InvalidTenant")
+    status, response = await run.call("GET", "/stacks/s", headers=eve)
+    assert (status, response["error"]["type"]) == (403, "InvalidTenant")
     unscoped = {"X-Auth-Token": await keystone.token(name_in(home, "member"), "", scoped=False)}
-    status, said = await run.call("GET", "/stacks", headers=unscoped)
-    assert (status, said["error"]["type"]) == (403, "InvalidTenant")
-    assert "not scoped to a project" in said["error"]["message"]
+    status, response = await run.call("GET", "/stacks", headers=unscoped)
+    assert (status, response["error"]["type"]) == (403, "InvalidTenant")
+    assert "not scoped to a project" in response["error"]["message"]
     run.project = other.id
-    status, said = await run.call("GET", "/stacks/s", headers=eve)
-    assert (status, said["error"]["type"]) == (404, "EntityNotFound")
+    status, response = await run.call("GET", "/stacks/s", headers=eve)
+    assert (status, response["error"]["type"]) == (404, "EntityNotFound")
 
 
-async def test_who_brings_no_token_of_keystone(run: Program) -> None:
+async def test_requests_without_a_keystone_token_are_refused(run: Program) -> None:
     for headers in ({}, {"X-Auth-Token": "x"}, {"X-Auth-Token": "gAAAAA" + "b" * 200},
                     {"Authorization": "Basic YTpi"}):  # fmt: skip
-        async with run.session.get(f"{run.url}/v1/{run.project}/stacks", headers=headers) as said:
-            assert said.status == 401, headers
-            assert said.headers["WWW-Authenticate"].startswith("Keystone uri=")
-            assert "openstack token issue" in (await said.json())["error"]["message"]
+        async with run.session.get(
+            f"{run.url}/v1/{run.project}/stacks", headers=headers
+        ) as response:
+            assert response.status == 401, headers
+            assert response.headers["WWW-Authenticate"].startswith("Keystone uri=")
+            assert "openstack token issue" in (await response.json())["error"]["message"]
 
 
-async def test_a_revoked_token_is_out_after_a_bounded_time(
+async def test_a_revoked_token_is_refused_after_a_bounded_time(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    async with guarded(database_url, keystone, home, more={"remembered": "1s"}) as run:
+    async with run_with_keystone(database_url, keystone, home, more={"cache_ttl": "1s"}) as run:
         headers = await token(keystone, home, "member")
         assert (await run.call("GET", "/stacks", headers=headers))[0] == 200
         await keystone.revoke(headers["X-Auth-Token"])
 
-        async def out() -> bool:
+        async def is_refused() -> bool:
             return (await run.call("GET", "/stacks", headers=headers))[0] == 401
 
-        await eventually(out)
+        await eventually(is_refused)
 
 
-async def test_operators_of_the_named_project_see_every_project(
+async def test_operators_of_the_configured_project_see_every_project(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     named = {"keystone.operator_project": home.name}
-    async with guarded(database_url, keystone, home, more=named) as run:
+    async with run_with_keystone(database_url, keystone, home, more=named) as run:
         run.project = uuid4().hex
         admin, member = [await token(keystone, home, user) for user in ("admin", "member")]
-        _, said = await run.call("GET", "/session", headers=admin)
-        assert said["everywhere"]
+        _, response = await run.call("GET", "/session", headers=admin)
+        assert response["everywhere"]
         assert (await run.call("GET", "/session", headers=member))[0] == 403
 
 
-async def test_while_keystone_is_away_nobody_new_gets_in_and_it_is_said(
+async def test_during_an_outage_of_keystone_new_tokens_get_503(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    async with guarded(database_url, keystone, home, more={"remembered": "1h"}) as run:
+    async with run_with_keystone(database_url, keystone, home, more={"cache_ttl": "1h"}) as run:
         known, new = [await token(keystone, home, user) for user in ("member", "reader")]
         assert (await run.call("GET", "/stacks", headers=known))[0] == 200
         keystone.stop()
         try:
             assert (await run.call("GET", "/stacks", headers=known))[0] == 200
-            status, said = await run.call("GET", "/stacks", headers=new)
-            assert (status, said["error"]["type"]) == (503, "KeystoneUnavailable")
+            status, response = await run.call("GET", "/stacks", headers=new)
+            assert (status, response["error"]["type"]) == (503, "KeystoneUnavailable")
         finally:
             await keystone.start()
         assert (await run.call("GET", "/stacks", headers=new))[0] == 200
 
 
-async def test_our_own_token_is_renewed_when_it_holds_no_longer(
+async def test_the_servers_own_token_is_renewed_when_it_is_revoked(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    async with guarded(database_url, keystone, home) as run:
+    async with run_with_keystone(database_url, keystone, home) as run:
         first, second = [await token(keystone, home, user) for user in ("member", "reader")]
         assert (await run.call("GET", "/stacks", headers=first))[0] == 200
         users = await keystone.admin("GET", f"/users?name={name_in(home, 'headgate')}")
         [user] = users["users"]
-        # A changed password revokes all of the user's tokens; it may be changed to what it was.
+        # A changed password revokes all tokens of the user. Changing it back restores the
+        # configuration.
         for password in ("another password", PASSWORD):
             await keystone.admin("PATCH", f"/users/{user['id']}", {"user": {"password": password}})
 
-        async def let_in() -> bool:  # what Keystone gave out in that same second is void, too
+        async def is_accepted() -> (
+            bool
+        ):  # Keystone also revokes the tokens that it issued in the same second
             return (await run.call("GET", "/stacks", headers=second))[0] == 200
 
-        await eventually(let_in)
+        await eventually(is_accepted)
 
 
-async def test_a_wrong_password_of_our_own_is_told_without_it(
+async def test_a_wrong_password_of_the_server_is_reported_without_the_password(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    wrong = {"keystone.password": "not the password"}
-    async with guarded(database_url, keystone, home, more=wrong) as run:
-        status, said = await run.call(
+    invalid = {"keystone.password": "not the password"}
+    async with run_with_keystone(database_url, keystone, home, more=invalid) as run:
+        status, response = await run.call(
             "GET", "/stacks", headers=await token(keystone, home, "member")
         )
         assert status == 503
-        assert "rejected the service user's credentials with 401" in said["error"]["message"]
-        assert "not the password" not in str(said)
+        assert "rejected the service user's credentials with 401" in response["error"]["message"]
+        assert "not the password" not in str(response)
 
 
-async def test_a_change_acts_by_a_trust_that_outlives_the_token(
+async def test_a_change_uses_a_trust_after_the_token_is_revoked(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     world, trusts = World(), {"keystone.trusts": True}
-    async with guarded(database_url, keystone, home, types=[Thing(world)], more=trusts) as run:
+    async with run_with_keystone(
+        database_url, keystone, home, types=[Thing(world)], more=trusts
+    ) as run:
         member = await token(keystone, home, "member")
-        held = {"hooks": [{"at": "b", "on": ["pre-create"]}]}
-        sent = {"stack_name": "s", "environment": held,
+        breakpoints = {"hooks": [{"at": "b", "on": ["pre-create"]}]}
+        sent = {"stack_name": "s", "environment": breakpoints,
                 "template": template({"a": thing(1), "b": thing(2, depends_on="a")})}  # fmt: skip
-        status, made = await run.call("POST", "/stacks", sent, headers=member)
-        assert status == 201, made
+        status, response = await run.call("POST", "/stacks", sent, headers=member)
+        assert status == 201, response
         admin = await token(keystone, home, "admin")
         [hook] = await eventually(lambda: waiting(run, admin))
-        # Somebody else answers; the user's own token is gone by then.
+        # Another user answers; the requester's token is revoked by then.
         await keystone.revoke(member["X-Auth-Token"])
         path = f"/hooks/{hook['id']}/signal"
         assert (await run.call("POST", path, {"decision": "continue"}, headers=admin))[0] == 200
@@ -236,52 +245,56 @@ async def test_a_change_acts_by_a_trust_that_outlives_the_token(
         assert users == [name_in(home, "member"), name_in(home, "admin")]
 
 
-async def test_one_trust_of_a_user_serves_many_changes(
+async def test_the_changes_of_a_user_share_one_trust(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     world, trusts = World(), {"keystone.trusts": True}
-    async with guarded(database_url, keystone, home, types=[Thing(world)], more=trusts) as run:
+    async with run_with_keystone(
+        database_url, keystone, home, types=[Thing(world)], more=trusts
+    ) as run:
         user = await keystone.user(name_in(home, "busy"), home, ["member"])
         headers: dict[str, str] = {}
         for number in range(3):
             headers = await token(keystone, home, "busy")
             sent = {"stack_name": f"s{number}", "template": template({"a": thing(1)})}
             assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
-        await eventually(lambda: called(world, 3))
+        await eventually(lambda: until_called(world, 3))
         found = await keystone.admin("GET", f"/OS-TRUST/trusts?trustor_user_id={user}")
         assert len(found["trusts"]) == 1
         forged = headers | {"X-Headgate-Credential": TRUST + found["trusts"][0]["id"]}
-        status, said = await run.call("GET", "/session", headers=forged)
-        assert (status, said["error"]["place"]) == (403, "X-Headgate-Credential")
+        status, response = await run.call("GET", "/session", headers=forged)
+        assert (status, response["error"]["place"]) == (403, "X-Headgate-Credential")
 
 
-async def test_a_trust_that_is_gone_says_what_to_do(keystone: Keystone, home: Project) -> None:
-    said = load_settings(None, settings(keystone, home), environment={})
-    async with KeystoneClient(access_of(said.auth)) as client:
+async def test_a_deleted_trust_fails_the_change_with_a_remedy(
+    keystone: Keystone, home: Project
+) -> None:
+    loaded = load_settings(None, settings(keystone, home), environment={})
+    async with KeystoneClient(keystone_access(loaded.auth)) as client:
         with pytest.raises(Forbidden, match="with a token of your own") as refused:
             await client.token_by_trust(uuid4().hex)
         assert refused.value.code == "TrustRefused"
 
 
 async def waiting(run: Program, headers: Mapping[str, str]) -> Json:
-    _, said = await run.call("GET", "/hooks?state=waiting", headers=headers)
-    return said["hooks"]
+    _, response = await run.call("GET", "/hooks?state=waiting", headers=headers)
+    return response["hooks"]
 
 
 async def complete(run: Program, headers: Mapping[str, str]) -> bool:
-    _, said = await run.call("GET", "/stacks/s", headers=headers)
-    return bool(said["stack"]["stack_status"] == "CREATE_COMPLETE")
+    _, response = await run.call("GET", "/stacks/s", headers=headers)
+    return bool(response["stack"]["stack_status"] == "CREATE_COMPLETE")
 
 
-async def called(world: World, times: int) -> bool:
+async def until_called(world: World, times: int) -> bool:
     return len(world.calls) == times
 
 
-async def test_the_agent_of_a_server_asks_keystone_first(
+async def test_the_agent_authenticates_at_keystone_first(
     run: Program, keystone: Keystone, home: Project, tmp_path: Path
 ) -> None:
-    """The real os-collect-config, by POLL_SERVER_HEAT, with an account that somebody gave it."""
-    await keystone.offer(run.url)
+    """The real os-collect-config, with POLL_SERVER_HEAT and an account from the user."""
+    await keystone.register(run.url)
     headers = await token(keystone, home, "member")
     agent = await keystone.user(f"agent-{uuid4().hex[:6]}", home, ["member"])
     server = {**SERVER, "properties": {"software_config_transport": "POLL_SERVER_HEAT"}}
@@ -289,15 +302,15 @@ async def test_the_agent_of_a_server_asks_keystone_first(
         "stack_name": "s",
         "template": template({"server": server}, outputs=OUTPUTS),
     }
-    status, made = await run.call("POST", "/stacks", sent, headers=headers)
-    assert status == 201, made
-    path = f"/stacks/s/{made['stack']['id']}/outputs/agent"
+    status, answer = await run.call("POST", "/stacks", sent, headers=headers)
+    assert status == 201, answer
+    path = f"/stacks/s/{answer['stack']['id']}/outputs/agent"
 
-    async def given() -> Json:
-        _, said = await run.call("GET", path, headers=headers)
-        return said["output"]["output_value"]
+    async def agent_metadata() -> Json:
+        _, response = await run.call("GET", path, headers=headers)
+        return response["output"]["output_value"]
 
-    settings = (await eventually(given))["heat"] | {"user_id": agent, "password": PASSWORD}
-    collected = await collected_by("heat", settings, tmp_path)
+    settings = (await eventually(agent_metadata))["heat"] | {"user_id": agent, "password": PASSWORD}
+    collected = await collect_metadata("heat", settings, tmp_path)
     assert collected["heat"]["role"] == "web"
     assert collected["heat"]["deployments"] == []

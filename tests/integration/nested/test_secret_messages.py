@@ -9,7 +9,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from tests.support.program import Json, Program, program, resource, template
 
 SECRET = "pa\\ss\"wo'rd-7Q9z"
-#: A part that every notation, and upper and lower case, have in common.
+#: A part of it that does not depend on notation or case.
 PART = "7q9z"
 
 
@@ -30,14 +30,14 @@ PART = "7q9z"
     ],
     ids=["converted", "wrong kind", "derived", "not allowed"],
 )
-async def test_a_wrong_value_inside_is_not_repeated(running: Program, inner: Json) -> None:
-    await fails_without_a_word(running, inner, SECRET)
+async def test_an_invalid_nested_value_is_not_in_the_reason(running: Program, inner: Json) -> None:
+    await check_failure_without_secret(running, inner, SECRET)
 
 
-class Cuts(ResourceType):
-    """Fails with the beginning of what it was given, as a service's answer is cut."""
+class Truncating(ResourceType):
+    """Fails with the beginning of its value, as services truncate values in error messages."""
 
-    schema = TypeSchema("Test::Cuts", properties={"value": Property(Kind.STRING)})
+    schema = TypeSchema("Test::Truncating", properties={"value": Property(Kind.STRING)})
 
     def create(self, call: Call) -> Outcome:
         return Failed(f"cannot use {call.properties['value'][:300]}")
@@ -46,13 +46,13 @@ class Cuts(ResourceType):
         return Done(None)
 
 
-async def test_a_long_secret_is_not_repeated_in_part(database_url: str) -> None:
-    async with program(database_url, types=[Cuts()]) as running:
-        inner = {"type": "Test::Cuts", "properties": {"value": {"get_param": "x"}}}
-        await fails_without_a_word(running, inner, SECRET * 60)
+async def test_a_truncated_secret_is_not_in_the_reason(database_url: str) -> None:
+    async with program(database_url, types=[Truncating()]) as running:
+        inner = {"type": "Test::Truncating", "properties": {"value": {"get_param": "x"}}}
+        await check_failure_without_secret(running, inner, SECRET * 60)
 
 
-async def fails_without_a_word(running: Program, inner: Json, secret: str) -> None:
+async def check_failure_without_secret(running: Program, inner: Json, secret: str) -> None:
     nested = template({"r": inner}) | {"parameters": {"x": {"type": "string"}}}
     outer = template(
         {
@@ -66,8 +66,8 @@ async def fails_without_a_word(running: Program, inner: Json, secret: str) -> No
         "files": {"in.yaml": json.dumps(nested)},
         "parameters": {"p": secret},
     }
-    status, made = await running.call("POST", "/stacks", sent)
-    assert status == 201, made
+    status, created = await running.call("POST", "/stacks", sent)
+    assert status == 201, created
     assert await running.until_ended("s") == "CREATE_FAILED"
-    said = [await running.stack("s"), await running.events("s")]
-    assert PART not in json.dumps(said).lower()
+    response = [await running.stack("s"), await running.events("s")]
+    assert PART not in json.dumps(response).lower()

@@ -1,20 +1,15 @@
-"""A program with a type whose operations do what a test says, and stacks that are old at once."""
+"""A program whose records are old at once, with a resource type that tests script."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.support.program import Program, program
-from tests.support.things import Thing, World
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
+from tests.support.scripted_type import Thing, World
 
 
 @pytest.fixture
 async def run(database_url: str, world: World) -> AsyncIterator[Program]:
     quick = {"engine.first_retry": "1s", "engine.poll": "1s", "channels.webhook.attempts": 2}
-    async with program(database_url, quick, types=[Thing(world)]) as made:
-        yield made
+    async with program(database_url, quick, types=[Thing(world)]) as run:
+        yield run

@@ -6,18 +6,17 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.service.software.config_store import ConfigStore
-from engine.service.software.configs import Software
+from engine.service.software.configs import ConfigStore, Software
 from engine.store.database import Database
-from engine.types.software.software_store import Ended, NewConfig, Publication
+from engine.types.software.software_store import DeploymentResult, NewConfig, Publication
 from engine.words import ResourceId, StackId, Status
-from tests.support.events import INSERT_STACK, LOCK_STACK
+from tests.support.engine_rows import INSERT_STACK, LOCK_STACK
 from tests.support.program import PATIENCE
 from tests.support.receiver import until
 
 CONFIG = NewConfig("c", "script", "true", [{"name": "a", "value": 1}], [{"name": "o"}])
 SIGNAL = """
-insert into resource_signal (stack_id, resource_id, number, data, by)
+insert into resource_signal (stack_id, resource_id, number, data, sent_by)
 values ($1, $2, (select count(*) + 1 from resource_signal), '{}', 'me')
 """
 BLOCKED = """
@@ -31,7 +30,7 @@ def software_store(database: Database) -> ConfigStore:
     return ConfigStore(database, Software(database, new_id=uuid4))
 
 
-async def a_publication(database: Database) -> Publication:
+async def make_publication(database: Database) -> Publication:
     stack_id = uuid4()
     async with database.connection() as conn:
         await conn.execute(INSERT_STACK, stack_id, "p", "s")
@@ -49,7 +48,7 @@ async def a_publication(database: Database) -> Publication:
     )
 
 
-async def signalled(database: Database, of: Publication) -> int:
+async def send_signal(database: Database, of: Publication) -> int:
     """Send a signal; returns the number of signals."""
     async with database.connection() as conn:
         await conn.execute(SIGNAL, of.stack_id, of.resource_id)
@@ -66,7 +65,7 @@ async def configs(database: Database) -> set[UUID]:
         return {row["id"] for row in await conn.fetch("select id from software_config")}
 
 
-async def blocked(database: Database) -> bool:
+async def is_blocked(database: Database) -> bool:
     """Whether a session waits for a lock."""
     async with database.connection() as conn:
         return bool(await conn.fetchval(BLOCKED))
@@ -76,10 +75,10 @@ async def test_publishing_is_idempotent_for_one_operation(
     database: Database, software_store: ConfigStore
 ) -> None:
     """After a crash, signals of the server are kept."""
-    published = await a_publication(database)
+    published = await make_publication(database)
     await software_store.publish("p", published)
-    await signalled(database, published)
-    ended = Ended(Status.COMPLETE, "Outputs received", {"o": 1})
+    await send_signal(database, published)
+    ended = DeploymentResult(Status.COMPLETE, "Outputs received", {"o": 1})
     await software_store.complete("p", published.deployment_id, ended)
     await software_store.publish("p", published)
     assert await signals(database) == 1
@@ -88,13 +87,13 @@ async def test_publishing_is_idempotent_for_one_operation(
     assert (found.status, found.output_values, found.config) == ("COMPLETE", {"o": 1}, CONFIG)
 
 
-async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_before(
+async def test_another_operation_deletes_the_earlier_signals_and_config(
     database: Database, software_store: ConfigStore
 ) -> None:
-    first = await a_publication(database)
+    first = await make_publication(database)
     await software_store.publish("p", first)
-    await signalled(database, replace(first, resource_id=ResourceId(uuid4())))
-    assert await signalled(database, first) == 2
+    await send_signal(database, replace(first, resource_id=ResourceId(uuid4())))
+    assert await send_signal(database, first) == 2
     second = replace(first, key=uuid4(), action="UPDATE", config=replace(CONFIG, config="false"))
     await software_store.publish("p", second)
     assert await signals(database) == 1
@@ -109,12 +108,12 @@ async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_b
 async def test_no_signal_arrives_while_signals_are_deleted(
     database: Database, software_store: ConfigStore
 ) -> None:
-    """Signals are numbered by how many there are: both take the lock on the stack's row."""
-    published = await a_publication(database)
+    """Signals are numbered by count, so both take the lock on the stack's row."""
+    published = await make_publication(database)
     async with database.transaction() as conn:
         await conn.execute(LOCK_STACK, published.stack_id)
         publishing = asyncio.create_task(software_store.publish("p", published))
-        await until(lambda: blocked(database))
+        await until(lambda: is_blocked(database))
         assert not publishing.done()
     async with asyncio.timeout(PATIENCE):
         await publishing
@@ -124,7 +123,7 @@ async def test_no_signal_arrives_while_signals_are_deleted(
 async def test_a_config_of_another_owner_is_not_overwritten(
     database: Database, software_store: ConfigStore
 ) -> None:
-    published = await a_publication(database)
+    published = await make_publication(database)
     await software_store.publish("p", published)
     theirs = uuid4()
     await software_store.store_config("p", theirs, CONFIG)
@@ -137,7 +136,7 @@ async def test_a_config_of_another_owner_is_not_overwritten(
 async def test_objects_of_another_project_are_not_found(
     database: Database, software_store: ConfigStore
 ) -> None:
-    published = await a_publication(database)
+    published = await make_publication(database)
     await software_store.publish("p", published)
     assert await software_store.deployment("q", published.deployment_id) is None
     assert await software_store.config("q", str(published.key)) is None
@@ -150,7 +149,9 @@ async def test_objects_of_another_project_are_not_found(
         await software_store.delete_config("p", nothing)
 
 
-async def test_a_config_is_kept_once(database: Database, software_store: ConfigStore) -> None:
+async def test_equal_configs_are_stored_once(
+    database: Database, software_store: ConfigStore
+) -> None:
     config_id = uuid4()
     await software_store.store_config("p", config_id, CONFIG)
     await software_store.store_config("p", config_id, replace(CONFIG, config="other"))

@@ -18,13 +18,13 @@ GUEST = {"Authorization": aiohttp.encode_basic_auth("guest", "guest")}
 PASSWORD = "a password nobody is shown"
 
 
-class Management:
+class ManagementApi:
     """A direct client of RabbitMQ's API."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session, self._url = session, url
 
-    async def ask(self, method: str, path: str, body: Json = None) -> Any:
+    async def request(self, method: str, path: str, body: Json = None) -> Any:
         """The document of the response; None if the object does not exist."""
         async with self._session.request(
             method, URL(f"{self._url}/api{path}", encoded=True), json=body, headers=GUEST
@@ -35,9 +35,9 @@ class Management:
 
 
 @pytest.fixture
-async def management(rabbit: Rabbit) -> AsyncIterator[Management]:
+async def management(rabbit: Rabbit) -> AsyncIterator[ManagementApi]:
     async with aiohttp.ClientSession() as session:
-        yield Management(session, rabbit.management_url)
+        yield ManagementApi(session, rabbit.management_url)
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ async def running(rabbit: Rabbit, database_url: str) -> AsyncIterator[Program]:
         "resource_types.http.allow": ["127.0.0.0/8"],
         "resource_types.http.credentials.rabbit": lent,
     }
-    async with program(database_url, overrides) as made:
-        yield made
+    async with program(database_url, overrides) as run:
+        yield run
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def name() -> str:
     return f"t-{uuid4().hex[:8]}"
 
 
-def thing(rabbit: Rabbit, path: str, body: Json, **more: Json) -> Json:
+def http_object(rabbit: Rabbit, path: str, body: Json, **more: Json) -> Json:
     """An object with its own path, which PUT creates and updates."""
     request = {"url": path, "method": "PUT", "body": body}
     return {
@@ -76,20 +76,20 @@ def thing(rabbit: Rabbit, path: str, body: Json, **more: Json) -> Json:
     }
 
 
-def of(resource: Json, *after: str) -> Json:
+def object_of(resource: Json, *after: str) -> Json:
     return {**resource, "depends_on": list(after)}
 
 
-def furnished(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json) -> Json:
+def stack_resources(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json) -> Json:
     """A virtual host with a queue and a user."""
     user = {"tags": tags, "password": PASSWORD}
     return {
-        "vhost": thing(
+        "vhost": http_object(
             rabbit, f"/vhosts/{name}", {}, id=name,
             attributes={"name": "$.name", "tracing": "$.tracing"},
         ),
-        "queue": of(
-            thing(
+        "queue": object_of(
+            http_object(
                 rabbit, f"/queues/{name}/orders", {"durable": True, "arguments": queue},
                 attributes={"durable": "$.durable", "state": "$.state"},
                 ready={"path": "$.state", "values": ["running"], "failed": ["crashed"]},
@@ -98,8 +98,8 @@ def furnished(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json
             ),
             "vhost",
         ),
-        "user": of(
-            thing(
+        "user": object_of(
+            http_object(
                 rabbit, f"/users/{name}", user,
                 update={"url": f"/users/{name}", "body": user},
                 attributes={"tags": "$.tags", "hash": "$.password_hash"}, hidden=["hash"],
@@ -111,9 +111,9 @@ def furnished(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json
 
 
 async def test_objects_are_created_updated_checked_and_deleted(
-    running: Program, rabbit: Rabbit, management: Management, name: str
+    running: Program, rabbit: Rabbit, management: ManagementApi, name: str
 ) -> None:
-    resources = furnished(rabbit, name)
+    resources = stack_resources(rabbit, name)
     outputs = {
         "state": {"value": {"get_attr": ["queue", "outputs", "state"]}},
         "vhost": {"value": {"get_resource": "vhost"}},
@@ -122,55 +122,55 @@ async def test_objects_are_created_updated_checked_and_deleted(
     sent = {"stack_name": name, "template": body | {"resources": resources}}
     assert (await running.call("POST", "/stacks", sent))[0] == 201
     assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
-    said = (await running.stack(name))["outputs"]
-    given = {one["output_key"]: one["output_value"] for one in said}
-    assert given == {"state": "running", "vhost": name}
-    assert (await management.ask("GET", f"/queues/{name}/orders"))["durable"]
-    before = await management.ask("GET", f"/users/{name}")
+    listed = (await running.stack(name))["outputs"]
+    values = {one["output_key"]: one["output_value"] for one in listed}
+    assert values == {"state": "running", "vhost": name}
+    assert (await management.request("GET", f"/queues/{name}/orders"))["durable"]
+    before = await management.request("GET", f"/users/{name}")
     assert before["tags"] == ["monitoring"]
 
-    # In place: the user has an update; the queue has none, and there is another one.
-    changed = furnished(rabbit, name, tags="management")
+    # The user is updated in place; the queue has no update, so it is replaced.
+    changed = stack_resources(rabbit, name, tags="management")
     await running.update(name, "PUT", template=body | {"resources": changed})
     assert await running.until_ended(name) == "UPDATE_COMPLETE", await running.events(name)
-    assert (await management.ask("GET", f"/users/{name}"))["tags"] == ["management"]
+    assert (await management.request("GET", f"/users/{name}"))["tags"] == ["management"]
 
     await running.act(name, "check")
     assert await running.until_ended(name) == "CHECK_COMPLETE"
-    await management.ask("DELETE", f"/queues/{name}/orders")
+    await management.request("DELETE", f"/queues/{name}/orders")
     await running.act(name, "check")
     assert await running.until_ended(name) == "CHECK_FAILED"
     queue = (await running.resources(name))["queue"]
     assert queue["resource_status_reason"] == "the object does not exist: the service answered 404"
 
-    told = str([await running.events(name), await running.resources(name)])
-    assert PASSWORD not in told and "guest" not in told and before["password_hash"] not in told
-    await running.at("DELETE", name)
-    await gone(running, name)
-    assert await management.ask("GET", f"/vhosts/{name}") is None
-    assert await management.ask("GET", f"/users/{name}") is None
+    texts = str([await running.events(name), await running.resources(name)])
+    assert PASSWORD not in texts and "guest" not in texts and before["password_hash"] not in texts
+    await running.stack_request("DELETE", name)
+    await until_deleted(running, name)
+    assert await management.request("GET", f"/vhosts/{name}") is None
+    assert await management.request("GET", f"/users/{name}") is None
 
 
-async def gone(running: Program, name: str) -> None:
+async def until_deleted(running: Program, name: str) -> None:
     async with asyncio.timeout(30):
         while (await running.call("GET", f"/stacks/{name}"))[0] != 404:
             await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
-async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]:
+async def lossy_proxy(management: ManagementApi, posts: list[str]) -> AsyncIterator[str]:
     """The URL of a proxy to the service that drops the responses to POST."""
 
-    async def handed_on(request: web.Request) -> web.Response:
+    async def forward(request: web.Request) -> web.Response:
         body = await request.json() if request.can_read_body else None
-        found = await management.ask(request.method, request.rel_url.raw_path_qs, body)
+        found = await management.request(request.method, request.rel_url.raw_path_qs, body)
         if request.method == "POST" and request.transport is not None:
             posts.append(request.path)
             request.transport.close()
         return web.json_response(found, status=404 if found is None else 200)
 
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handed_on)
+    app.router.add_route("*", "/{path:.*}", forward)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -181,13 +181,13 @@ async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]
 
 
 async def test_an_object_whose_response_was_lost_is_not_created_again(
-    running: Program, management: Management, name: str
+    running: Program, management: ManagementApi, name: str
 ) -> None:
     """Each POST of a binding creates another one, with an ID from the service."""
-    await management.ask("PUT", f"/vhosts/{name}", {})
-    await management.ask("PUT", f"/queues/{name}/q", {"durable": True})
+    await management.request("PUT", f"/vhosts/{name}", {})
+    await management.request("PUT", f"/queues/{name}/q", {"durable": True})
     bindings, posts = f"/bindings/{name}/e/amq.direct/q/q", list[str]()
-    async with losing(management, posts) as url:
+    async with lossy_proxy(management, posts) as url:
         binding = {
             "type": "Headgate::HTTP",
             "properties": {
@@ -201,10 +201,10 @@ async def test_an_object_whose_response_was_lost_is_not_created_again(
         }
         await running.create(name, {"binding": binding})
         assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
-        made = (await running.resources(name))["binding"]["physical_resource_id"]
-        (there,) = await management.ask("GET", bindings)
-        assert there["properties_key"] == made and len(posts) == 1
-        await running.at("DELETE", name)
-        await gone(running, name)
-        assert await management.ask("GET", bindings) == []
-    await management.ask("DELETE", f"/vhosts/{name}")
+        physical_id = (await running.resources(name))["binding"]["physical_resource_id"]
+        (there,) = await management.request("GET", bindings)
+        assert there["properties_key"] == physical_id and len(posts) == 1
+        await running.stack_request("DELETE", name)
+        await until_deleted(running, name)
+        assert await management.request("GET", bindings) == []
+    await management.request("DELETE", f"/vhosts/{name}")

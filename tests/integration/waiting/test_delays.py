@@ -1,16 +1,16 @@
 """Delays in stacks, and validation of delays and access policies."""
 
-from tests.support.changes import ended_as, gone
+from tests.support.changes import until_deleted, until_status
 from tests.support.program import Json, Program, template
 
 ALL = ["CREATE", "DELETE", "SUSPEND", "RESUME"]
 
 
-def delay(seconds: float, **more: Json) -> Json:
+def delay_resource(seconds: float, **more: Json) -> Json:
     return {"type": "OS::Heat::Delay", "properties": {"min_wait": seconds, **more}}
 
 
-def policy(*names: str) -> Json:
+def access_policy(*names: str) -> Json:
     return {"type": "OS::Heat::AccessPolicy", "properties": {"AllowedResources": list(names)}}
 
 
@@ -24,32 +24,32 @@ async def times(run: Program, name: str) -> dict[str, float]:
     return {one["operation"]: one["took"] for one in rows}
 
 
-async def test_a_delay_takes_its_time_each_time(run: Program) -> None:
-    await run.create("s", {"d": delay(0.2, actions=ALL), "p": policy("d", "p")})
+async def test_a_delay_waits_in_each_operation(run: Program) -> None:
+    await run.create("s", {"d": delay_resource(0.2, actions=ALL), "p": access_policy("d", "p")})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     took = await times(run, "d")
     for action in ("suspend", "resume"):
         await run.act("s", action)
-        await ended_as(run, "s", f"{action.upper()}_COMPLETE")
+        await until_status(run, "s", f"{action.upper()}_COMPLETE")
         took |= await times(run, "d")
     assert took.keys() == {"create", "suspend", "resume"}
     assert all(seconds >= 0.2 for seconds in took.values())
-    await run.at("DELETE", "s")
-    await gone(run, "s")
+    await run.stack_request("DELETE", "s")
+    await until_deleted(run, "s")
 
 
-async def test_a_long_one_does_not_keep_a_stack_from_being_deleted(run: Program) -> None:
-    await run.create("s", {"d": delay(3600)})
-    await run.waiting_count("s", 1)
-    await run.at("DELETE", "s")
-    await gone(run, "s")
+async def test_a_long_delay_does_not_block_the_deletion_of_the_stack(run: Program) -> None:
+    await run.create("s", {"d": delay_resource(3600)})
+    await run.until_parked("s", 1)
+    await run.stack_request("DELETE", "s")
+    await until_deleted(run, "s")
 
 
 async def test_invalid_properties_are_refused_before_anything_is_created(run: Program) -> None:
-    resources = {"d": delay(120), "p": policy("d", "dd")}
+    resources = {"d": delay_resource(120), "p": access_policy("d", "dd")}
     sent = {"stack_name": "s", "template": template(resources), "timeout_mins": 1}
-    status, said = await run.call("POST", "/stacks", sent)
-    found = {one["place"]: one for one in said["error"]["findings"]}
+    status, response = await run.call("POST", "/stacks", sent)
+    found = {one["place"]: one for one in response["error"]["findings"]}
     assert status == 400 and found.keys() == {
         "resources.d.properties", "resources.p.properties.AllowedResources",
     }  # fmt: skip

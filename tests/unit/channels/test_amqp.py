@@ -5,10 +5,8 @@ from uuid import uuid4
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from channels.amqp.answers import Refused, read
+from channels.amqp.answers import read
 from channels.amqp.publisher import message_of, routing_key
 from channels.contract import EventMessage
 from engine.words import Json
@@ -16,7 +14,7 @@ from engine.words import Json
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def a_message(data: Json, *, waiting: bool = False) -> EventMessage:
+def make_message(data: Json, *, waiting: bool = False) -> EventMessage:
     return EventMessage("an-id", "headgate.hook.waiting", {"data": data}, NOW, waiting)
 
 
@@ -30,36 +28,16 @@ def a_message(data: Json, *, waiting: bool = False) -> EventMessage:
     ],
 )
 def test_routing_keys_begin_with_the_event_type(stack: Json, key: str) -> None:
-    assert routing_key(a_message({"stack": stack} if stack else {})) == key
-
-
-@given(project=st.text(max_size=300), name=st.text(max_size=300))
-def test_every_routing_key_has_a_valid_length_and_the_same_number_of_words(
-    project: str, name: str
-) -> None:
-    key = routing_key(a_message({"stack": {"project": project, "name": name}}))
-    assert len(key.encode()) <= 255
-    assert key.startswith("headgate.hook.waiting.") and key.count(".") <= 4
-    assert not {"*", "#"} & set(key)
+    assert routing_key(make_message({"stack": stack} if stack else {})) == key
 
 
 def test_only_hook_notifications_have_a_reply_queue() -> None:
     hook = {"hook": {"id": "h"}, "token": "t"}
-    waiting = message_of(a_message(hook, waiting=True), "answers")
+    waiting = message_of(make_message(hook, waiting=True), "answers")
     assert (waiting.reply_to, waiting.correlation_id) == ("answers", "h")
-    of_another = message_of(a_message(hook | {"token": None}, waiting=True), "answers")
-    for over in (message_of(a_message(hook), "answers"), of_another):
+    of_another = message_of(make_message(hook | {"token": None}, waiting=True), "answers")
+    for over in (message_of(make_message(hook), "answers"), of_another):
         assert (over.reply_to, over.correlation_id) == (None, None)
-
-
-@given(body=st.binary(max_size=200), correlation=st.none() | st.text(max_size=50))
-def test_every_message_is_parsed_or_refused_with_a_reason(
-    body: bytes, correlation: str | None
-) -> None:
-    try:
-        read(correlation, body)
-    except Refused as refused:
-        assert str(refused)
 
 
 def test_the_parsed_answer_does_not_contain_its_token() -> None:

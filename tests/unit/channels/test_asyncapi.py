@@ -23,7 +23,7 @@ def references(part: Json) -> Iterator[str]:
             yield from references(value)
 
 
-def found(reference: str) -> Json:
+def resolve(reference: str) -> Json:
     part: Json = DOCUMENT
     for name in reference.removeprefix("#/").split("/"):
         part = part[name.replace("~1", "/")]
@@ -32,7 +32,7 @@ def found(reference: str) -> Json:
 
 def test_every_reference_resolves() -> None:
     named = set(references(DOCUMENT))
-    assert named and all(isinstance(found(one), dict) for one in named)
+    assert named and all(isinstance(resolve(one), dict) for one in named)
 
 
 def test_required_parts() -> None:
@@ -40,7 +40,7 @@ def test_required_parts() -> None:
     assert {"title", "version"} <= DOCUMENT["info"].keys()
     for operation in DOCUMENT["operations"].values():
         assert operation["action"] in ("send", "receive")
-        of_channel = found(operation["channel"]["$ref"])["messages"]
+        of_channel = resolve(operation["channel"]["$ref"])["messages"]
         assert {one["$ref"].rpartition("/")[2] for one in operation["messages"]} <= set(of_channel)
     assert DOCUMENT["channels"]["answers"]["address"] == "the.answers"
 

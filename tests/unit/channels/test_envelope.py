@@ -14,8 +14,7 @@ from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, subscription_test_event
 from channels.schemas.events import HOOK_DOCUMENT, SCHEMAS
-from channels.store.records import DeliveryStackHeader
-from channels.targets import shown_target
+from channels.store.records import DeliveryStackHeader, shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import ResourceAction
 
@@ -32,19 +31,19 @@ WAITING = HookRecord(
     root_stack_name="web", traversal=1, node=0, resource_name="db", path="db", point="pre-create",
     mode="wait", state="waiting", opened_at=TIME,
     deadline=TIME + timedelta(hours=1), on_timeout="stop", digest="abc", decision=None, reason=None,
-    decided_by=None, door=None, decided_at=None,
-    notice={"type": "OS::Heat::None", "operation": "create", "physical_id": None,
+    decided_by=None, channel=None, decided_at=None,
+    notification={"type": "OS::Heat::None", "operation": "create", "physical_id": None,
             "properties": {"a": 1}, "changes": {"a": {"from": 0, "to": 1}}, "dependents": ["web"]},
     rule={"point": "pre-create"}, requested_by="ann", requested_by_id="name:ann",
     assigned=None, escalated_at=None, reminders=0,
     approved_by=[],
 )  # fmt: skip
 ANSWERED = replace(
-    WAITING, state="answered", decision="continue", reason="fine", decided_by="dba", door="api",
+    WAITING, state="answered", decision="continue", reason="fine", decided_by="dba", channel="api",
     decided_at=TIME + timedelta(minutes=1),
 )  # fmt: skip
 
-OF_NO_STACK = ("headgate.subscription.", "headgate.audit.")
+WITHOUT_STACK = ("headgate.subscription.", "headgate.audit.")
 
 DATA: dict[str, Any] = {
     "stack": {"traversal": 1, "version": 1},
@@ -67,7 +66,7 @@ DATA: dict[str, Any] = {
 }  # fmt: skip
 
 
-def an_event(kind: str) -> EventRecord:
+def make_event(kind: str) -> EventRecord:
     _, family, middle, *_ = kind.split(".")
     data = DATA.get(family) or {"operation": middle}
     if kind.endswith(".restarted"):
@@ -89,7 +88,7 @@ def an_event(kind: str) -> EventRecord:
 STACK_HEADER = DeliveryStackHeader("web", "ann", ("prod",), TIME)
 
 
-def rendered(
+def render(
     kind: str, hook: HookRecord | None = None, event: EventRecord | None = None
 ) -> dict[str, Any]:
     if kind == "headgate.subscription.test":
@@ -99,9 +98,9 @@ def rendered(
         )  # fmt: skip
     waits = kind == "headgate.hook.waiting"
     document = cloud_event(
-        event or an_event(kind),
+        event or make_event(kind),
         project="demo",
-        stack_header=None if kind.startswith(OF_NO_STACK) else STACK_HEADER,
+        stack_header=None if kind.startswith(WITHOUT_STACK) else STACK_HEADER,
         hook=hook if ".hook." in kind else None,
         notified=NOTIFIED,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
@@ -111,19 +110,19 @@ def rendered(
     return parsed
 
 
-NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
+NO_DECISION = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
 
 
 def hook_at(kind: str) -> HookRecord:
     state = kind.rpartition(".")[2]
-    if state in ("waiting", *NOT_AN_END):
+    if state in ("waiting", *NO_DECISION):
         return WAITING
     return replace(ANSWERED, state=state)
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_type_matches_its_schema(kind: str) -> None:
-    document = rendered(kind, hook_at(kind))
+    document = render(kind, hook_at(kind))
     jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(document)
 
 
@@ -134,10 +133,11 @@ def test_keys_of_some_events() -> None:
     )  # fmt: skip
 
     def data(kind: str, **more: Any) -> Any:
-        event = an_event(kind)
-        return rendered(kind, event=replace(event, data={**event.data, **more}))["data"]
+        event = make_event(kind)
+        return render(kind, event=replace(event, data={**event.data, **more}))["data"]
 
-    assert data(began)["stale"] == [] and data(began, stale=["b"])["stale"] == ["b"]
+    assert data(began)["out_of_date"] == []
+    assert data(began, out_of_date=["b"])["out_of_date"] == ["b"]
     assert data(began)["warnings"] == []
     assert data(began, warnings=["no match"])["warnings"] == ["no match"]
     assert data(gone)["resource"]["replaced"] is False
@@ -148,7 +148,7 @@ def test_keys_of_some_events() -> None:
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_type_is_a_cloud_event(kind: str) -> None:
-    document = rendered(kind, hook_at(kind))
+    document = render(kind, hook_at(kind))
     event = JSONFormat().read(CloudEvent, orjson.dumps(document))
     assert event.get_id() == str(EVENT)
     assert event.get_type() == kind
@@ -162,7 +162,7 @@ def test_the_schemas_are_valid_and_refuse_wrong_documents() -> None:
     for kind, schema in SCHEMAS.items():
         jsonschema_rs.meta.validate(schema)
         check = jsonschema_rs.validator_for(schema, validate_formats=True)
-        document = rendered(kind, hook_at(kind))
+        document = render(kind, hook_at(kind))
         for broken in invalid_variants(document):
             assert not check.is_valid(broken), broken
 
@@ -180,7 +180,7 @@ def invalid_variants(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_the_envelope() -> None:
-    document = rendered("headgate.resource.create.started")
+    document = render("headgate.resource.create.started")
     assert {name: value for name, value in document.items() if name != "data"} == {
         "specversion": "1.0",
         "dataschema": "urn:headgate:schema:headgate.resource.create.started:1",
@@ -198,7 +198,7 @@ def test_the_envelope() -> None:
 def test_the_envelope_of_a_nested_stack_has_its_path() -> None:
     inside = replace(STACK_HEADER, path="web/0", root_id=UUID(int=77), root_name="all")
     document = cloud_event(
-        an_event("headgate.resource.create.started"), project="demo", stack_header=inside,
+        make_event("headgate.resource.create.started"), project="demo", stack_header=inside,
         hook=None, notified=(), signal_url=None, token=None,
     )  # fmt: skip
     assert (document["rootstack"], document["stackpath"]) == (str(UUID(int=77)), "web/0")
@@ -211,16 +211,16 @@ def test_the_envelope_of_a_nested_stack_has_its_path() -> None:
 
 
 def test_events_of_the_stack_have_no_subject() -> None:
-    assert "subject" not in rendered("headgate.stack.create.completed")
+    assert "subject" not in render("headgate.stack.create.completed")
 
 
 def test_a_stopped_stack_has_the_status_stopped() -> None:
-    stack = rendered("headgate.stack.update.stopped")["data"]["stack"]
+    stack = render("headgate.stack.update.stopped")["data"]["stack"]
     assert (stack["action"], stack["status"]) == ("UPDATE", "STOPPED")
 
 
 def test_special_characters_are_escaped_in_the_source() -> None:
-    event = an_event("headgate.stack.create.started")
+    event = make_event("headgate.stack.create.started")
     document = cloud_event(
         event, project="a/b", stack_header=replace(STACK_HEADER, name="c d"), hook=None,
         notified=(), signal_url=None, token=None,
@@ -229,7 +229,7 @@ def test_special_characters_are_escaped_in_the_source() -> None:
 
 
 def test_the_notification_contains_the_hook_at_the_time_of_the_event() -> None:
-    data = rendered("headgate.hook.waiting", ANSWERED)["data"]
+    data = render("headgate.hook.waiting", ANSWERED)["data"]
     assert data["hook"]["state"] == "waiting"
     assert data["hook"]["allowed"] == ["continue", "reject", "step", "run", "progress"]
     assert data["hook"]["approvals"] == {"needed": 1, "given": 0, "by": []}
@@ -240,7 +240,7 @@ def test_the_notification_contains_the_hook_at_the_time_of_the_event() -> None:
 
 
 def test_events_about_answers_contain_no_token() -> None:
-    assert "token" not in str(rendered("headgate.hook.answered", ANSWERED))
+    assert "token" not in str(render("headgate.hook.answered", ANSWERED))
 
 
 @pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
@@ -258,7 +258,7 @@ def test_the_document_of_a_hook(hook: HookRecord) -> None:
 
 def test_an_event_about_a_hook_needs_the_hook() -> None:
     with pytest.raises(ValueError, match="needs its hook"):
-        rendered("headgate.hook.waiting", None)
+        render("headgate.hook.waiting", None)
 
 
 def test_times_are_in_utc() -> None:

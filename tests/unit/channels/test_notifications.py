@@ -14,7 +14,7 @@ PAYLOAD = {"create_at", "description", "stack_identity", "stack_name", "state", 
            "tags", "tenant_id", "updated_at", "user_id", "user_identity", "username"}  # fmt: skip
 
 
-def a_message(kind: str, action: str, status: str) -> EventMessage:
+def make_message(kind: str, action: str, status: str) -> EventMessage:
     stack = {
         "id": "an-id", "name": "web", "project": "demo", "action": action, "status": status,
         "reason": "because", "owner": "ann", "tags": ["prod"],
@@ -37,7 +37,7 @@ def a_message(kind: str, action: str, status: str) -> EventMessage:
 def test_each_event_has_the_notification_of_heat(
     moment: str, status: str, end: str, priority: str, state: str
 ) -> None:
-    sent = notification(a_message(f"headgate.stack.update.{moment}", "UPDATE", status))
+    sent = notification(make_message(f"headgate.stack.update.{moment}", "UPDATE", status))
     assert sent is not None and sent.keys() == ENVELOPE and sent["payload"].keys() == PAYLOAD
     assert (sent["event_type"], sent["priority"]) == (f"orchestration.stack.update.{end}", priority)
     assert (sent["payload"]["state"], sent["payload"]["state_reason"]) == (state, "because")
@@ -48,11 +48,11 @@ def test_each_event_has_the_notification_of_heat(
 
 
 def test_a_new_stack_has_no_update_time() -> None:
-    sent = notification(a_message("headgate.stack.create.started", "CREATE", "IN_PROGRESS"))
+    sent = notification(make_message("headgate.stack.create.started", "CREATE", "IN_PROGRESS"))
     assert sent is not None and sent["payload"]["updated_at"] is None
     assert (sent["payload"]["tenant_id"], sent["payload"]["username"]) == ("demo", "ann")
 
 
 @pytest.mark.parametrize("kind", ["headgate.resource.create.started", "headgate.hook.waiting"])
 def test_only_stack_events_have_notifications(kind: str) -> None:
-    assert notification(a_message(kind, "CREATE", "IN_PROGRESS")) is None
+    assert notification(make_message(kind, "CREATE", "IN_PROGRESS")) is None

@@ -5,11 +5,11 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from channels.contract import Delivered, Endpoint, EventMessage, Failed
-from channels.plugins import ENTRY_POINTS, loaded
+from channels.plugins import ENTRY_POINTS, load_channels
 from engine.errors import Unavailable
 
 
-class Pigeon:
+class ExampleChannel:
     """A channel of version 1."""
 
     name = "pigeon"
@@ -17,16 +17,16 @@ class Pigeon:
     async def check_target(self, target: str) -> None:
         """Accepts every target."""
 
-    async def deliver(self, letter: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         return Delivered(None, endpoint.target)
 
 
-class Broken:
+class FailingChannel:
     def __init__(self) -> None:
         raise OSError("no pigeons")
 
 
-class Nothing:
+class NoChannel:
     """Has no method of a channel."""
 
 
@@ -35,20 +35,22 @@ def point(name: str, what: str) -> EntryPoint:
 
 
 def test_a_plugin_is_created_with_the_name_of_its_entry_point() -> None:
-    assert isinstance(loaded([point("pigeon", "Pigeon")], ["webhook"])["pigeon"], Pigeon)
+    assert isinstance(
+        load_channels([point("pigeon", "ExampleChannel")], ["webhook"])["pigeon"], ExampleChannel
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "what", "why"),
     [
-        ("webhook", "Pigeon", 'there is a channel "webhook" already'),
-        ("pigeon", "Broken", "OSError: no pigeons"),
-        ("pigeon", "Absent", "AttributeError"),
-        ("pigeon", "Nothing", "it has no check_target and no deliver"),
+        ("webhook", "ExampleChannel", 'a channel "webhook" already exists'),
+        ("pigeon", "FailingChannel", "does not load: no pigeons"),
+        ("pigeon", "Absent", "has no attribute"),
+        ("pigeon", "NoChannel", "it has no check_target and no deliver"),
     ],
 )
 def test_an_invalid_plugin_prevents_the_start(name: str, what: str, why: str) -> None:
     with pytest.raises(Unavailable) as raised:
-        loaded([point(name, what)], ["webhook"])
+        load_channels([point(name, what)], ["webhook"])
     assert why in str(raised.value) and name in str(raised.value)
     assert raised.value.finding.remedy

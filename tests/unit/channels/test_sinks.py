@@ -14,11 +14,11 @@ ROOT = Traits("p", "headgate.stack.update.completed", STACK, "s")
 NESTED = Traits("p", "headgate.stack.update.completed", UUID(int=3), "s-web-1", root_id=STACK)
 
 
-def sink(named_until: int | None = None) -> SubscriptionRecord:
+def sink(removed_at_sequence: int | None = None) -> SubscriptionRecord:
     return SubscriptionRecord(
         id=SINK, project="p", channel="webhook", target="https://a.test",
         selection=Selection(stack_id=STACK), ordered=True, state="enabled", reason="",
-        origin="environment", named_until=named_until, failures=0,
+        origin="environment", removed_at_sequence=removed_at_sequence, failures=0,
         created_at=datetime(2026, 1, 2, tzinfo=UTC), name="", owner="ann",
     )  # fmt: skip
 
@@ -42,7 +42,7 @@ def test_a_sink_that_a_change_adds_or_removes(what: str) -> None:
 
 
 def test_without_a_change_a_sink_gets_events_until_it_is_dropped() -> None:
-    for one, expected in ((sink(), True), (sink(named_until=5), False)):
+    for one, expected in ((sink(), True), (sink(removed_at_sequence=5), False)):
         assert SinkChanges().includes(one, NESTED, 2) is expected
-    assert SinkChanges().includes(sink(named_until=5), ROOT, 4)
-    assert not SinkChanges().includes(sink(named_until=5), ROOT, 5)
+    assert SinkChanges().includes(sink(removed_at_sequence=5), ROOT, 4)
+    assert not SinkChanges().includes(sink(removed_at_sequence=5), ROOT, 5)

@@ -1,4 +1,4 @@
-"""Signed checkpoints: what was changed, forged, reordered or removed is found."""
+"""Signed checkpoints: changed, forged, reordered and removed ones are found."""
 
 import hashlib
 import hmac
@@ -23,11 +23,11 @@ from engine.hooks.checkpoint import (
     sign,
 )
 
-AT = datetime(2026, 11, 23, 4, 5, 6, 7, tzinfo=UTC)
+TIME = datetime(2026, 11, 23, 4, 5, 6, 7, tzinfo=UTC)
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-def signing(key: bytes) -> Callable[[bytes], bytes]:
+def signer(key: bytes) -> Callable[[bytes], bytes]:
     return lambda message: hmac.digest(key, message, hashlib.sha256)
 
 
@@ -36,31 +36,31 @@ KEYS = {"k": b"key"}
 
 def verify(key_id: str, message: bytes, signature: bytes) -> bool | None:
     key = KEYS.get(key_id)
-    return None if key is None else signing(key)(message) == signature
+    return None if key is None else signer(key)(message) == signature
 
 
 def chain(count: int, project: str = "p") -> list[Checkpoint]:
-    made: list[Checkpoint] = []
+    checkpoints: list[Checkpoint] = []
     previous = FIRST
     for number in range(1, count + 1):
         heads = [Head(ONE, number, f"{number:064x}"), Head(TWO, 1, "f" * 64)]
-        one = Checkpoint(project, number, AT, previous, heads)
-        made.append(sign(one, Signer("k", signing(b"key"))))
-        previous = made[-1].digest
-    return made
+        one = Checkpoint(project, number, TIME, previous, heads)
+        checkpoints.append(sign(one, Signer("k", signer(b"key"))))
+        previous = checkpoints[-1].digest
+    return checkpoints
 
 
-def test_good_chains_of_several_projects_have_no_fault() -> None:
+def test_valid_chains_of_several_projects_have_no_error() -> None:
     assert first_fault([*chain(3), *chain(2, "q")], verify) is None
 
 
-def test_a_checkpoint_survives_its_line_of_json() -> None:
+def test_a_checkpoint_is_restored_from_its_json_line() -> None:
     (one,) = chain(1)
     assert from_document(json.loads(json.dumps(as_document(one)))) == one
     assert as_document(one)["at"] == "2026-11-23T04:05:06.000007Z"
 
 
-def test_one_that_stands_twice_after_a_crash_is_no_fault() -> None:
+def test_a_checkpoint_repeated_after_a_crash_is_no_error() -> None:
     first, second = chain(2)
     assert first_fault([first, first, second, second], verify) is None
 
@@ -76,13 +76,13 @@ def test_one_that_stands_twice_after_a_crash_is_no_fault() -> None:
         ({"key_id": "other"}, "checkpoint 2 of project p is signed by key other"),
     ],
 )
-def test_a_changed_one_is_named(change: dict[str, object], fault: str) -> None:
+def test_a_changed_checkpoint_is_named(change: dict[str, object], fault: str) -> None:
     first, second, third = chain(3)
     found = first_fault([first, replace(second, **change), third], verify)  # type: ignore[arg-type]
     assert found is not None and found.startswith(fault)
 
 
-def test_one_with_a_digest_computed_again_lacks_the_signature() -> None:
+def test_a_changed_checkpoint_with_a_new_digest_has_no_valid_signature() -> None:
     first, second = chain(2)
     forged = replace(second, heads=[Head(ONE, 2, "0" * 64)])
     forged = replace(forged, digest=digest_of(forged))
@@ -91,7 +91,7 @@ def test_one_with_a_digest_computed_again_lacks_the_signature() -> None:
     )
 
 
-def test_a_missing_one_is_named_by_the_one_after_it() -> None:
+def test_a_missing_checkpoint_is_named_by_its_successor() -> None:
     first, _, third = chain(3)
     assert first_fault([first, third], verify) == (
         "a checkpoint before checkpoint 3 of project p is missing"
@@ -106,6 +106,6 @@ def test_every_head_that_was_signed_counts() -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], "x", {}, {"project": "p"}, {"heads": [1]}])
-def test_what_is_no_checkpoint_is_refused(document: object) -> None:
+def test_an_invalid_line_is_refused(document: object) -> None:
     with pytest.raises(ValueError, match="not a checkpoint"):
         from_document(document)

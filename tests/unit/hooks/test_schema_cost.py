@@ -1,4 +1,6 @@
-"""JSON schemas that would take hours are refused before they are accepted or evaluated."""
+"""JSON schemas whose evaluation would take hours are refused before they are accepted
+or evaluated.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -7,10 +9,10 @@ import orjson
 import pytest
 
 from engine.errors import Findings, Invalid
-from engine.hooks.answer_data import DEEPEST_DATA, LARGEST_DATA, check_data, measure_data
+from engine.hooks.answer_data import MAX_DATA_BYTES, MAX_DATA_DEPTH, check_data, measure_data
 from engine.hooks.rule import Limits
 from engine.hooks.rule_reader import Reader
-from engine.hooks.schema_cost import BUDGET, SMALLEST, SchemaRefused, schema_cost
+from engine.hooks.schema_cost import BUDGET, MIN_EXTENT, SchemaRefused, schema_cost
 from engine.words import Json
 
 DAY = timedelta(days=1)
@@ -38,7 +40,7 @@ def through_children(levels: int) -> Json:
 
 
 def chain(length: int) -> Json:
-    """The last link stands first, so that none is long when it is looked at."""
+    """The last link is defined first, so that no reference path is long when it is checked."""
     definitions: dict[str, Json] = {"s0": {"type": "string"}}
     for link in range(1, length):
         definitions[f"s{link}"] = {"$ref": f"#/$defs/s{link - 1}"}
@@ -93,7 +95,7 @@ ACCEPTED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("schema", REFUSED.values(), ids=REFUSED)
-def test_a_schema_that_costs_too_much_is_no_rule(schema: Json) -> None:
+def test_a_schema_that_costs_too_much_is_refused_in_rules(schema: Json) -> None:
     assert len(orjson.dumps(schema)) < 16_384
     findings = Findings()
     rule = {"at": "a", "on": "pre-create", "ask": {"schema": schema}}
@@ -103,16 +105,16 @@ def test_a_schema_that_costs_too_much_is_no_rule(schema: Json) -> None:
 
 
 @pytest.mark.parametrize("schema", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_people_ask_for_is_accepted(schema: Json) -> None:
+def test_common_schemas_are_accepted(schema: Json) -> None:
     findings = Findings()
     rule = {"at": "a", "on": "pre-create", "ask": {"schema": schema}}
     (read,) = Reader(findings, Limits(DAY, DAY)).requested([rule])
     assert not findings.all and read.rule.ask
-    assert schema_cost(schema).of(SMALLEST) <= BUDGET
+    assert schema_cost(schema).of(MIN_EXTENT) <= BUDGET
 
 
 @pytest.mark.parametrize("schema", REFUSED.values(), ids=REFUSED)
-def test_a_schema_that_was_stored_before_is_not_evaluated(schema: Json) -> None:
+def test_a_costly_schema_of_an_earlier_version_is_not_evaluated(schema: Json) -> None:
     (finding,) = check_data(orjson.dumps(schema).decode(), "x").findings
     assert finding.place == "data" and "schema" in finding.reason
     assert "Reject it" in finding.remedy
@@ -136,10 +138,16 @@ def deep(levels: int) -> Json:
 
 @pytest.mark.parametrize(
     "data",
-    ["x" * LARGEST_DATA, [0] * 60_000, deep(DEEPEST_DATA), deep(500), {"a": "é" * LARGEST_DATA}],
+    [
+        "x" * MAX_DATA_BYTES,
+        [0] * 60_000,
+        deep(MAX_DATA_DEPTH),
+        deep(500),
+        {"a": "é" * MAX_DATA_BYTES},
+    ],
     ids=["text", "items", "levels", "many levels", "bytes"],
 )
-def test_data_is_bounded_whatever_is_asked_for(data: Json) -> None:
+def test_the_size_of_data_is_limited_with_every_schema(data: Json) -> None:
     with pytest.raises(Invalid) as caught:
         measure_data(data)
     assert {one.code for one in caught.value.findings} == {"DataRefused"}
@@ -155,13 +163,13 @@ def test_data_is_bounded_whatever_is_asked_for(data: Json) -> None:
     ],
     ids=["unique", "500 types", "regular expression", "lookaround"],
 )
-def test_data_is_refused_that_is_too_large_for_its_schema(schema: Any, data: Json) -> None:
+def test_data_that_is_too_large_for_its_schema_is_refused(schema: Any, data: Json) -> None:
     schema_cost(schema)
     with pytest.raises(Invalid, match="too large for the schema"):
         check_data(orjson.dumps(schema).decode(), data)
 
 
-def test_where_every_error_would_be_many_the_first_one_is_reported() -> None:
+def test_of_very_many_errors_the_first_one_is_reported() -> None:
     schema = orjson.dumps({"items": {"allOf": [{"type": "string"}] * 100}}).decode()
     assert len(check_data(schema, [1, 2]).findings) == 200
     assert len(check_data(schema, [1] * 5_000).findings) == 1

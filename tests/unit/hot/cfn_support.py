@@ -1,4 +1,4 @@
-"""Builders for tests of CFN templates."""
+"""Builders for tests of CloudFormation templates."""
 
 import pytest
 
@@ -23,14 +23,14 @@ def cfn_thing(**properties: Json) -> dict[str, Json]:
 def cfn_value(
     snippet: Json, version: str = AWS, parameters: dict[str, Json] | None = None, **sections: Json
 ) -> Expression:
-    """The expression that a snippet becomes as property ``value`` beside a resource ``b``."""
+    """The expression of a snippet as property ``value``, next to a resource ``b``."""
     resources = {"a": cfn_thing(value=snippet), "b": cfn_thing()}
     template = cfn(version, **{"Resources": resources} | sections)
     return defined(template, parameters=parameters).resources["a"].properties["value"]
 
 
 def cfn_fault(snippet: Json, version: str = AWS, **sections: Json) -> str:
-    """What is said first of a snippet."""
+    """The first message about a snippet."""
     with pytest.raises(Invalid) as caught:
         cfn_value(snippet, version, **sections)
     return str(caught.value.findings[0])

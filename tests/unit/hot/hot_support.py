@@ -44,7 +44,7 @@ PSEUDO = {"OS::stack_name": "s", "OS::stack_id": "id", "OS::project_id": "p"}
 TYPES = {one.name: one for one in (THING, STRICT, FREE)}
 
 
-def nothing_to_say(
+def no_findings(
     type_name: str, properties: Mapping[str, Json], place: str, findings: Findings
 ) -> None:
     return None
@@ -57,7 +57,7 @@ def defined(
     operator: Registry = NO_OPERATOR,
     **more: Any,
 ) -> StackDefinition:
-    """read: an environment, in place of the document of one."""
+    """read: an environment, instead of the document of one."""
     if not DIALECTS.keys() & template.keys():
         template = {"heat_template_version": "2021-04-16"} | template
     read = read_template(template)
@@ -66,7 +66,7 @@ def defined(
         "files": {},
         "pseudo": PSEUDO,
         "types": TYPES,
-        "check_properties": nothing_to_say,
+        "check_properties": no_findings,
     }
     return define_stack(
         template=read,
@@ -86,7 +86,7 @@ def thing(**properties: Json) -> dict[str, Json]:
 
 
 def value_of(snippet: Json, version: str = "2021-04-16", **more: Any) -> Expression:
-    """The expression that a snippet becomes as property ``value`` beside a resource ``b``."""
+    """The expression of a snippet as property ``value``, next to a resource ``b``."""
     template: dict[str, Json] = {
         "heat_template_version": version,
         "resources": {"a": thing(value=snippet), "b": thing()},
@@ -102,8 +102,8 @@ def fault_of(snippet: Json, version: str = "2021-04-16", **more: Any) -> str:
     return str(caught.value.findings[0])
 
 
-class Seen:
-    """A view of a stack for resolving: one value for everything."""
+class UniformView:
+    """A view of a stack for evaluation in which everything has one value."""
 
     def __init__(self, value: Json = None) -> None:
         self.value = value

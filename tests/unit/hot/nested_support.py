@@ -1,4 +1,4 @@
-"""Builders for tests of templates inside of templates."""
+"""Builders for tests of nested templates."""
 
 import json
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ def stack(
     return defined(sections, environment, files=files, types=ALL, **more)
 
 
-def wrong(*args: Any, **more: Any) -> list[Finding]:
+def findings_of(*args: Any, **more: Any) -> list[Finding]:
     with pytest.raises(Invalid) as caught:
         stack(*args, **more)
     return list(caught.value.findings)
@@ -74,5 +74,5 @@ def nested(*args: Any, **more: Any) -> NestedStackDefinition:
     return stack(*args, **more).nested["web"]
 
 
-def operated(registry: dict[str, Json]) -> Registry:
+def with_operator_registry(registry: dict[str, Json]) -> Registry:
     return parse_environment({"resource_registry": registry}, operator=None).registry

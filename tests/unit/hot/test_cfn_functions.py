@@ -1,4 +1,6 @@
-"""Each function of CFN templates: results, edges, and what is said of wrong arguments."""
+"""Each function of CloudFormation templates: results, edge cases, and messages about wrong
+arguments.
+"""
 
 import pytest
 
@@ -7,7 +9,7 @@ from engine.hot.expressions.expression import Call, decode, encode, referenced_r
 from engine.hot.functions.function import FunctionError
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_fault, cfn_thing, cfn_value
-from tests.unit.hot.hot_support import Seen, defined, fault_of, value_of
+from tests.unit.hot.hot_support import UniformView, defined, fault_of, value_of
 
 SELECT, JOIN, SPLIT, REPLACE = "Fn::Select", "Fn::Join", "Fn::Split", "Fn::Replace"
 MEMBERS, FIND, ATT = "Fn::MemberListToMap", "Fn::FindInMap", "Fn::GetAtt"
@@ -38,7 +40,7 @@ VALUES: list[tuple[Json, Json]] = [
         {MEMBERS: ["N", "V", [".member.0.N=key", ".member.0.V=door=1", ".member.1.N=alone"]]},
         {"key": "door=1"},
     ),
-    # numbers count as numbers, a later value wins, what is no member is passed over
+    # numbers count as numbers, a later value wins, and unknown members are ignored
     (
         {
             MEMBERS: [
@@ -54,12 +56,12 @@ VALUES: list[tuple[Json, Json]] = [
     ({"Fn::GetAZs": {"Ref": "AWS::Region"}}, ["nova"]),
     ({FIND: ["m", "k", "v"]}, 5),
     ({FIND: ["listed", 0, "v"]}, 1),
-    # what a mapping holds is data, not called
+    # content of a mapping is data and is not called
     ({FIND: ["m", {"Ref": "AWS::Region"}, "v"]}, {"Ref": "data"}),
     ({"Ref": "p"}, ["x", " y"]),
     ({"Ref": "AWS::StackName"}, "s"),
     ({"Ref": "AWS::StackId"}, "arn:openstack:heat::p:stacks/s/id"),
-    # HOT's functions, functions of conditions, and maps of more than one key, are data
+    # HOT functions, condition functions, and maps with more than one key are data
     ({"get_param": "p"}, {"get_param": "p"}),
     ({"Fn::Equals": [1, 1]}, {"Fn::Equals": [1, 1]}),
     ({"Ref": "p", "x": 1}, {"Ref": "p", "x": 1}),
@@ -68,20 +70,20 @@ VALUES: list[tuple[Json, Json]] = [
 
 @pytest.mark.parametrize("version", [AWS, HEAT])
 @pytest.mark.parametrize(("snippet", "result"), VALUES)
-def test_results(version: str, snippet: Json, result: Json) -> None:
+def test_results_of_cloudformation_functions(version: str, snippet: Json, result: Json) -> None:
     parameters = {"p": {"Type": "CommaDelimitedList", "Default": "x, y"}}
     assert cfn_value(snippet, version, Parameters=parameters, Mappings=MAPPINGS) == result
 
 
-def test_a_choice_is_the_newer_versions_alone() -> None:
+def test_if_exists_in_the_newer_version_only() -> None:
     snippet = {"Fn::If": ["c", {"Ref": "b"}, {"Ref": "nobody"}]}
-    made = cfn_value(snippet, Conditions={"c": {"Fn::Equals": [{"Ref": "AWS::StackName"}, "s"]}})
-    assert made == Call("get_resource", "2010-09-09", "b")
+    value = cfn_value(snippet, Conditions={"c": {"Fn::Equals": [{"Ref": "AWS::StackName"}, "s"]}})
+    assert value == Call("get_resource", "2010-09-09", "b")
     plain = {"Fn::If": [True, 1, 2]}
     assert cfn_value(plain) == 1 and cfn_value(plain, HEAT) == plain
 
 
-FAULTS: list[tuple[Json, str]] = [
+WRONG_ARGUMENTS: list[tuple[Json, str]] = [
     ({SELECT: ["1"]}, 'Incorrect arguments to "Fn::Select"'),
     ({SELECT: [1, {"1": "v"}]}, 'Index to "Fn::Select" must be a string'),
     ({SELECT: ["k", ["a"]]}, 'Index to "Fn::Select" must be an integer'),
@@ -131,11 +133,13 @@ FAULTS: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize("version", [AWS, HEAT])
-@pytest.mark.parametrize(("snippet", "part"), FAULTS)
-def test_wrong_arguments_are_told(version: str, snippet: Json, part: str) -> None:
-    said = cfn_fault(snippet, version, Mappings=MAPPINGS)
-    assert part in said
-    assert said.startswith(f"Resources.a.Properties.value.{next(iter(snippet))}: ")
+@pytest.mark.parametrize(("snippet", "part"), WRONG_ARGUMENTS)
+def test_wrong_arguments_of_cloudformation_functions_are_reported(
+    version: str, snippet: Json, part: str
+) -> None:
+    message = cfn_fault(snippet, version, Mappings=MAPPINGS)
+    assert part in message
+    assert message.startswith(f"Resources.a.Properties.value.{next(iter(snippet))}: ")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_wrong_arguments_are_told(version: str, snippet: Json, part: str) -> Non
         ("nope", 'Invalid condition "nope"'),
     ],
 )
-def test_wrong_choices_are_told(condition: Json, part: str) -> None:
+def test_wrong_arguments_of_if_are_reported(condition: Json, part: str) -> None:
     assert part in cfn_fault({"Fn::If": [condition, 1, 2]})
     assert 'Arguments to "Fn::If" must be of the form' in cfn_fault({"Fn::If": [True, 1]})
 
@@ -153,24 +157,24 @@ def test_wrong_choices_are_told(condition: Json, part: str) -> None:
 @pytest.mark.parametrize("written", [["b", "output"], "b.output"])
 def test_attributes_wait_for_their_resource(written: Json) -> None:
     snippet = {JOIN: ["", ["<", {ATT: written}, ">"]]}
-    made = cfn_value(snippet)
-    assert referenced_resources(made) == {"b"}
-    assert resolve(decode(encode(made), "2010-09-09"), Seen("x")) == "<x>"
-    assert resolve(cfn_value({"Ref": "b"}), Seen()) == "ref-b"
+    value = cfn_value(snippet)
+    assert referenced_resources(value) == {"b"}
+    assert resolve(decode(encode(value), "2010-09-09"), UniformView("x")) == "<x>"
+    assert resolve(cfn_value({"Ref": "b"}), UniformView()) == "ref-b"
 
 
 @pytest.mark.parametrize("mapping", ["m", {SELECT: ["0", ["m"]]}, {ATT: ["b", "output"]}])
-def test_a_mapping_is_looked_up_when_its_key_is_known(mapping: Json) -> None:
-    made = cfn_value(
+def test_a_mapping_is_read_when_its_key_is_known(mapping: Json) -> None:
+    value = cfn_value(
         {FIND: [mapping, {ATT: ["b", "output"]}, "v"]}, Mappings={"m": {"m": {"v": 7}}}
     )
-    stored = decode(encode(made), "2010-09-09")
-    assert resolve(stored, Seen("m")) == 7
+    stored = decode(encode(value), "2010-09-09")
+    assert resolve(stored, UniformView("m")) == 7
     with pytest.raises(FunctionError, match="Mappings has no value for these keys"):
-        resolve(stored, Seen("n"))
+        resolve(stored, UniformView("n"))
 
 
-def test_a_hidden_value_is_not_told() -> None:
+def test_a_hidden_value_is_in_no_message() -> None:
     secret = {"Type": "String", "Default": "s3cret", "NoEcho": True}
     for snippet in (
         {FIND: ["m", {"Ref": "p"}, "v"]},
@@ -178,8 +182,8 @@ def test_a_hidden_value_is_not_told() -> None:
         {SELECT: ["k", {"Ref": "p"}]},
         {"Fn::If": [{"Fn::Equals": [{FIND: ["m", {"Ref": "p"}, "v"]}, 1]}, 1, 2]},
     ):
-        said = cfn_fault(snippet, Parameters={"p": secret}, Mappings=MAPPINGS)
-        assert "s3cret" not in said and said
+        message = cfn_fault(snippet, Parameters={"p": secret}, Mappings=MAPPINGS)
+        assert "s3cret" not in message and message
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_a_hidden_value_is_not_told() -> None:
         ({JOIN: ["-", [{"Ref": "p"}]]}, "******"),
     ],
 )
-def test_what_is_made_of_a_hidden_value_is_masked(snippet: Json, shown: Json) -> None:
+def test_values_computed_from_a_hidden_value_are_masked(snippet: Json, shown: Json) -> None:
     template = cfn(
         Parameters={"p": {"Type": "String", "Default": "k", "NoEcho": True}},
         Mappings=MAPPINGS,
@@ -199,11 +203,11 @@ def test_what_is_made_of_a_hidden_value_is_masked(snippet: Json, shown: Json) ->
     assert defined(template).resources["a"].masked_properties == {"value": shown}
 
 
-def test_a_large_mapping_that_is_named_often_is_refused() -> None:
+def test_a_large_mapping_that_is_read_often_is_refused() -> None:
     large = {"m": {"k": {"v": "x" * 100_000}}}
     for key in ("k", {ATT: ["b", "output"]}):
-        said = cfn_fault([{FIND: ["m", key, "v"]}] * 300, Mappings=large)
-        assert "larger than" in said
+        message = cfn_fault([{FIND: ["m", key, "v"]}] * 300, Mappings=large)
+        assert "larger than" in message
 
 
 HOT_VALUES: list[tuple[Json, Json]] = [
@@ -219,7 +223,7 @@ HOT_VALUES: list[tuple[Json, Json]] = [
 
 
 @pytest.mark.parametrize(("snippet", "result"), HOT_VALUES)
-def test_the_first_hot_has_most_of_them_and_later_ones_refuse_them(
+def test_the_first_hot_version_has_most_functions_and_later_ones_refuse_them(
     snippet: Json, result: Json
 ) -> None:
     template = {"parameters": {"p": {"type": "string", "default": "P"}}}
@@ -229,13 +233,13 @@ def test_the_first_hot_has_most_of_them_and_later_ones_refuse_them(
         assert refused in fault_of(snippet, version, template=template)
 
 
-def test_hot_never_had_the_others() -> None:
+def test_no_hot_version_has_the_other_functions() -> None:
     for snippet in ({ATT: ["b", "output"]}, {FIND: ["m", "k", "v"]}, {"Fn::If": [True, 1, 2]}):
         assert value_of(snippet, "2013-05-23") == snippet
     assert "AWS::Region" in fault_of({"Ref": "AWS::Region"}, "2013-05-23")
 
 
-def test_select_lived_longer() -> None:
+def test_select_is_in_more_hot_versions() -> None:
     snippet = {SELECT: ["0", ["a"]]}
     for version in ("2013-05-23", "2014-10-16", "2015-04-30"):
         assert value_of(snippet, version) == "a"

@@ -1,4 +1,4 @@
-"""Parameters of CFN templates: the values they give, and what is said of bad ones."""
+"""Parameters of CloudFormation templates: their values, and messages about invalid ones."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from tests.unit.hot.cfn_support import AWS, HEAT, cfn
 from tests.unit.hot.hot_support import defined, faults
 
 
-def stack(version: str = AWS, given: Json = None, **body: Json) -> StackDefinition:
+def stack(version: str = AWS, parameters: Json = None, **body: Json) -> StackDefinition:
     template = cfn(version, Parameters={"p": body}, Outputs={"o": {"Value": {"Ref": "p"}}})
-    return defined(template, parameters={"p": given})
+    return defined(template, parameters={"p": parameters})
 
 
 VALUES: list[tuple[dict[str, Json], Json]] = [
@@ -32,11 +32,13 @@ VALUES: list[tuple[dict[str, Json], Json]] = [
 
 @pytest.mark.parametrize("version", [AWS, HEAT])
 @pytest.mark.parametrize(("body", "value"), VALUES)
-def test_values(version: str, body: dict[str, Json], value: Json) -> None:
+def test_values_of_cloudformation_parameters(
+    version: str, body: dict[str, Json], value: Json
+) -> None:
     assert stack(version, **body).outputs["o"].value == value
 
 
-FAULTS: list[tuple[Json, str, str]] = [
+INVALID_PARAMETERS: list[tuple[Json, str, str]] = [
     (None, "", "Invalid parameter (p), expected a mapping"),
     ({"Default": "x"}, ".Type", "Missing parameter type for parameter: p"),
     ({"Type": "string"}, ".Type", "Invalid type (string)"),
@@ -65,8 +67,10 @@ FAULTS: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize("version", [AWS, HEAT])
-@pytest.mark.parametrize(("body", "place", "part"), FAULTS)
-def test_what_is_wrong_is_told(version: str, body: Json, place: str, part: str) -> None:
+@pytest.mark.parametrize(("body", "place", "part"), INVALID_PARAMETERS)
+def test_invalid_cloudformation_parameters_are_reported(
+    version: str, body: Json, place: str, part: str
+) -> None:
     (found,) = faults(cfn(version, Parameters={"p": body}))
     assert part in found.reason
     assert (found.place, found.code) == (f"Parameters.p{place}", "InvalidSchemaError")
@@ -81,12 +85,12 @@ def test_what_is_wrong_is_told(version: str, body: Json, place: str, part: str) 
         ("x", "One of String, Number, CommaDelimitedList, Json, Boolean."),
     ],
 )
-def test_a_type_that_there_is_not_has_a_remedy(written: str, remedy: str) -> None:
+def test_an_unknown_type_has_a_remedy(written: str, remedy: str) -> None:
     assert faults(cfn(Parameters={"p": {"Type": written}}))[0].remedy == remedy
 
 
 @pytest.mark.parametrize(
-    ("rule", "given"),
+    ("rule", "value"),
     [
         ({"Type": "String", "MinLength": 5}, "a"),
         ({"Type": "String", "AllowedPattern": "[a-c]+"}, "abx"),
@@ -94,16 +98,16 @@ def test_a_type_that_there_is_not_has_a_remedy(written: str, remedy: str) -> Non
         ({"Type": "CommaDelimitedList", "AllowedValues": ["a"]}, "a,b"),
     ],
 )
-def test_a_value_that_breaks_a_rule_is_refused_in_its_words(
-    rule: dict[str, Json], given: Json
+def test_a_violated_constraint_is_reported_with_its_description(
+    rule: dict[str, Json], value: Json
 ) -> None:
     template = cfn(Parameters={"p": rule | {"ConstraintDescription": "as agreed"}})
-    (found,) = faults(template, parameters={"p": given})
+    (found,) = faults(template, parameters={"p": value})
     assert found.reason == "Parameter 'p' is invalid: as agreed"
     assert faults(template)[0].code == "UserParameterMissing"
 
 
-@pytest.mark.parametrize(("said", "hidden"), [("TRUE", True), (True, True), ("yes", False)])
-def test_hidden_values(said: Json, hidden: bool) -> None:
-    made = stack(Type="String", Default="x", NoEcho=said)
-    assert made.shown_parameters()["p"] == ("******" if hidden else "x")
+@pytest.mark.parametrize(("no_echo", "hidden"), [("TRUE", True), (True, True), ("yes", False)])
+def test_no_echo_hides_values(no_echo: Json, hidden: bool) -> None:
+    definition = stack(Type="String", Default="x", NoEcho=no_echo)
+    assert definition.shown_parameters()["p"] == ("******" if hidden else "x")

@@ -1,4 +1,6 @@
-"""CFN templates: sections, resources, conditions and outputs, and what is said of bad ones."""
+"""CloudFormation templates: sections, resources, conditions and outputs, and messages about invalid
+ones.
+"""
 
 import pytest
 
@@ -10,7 +12,7 @@ from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_thing
 from tests.unit.hot.hot_support import defined, faults
 
-WHOLE = cfn(
+FULL_TEMPLATE = cfn(
     Description="A whole one",
     Parameters={"Stage": {"Type": "String", "Default": "prod"}},
     Mappings={"Size": {"prod": {"n": 5}, "test": {"n": 1}}},
@@ -43,40 +45,42 @@ WHOLE = cfn(
 )
 
 
-def test_a_whole_template() -> None:
-    made = defined(WHOLE)
-    assert made.description == "A whole one" and made.version == "2010-09-09"
-    assert set(made.resources) == {"web", "db", "either"}
-    web = made.resources["web"]
+def test_a_full_template_is_parsed() -> None:
+    definition = defined(FULL_TEMPLATE)
+    assert definition.description == "A whole one" and definition.version == "2010-09-09"
+    assert set(definition.resources) == {"web", "db", "either"}
+    web = definition.resources["web"]
     assert web.properties == {"size": 5} and web.metadata == {"from": "s"}
     assert web.requires == {"db"} and web.deletion_policy == "Retain"
     assert (web.description, web.place) == ("serves", "Resources.web")
-    assert made.outputs["key"].description == "its key"
-    assert made.outputs["none"].value is None
-    assert made.outputs["none"].description == "No description given"
+    assert definition.outputs["key"].description == "its key"
+    assert definition.outputs["none"].value is None
+    assert definition.outputs["none"].description == "No description given"
     pseudo = {"AWS::StackName": "s", "AWS::Region": "ap-southeast-1"}
     stack_id = {"AWS::StackId": "arn:openstack:heat::p:stacks/s/id"}
-    assert made.shown_parameters() == pseudo | stack_id | {"Stage": "prod"}
+    assert definition.shown_parameters() == pseudo | stack_id | {"Stage": "prod"}
 
 
 def test_another_parameter_switches_resources() -> None:
-    made = defined(WHOLE | {"Outputs": {}}, parameters={"Stage": "test"})
-    assert set(made.resources) == {"web", "off", "either"}
-    assert made.resources["web"].properties == {"size": 1}
+    definition = defined(FULL_TEMPLATE | {"Outputs": {}}, parameters={"Stage": "test"})
+    assert set(definition.resources) == {"web", "off", "either"}
+    assert definition.resources["web"].properties == {"size": 1}
 
 
 @pytest.mark.parametrize("version", [AWS, HEAT])
-def test_nearly_nothing_is_enough(version: str) -> None:
+def test_a_minimal_template_is_parsed(version: str) -> None:
     sections = ("Parameters", "Mappings", "Resources", "Outputs", "Description")
     assert not defined(cfn(version)).resources
     assert not defined(cfn(version, **dict.fromkeys(sections))).resources
 
 
-def test_remarks_are_passed_over() -> None:
+def test_comments_are_ignored() -> None:
     remarks = {"Comment": "x", "CreationPolicy": {}, "UpdateReplacePolicy": "Retain", "//": 1}
     outputs = {"o": {"Value": 1, "Note": "x", "Export": {"Name": "y"}}}
-    made = defined(cfn(Resources={"a": cfn_thing() | remarks}, Outputs=outputs))
-    assert made.resources["a"].deletion_policy == "Delete" and made.outputs["o"].value == 1
+    definition = defined(cfn(Resources={"a": cfn_thing() | remarks}, Outputs=outputs))
+    assert (
+        definition.resources["a"].deletion_policy == "Delete" and definition.outputs["o"].value == 1
+    )
 
 
 def one(**keys: Json) -> dict[str, Json]:
@@ -91,8 +95,13 @@ def conditions(**named: Json) -> dict[str, Json]:
     return cfn(Conditions=named)
 
 
+def used(c: Json) -> dict[str, Json]:
+    """A template with a condition that a resource uses."""
+    return cfn(Conditions={"c": c}, Resources={"a": cfn_thing() | {"Condition": "c"}})
+
+
 CONDITION = "Condition validation error: "
-FAULTS: list[tuple[dict[str, Json], str, str]] = [
+INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     ({AWS: "2010-09-10"}, AWS, '"AWSTemplateFormatVersion: 2010-09-10". '),
     ({AWS: "2010-09-10"}, AWS, '"AWSTemplateFormatVersion" should be: 2010-09-09'),
     ({HEAT: "2010-09-09"}, HEAT, "should be: 2012-12-12"),
@@ -106,8 +115,6 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (cfn(Resources={"a": None}), "Resources.a", "Each Resource must contain a Type key."),
     (cfn(Resources={"a": {}}), "Resources.a", 'Resource "a" has no type'),
     (cfn(Resources={"a/b": cfn_thing()}), "Resources.a/b", 'must not be empty or contain "/"'),
-    (one(type="x"), "Resources.a", '"type" is not a valid keyword'),
-    (one(DependOn="x"), "Resources.a", '"DependOn" is not a valid keyword'),
     (one(Type="Test::Thign"), "Resources.a.Type", "(Test::Thign) could not be found"),
     (one(Properties={"sise": 1}), "Resources.a.Properties", "Unknown Property sise"),
     (one(Properties={"size": 99}), "Resources.a.Properties.size", "is out of range"),
@@ -125,19 +132,18 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (one(Description=[1]), "Resources.a.Description", "must be text"),
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
     (one(Condition=5), "Resources.a.Condition", 'Invalid condition "5"'),
-    (
-        cfn(HEAT, Resources={"a": cfn_thing() | {"Condition": "x"}}),
-        "Resources.a",
-        '"Condition" is not a valid keyword inside a resource definition of 2012-12-12',
-    ),
-    (
-        cfn(HEAT, Outputs={"o": {"Value": 1, "Condition": "x"}}),
-        "Outputs.o",
-        '"Condition" is not a valid keyword inside a output definition of 2012-12-12',
-    ),
     (output("x"), "Outputs.o", "must be a map with a value"),
     (output({"value": 1}), "Outputs.o", "Each output must contain a Value key"),
-    (output({"Value": {"Ref": "x"}}), "Outputs.o.Value.Ref", '"x" (in o) is incorrect'),
+    (
+        cfn(
+            Resources={
+                "a": cfn_thing(),
+                "b": cfn_thing(value={"Fn::Join": ["", [{"Fn::GetAtt": ["a", "output"]}, 1]]}),
+            }
+        ),
+        "Resources.b.Properties.value.Fn::Join",
+        "Items to join must be strings not 1",
+    ),
     (output({"Value": 1, "Condition": "x"}), "Outputs.o.Condition", 'Invalid condition "x"'),
     (
         cfn(Parameters={"a": {"Type": "String", "Default": ""}}, Resources={"a": cfn_thing()}),
@@ -155,11 +161,11 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (conditions(c={"Fn::Equals": [1, 2, 3]}), "Conditions.c", '"Fn::Equals" must be of the form'),
     (conditions(c={"Fn::FindInMap": ["m", "k"]}), "Conditions.c", "[mapping, key, value]"),
     (conditions(c={"Fn::FindInMap": ["m", "k", "v"]}), "Conditions.c", 'Mappings has no key "m"'),
-    (conditions(c={"Ref": "AWS::Regoin"}), "Conditions.c", "(AWS::Regoin) was not provided"),
+    (used(c={"Ref": "AWS::Regoin"}), "Conditions.c", "(AWS::Regoin) was not provided"),
     (conditions(c={"Ref": ["AWS::Region"]}), "Conditions.c", "must be the name of a parameter"),
     (conditions(c={"Ref": "AWS::Region"}), "Conditions.c", "Invalid condition"),
     (conditions(c="d", d=True), "Conditions.c", 'definition of condition "c" is invalid: d'),
-    (conditions(c={"Fn::Not": ["c"]}), "Conditions.c", "Circular definition"),
+    (used(c={"Fn::Not": ["c"]}), "Conditions.c", "Circular definition"),
     (conditions(c={"Fn::Join": ["", []]}), "Conditions.c", '"Fn::Join" is invalid in this cont'),
     (conditions(c={"equals": [1, 1]}), "Conditions.c", "Invalid condition"),
     (cfn(Hooks={}), "Hooks", "must be a list of rules"),
@@ -167,40 +173,40 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("template", "place", "part"), FAULTS)
-def test_what_is_wrong_is_told(template: dict[str, Json], place: str, part: str) -> None:
+@pytest.mark.parametrize(("template", "place", "part"), INVALID_TEMPLATES)
+def test_invalid_cloudformation_templates_are_reported(
+    template: dict[str, Json], place: str, part: str
+) -> None:
     found = faults(template)
     match = [one for one in found if part in one.reason]
     assert match, found
     assert match[0].place == place
 
 
-def test_remedies() -> None:
-    def said(template: dict[str, Json]) -> str:
+def test_cloudformation_errors_have_remedies() -> None:
+    def message_of(template: dict[str, Json]) -> str:
         return faults(template)[0].remedy
 
-    assert said(one(DependOn="x")) == 'Did you mean "DependsOn"?'
-    assert said(cfn(Parameter={})) == 'Did you mean "Parameters"?'
+    assert message_of(cfn(Parameter={})) == 'Did you mean "Parameters"?'
     newer = "Use AWSTemplateFormatVersion 2010-09-09."
-    assert said(cfn(HEAT, Conditions={})) == newer
-    assert said(cfn(HEAT, Resources={"a": cfn_thing() | {"Condition": "x"}})) == newer
+    assert message_of(cfn(HEAT, Conditions={})) == newer
     named = conditions(c={"Fn::And": [{"Condition": "d"}, True]}, d=True)
-    assert said(named) == 'Write the name alone: "d".'
+    assert message_of(named) == 'Write the name alone: "d".'
 
 
-def test_one_fault_is_told_once() -> None:
+def test_each_error_is_reported_once() -> None:
     off = cfn(
         Conditions={"no": {"Fn::Not": [True]}},
         Resources={"a": cfn_thing() | {"Condition": "no"}, "b": cfn_thing(value={"Ref": "a"})},
     )
-    assert [one.remedy for one in faults(off)] == ["Its condition is off."]
+    assert [one.remedy for one in faults(off)] == ["Its condition is false."]
     missing = cfn(
         Parameters={"p": {"Type": "String"}}, Resources={"a": cfn_thing(value={"Ref": "p"})}
     )
     assert [one.code for one in faults(missing)] == ["UserParameterMissing"]
 
 
-def test_everything_is_told_at_once() -> None:
+def test_all_errors_of_a_cloudformation_template_are_reported_at_once() -> None:
     bad = cfn(
         Parameters={"p": {"Type": "Sting"}},
         Resources={"a": cfn_thing(size=99, value={"Ref": "x"}), "b": {}},
@@ -217,16 +223,16 @@ def test_everything_is_told_at_once() -> None:
     assert places == {f"Resources.a.{one}" for one in wanted} | {"Resources.b.Properties.flag"}
 
 
-def test_hooks_of_a_template_are_those_of_hot() -> None:
+def test_hooks_of_cloudformation_templates_are_those_of_hot() -> None:
     rule = {"on": ["pre-update"], "when": {"equals": [{"get_param": "AWS::StackName"}, "s"]}}
     template = one(Hooks=["pre-create", rule]) | {"Hooks": [{"at": "a", "on": ["pre-delete"]}]}
-    made = defined(template)
-    assert made.hook_declarations == (
+    definition = defined(template)
+    assert definition.hook_declarations == (
         HookDeclaration("a", "pre-create", "Resources.a.Hooks[0]", short=True),
         HookDeclaration("a", rule, "Resources.a.Hooks[1]", short=False),
         HookDeclaration("a", {"on": ["pre-delete"]}, "Hooks[0]", short=False),
     )
-    assert made.decide(rule["when"], "") is True
+    assert definition.decide(rule["when"], "") is True
     assert defined(conditions(c={"Fn::Not": [True]})).decide("c", "") is False
 
 
@@ -235,7 +241,7 @@ def region(default: str, **sections: Json) -> StackDefinition:
     return defined(template, {"parameter_defaults": {"AWS::Region": default}})
 
 
-def test_pseudo_parameters_have_other_values_by_default() -> None:
+def test_pseudo_parameters_have_defaults() -> None:
     assert region("us-east-1").outputs["o"].value == "us-east-1"
     assert region("us-east-1").shown_parameters()["AWS::Region"] == "us-east-1"
     own = {"AWS::Region": {"Type": "String", "AllowedValues": ["mine"]}}
@@ -243,23 +249,23 @@ def test_pseudo_parameters_have_other_values_by_default() -> None:
     with pytest.raises(Invalid, match=r"Parameter 'AWS::Region' is invalid: \"mars\" is not"):
         region("mars")
     hot = {"outputs": {"o": {"value": {"get_param": "OS::stack_name"}}}}
-    made = defined(hot, {"parameter_defaults": {"OS::stack_name": "other"}})
-    assert made.outputs["o"].value == "other"
+    definition = defined(hot, {"parameter_defaults": {"OS::stack_name": "other"}})
+    assert definition.outputs["o"].value == "other"
 
 
-def test_what_hangs_on_an_unknown_pseudo_parameter_is_not_there() -> None:
+def test_resources_that_depend_on_an_unknown_pseudo_parameter_are_absent() -> None:
     template = cfn(Outputs={"o": {"Value": {"Ref": "AWS::Region"}}})
-    made = defined(template, pseudo={"OS::project_id": "p"})
-    assert made.shown_parameters() == {"AWS::Region": "ap-southeast-1"}
-    made = defined(template, pseudo={"OS::project_id": "a b", "OS::stack_name": "s"})
-    assert "AWS::StackId" not in made.pseudo and made.pseudo["AWS::StackName"] == "s"
+    definition = defined(template, pseudo={"OS::project_id": "p"})
+    assert definition.shown_parameters() == {"AWS::Region": "ap-southeast-1"}
+    definition = defined(template, pseudo={"OS::project_id": "a b", "OS::stack_name": "s"})
+    assert "AWS::StackId" not in definition.pseudo and definition.pseudo["AWS::StackName"] == "s"
     full = {"OS::project_id": "a/b", "OS::stack_name": "s", "OS::stack_id": "i"}
     found = defined(template, pseudo=full).pseudo["AWS::StackId"]
     assert found == "arn:openstack:heat::a%2Fb:stacks/s/i"
 
 
-def test_documents_are_cut_in_their_own_words() -> None:
-    left = without_resources(WHOLE, ["db", "off", "never"])
+def test_limits_of_documents_are_reported_with_cloudformation_names() -> None:
+    left = without_resources(FULL_TEMPLATE, ["db", "off", "never"])
     assert set(parse_template(left).resources) == {"web", "either"}
-    assert empty_template(WHOLE) == {AWS: "2010-09-09"}
+    assert empty_template(FULL_TEMPLATE) == {AWS: "2010-09-09"}
     assert without_resources({"heat_template_version": "2021-04-16"}, ["a"])["resources"] == {}

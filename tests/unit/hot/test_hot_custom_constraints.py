@@ -1,4 +1,4 @@
-"""Custom constraints that need nobody's answer, and those that come with Headgate."""
+"""Custom constraints that need no external service, and those that are built in."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-GOOD: dict[str, list[Json]] = {
+VALID_VALUES: dict[str, list[Json]] = {
     "dns_name": ["a", "host.example.com", "host.example.com.", "x-1", "a" * 63],
     "dns_domain": ["example.com.", "com."],
     "rel_dns_name": ["www", "www.dev"],
@@ -31,7 +31,7 @@ GOOD: dict[str, list[Json]] = {
     "expiration": ["2026-01-01T12:00:01Z", "2026-01-01T12:00:01", "2099-01-01"],
     "timezone": ["Europe/Berlin", "UTC"],
 }
-BAD: dict[str, list[Json]] = {
+INVALID_VALUES: dict[str, list[Json]] = {
     "dns_name": ["-a", "a-", "a b", "a..b", "A", "a" * 64, ".".join(["a" * 60] * 5), "a_b", 5],
     "dns_domain": ["example.com", "-a.", 5],
     "rel_dns_name": ["www.", ".".join(["a" * 60] * 4) + ".abcdefghijkl", 5],
@@ -47,25 +47,27 @@ BAD: dict[str, list[Json]] = {
 }
 
 
-def is_good(name: str, value: Json) -> bool:
+def is_valid(name: str, value: Json) -> bool:
     if name in CUSTOM_CHECKS:
         return CUSTOM_CHECKS[name](value)
-    ((judge),) = [one for one in BUILT_IN if one.name == name]
-    return judge.validate(value, ValidationContext("p", NOON)) is None
+    ((constraint),) = [one for one in BUILT_IN if one.name == name]
+    return constraint.validate(value, ValidationContext("p", NOON)) is None
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD.items() for v in vs])
-def test_what_is_good(name: str, value: Json) -> None:
-    assert is_good(name, value)
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in VALID_VALUES.items() for v in vs])
+def test_valid_values_of_custom_constraints(name: str, value: Json) -> None:
+    assert is_valid(name, value)
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in BAD.items() for v in vs])
-def test_what_is_not(name: str, value: Json) -> None:
-    assert not is_good(name, value)
+@pytest.mark.parametrize(
+    ("name", "value"), [(n, v) for n, vs in INVALID_VALUES.items() for v in vs]
+)
+def test_invalid_values_of_custom_constraints(name: str, value: Json) -> None:
+    assert not is_valid(name, value)
 
 
-def test_each_has_been_tried() -> None:
-    assert GOOD.keys() == CUSTOM_CHECKS.keys() | {one.name for one in BUILT_IN}
+def test_every_custom_constraint_has_test_values() -> None:
+    assert VALID_VALUES.keys() == CUSTOM_CHECKS.keys() | {one.name for one in BUILT_IN}
 
 
 def constrained(name: Json) -> Json:
@@ -73,18 +75,18 @@ def constrained(name: Json) -> Json:
     return {"parameters": {"p": {"type": "string", "default": "x", "constraints": [rule]}}}
 
 
-def test_a_name_that_nobody_knows_is_refused_with_the_nearest() -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
     (found,) = faults(constrained("nova.flavour"))
     assert found.place == "parameters.p.constraints"
     assert 'no custom constraint "nova.flavour"' in found.reason
     assert "nova.flavor" in found.remedy
 
 
-def test_a_name_is_a_text() -> None:
+def test_the_name_of_a_custom_constraint_must_be_a_text() -> None:
     (found,) = faults(constrained(["nova.flavor"]))
     assert "must be a name" in found.reason
 
 
-def test_names_of_services_are_taken_and_so_are_those_that_somebody_brings() -> None:
+def test_names_of_openstack_and_of_plugins_are_accepted() -> None:
     defined(constrained("nova.flavor"))
     defined(constrained("acme.owner"), validators={"acme.owner"})

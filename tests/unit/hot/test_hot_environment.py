@@ -25,16 +25,6 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         ({"event_sinks": [SINK | {"events": [1]}]}, "event_sinks[0].events", "a list of globs"),
         ({"event_sinks": [SINK | {"ordered": 1}]}, "event_sinks[0].ordered", "true or false"),
         ({"event_sinks": [SINK] * 21}, "event_sinks", "at most 20 are allowed"),
-        (
-            {"parameter_merge_strategies": {"a": "mrge"}},
-            "parameter_merge_strategies.a",
-            'Unknown merge strategy "mrge".',
-        ),
-        (
-            {"parameter_merge_strategies": {"a": []}},
-            "parameter_merge_strategies.a",
-            "Unknown merge strategy",
-        ),
         ({"parameter_merge_strategies": "merge"}, "parameter_merge_strategies", "must be a map"),
         ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
         ({"hooks": {}}, "hooks", "must be a list of rules"),
@@ -46,11 +36,6 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
             "be mapped to a template",
         ),
         ({"resource_registry": {"A": "B::*"}}, "resource_registry.A", "only at the end"),
-        (
-            {"resource_registry": {"resources": {"a": {"A::*": "B"}}}},
-            "resource_registry.resources.a.A::*",
-            "not allowed in the entry of one resource",
-        ),
         (
             {"resource_registry": {"resources": {"a": {"b": {"A": 5}}}}},
             "resource_registry.resources.a.b.A",
@@ -73,14 +58,16 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         ),
     ],
 )
-def test_what_is_wrong_is_told(document: dict[str, Json], place: str, part: str) -> None:
+def test_invalid_environments_are_reported(
+    document: dict[str, Json], place: str, part: str
+) -> None:
     with pytest.raises(Invalid) as caught:
         parse_environment(document)
     finding = caught.value.findings[0]
     assert finding.place == place and part in finding.reason
 
 
-def test_hooks_in_all_their_forms() -> None:
+def test_hooks_in_every_notation() -> None:
     rule = {"on": ["pre-update"], "mode": "wait"}
     resources = {
         "db_*": {"hooks": ["pre-delete", rule]},
@@ -97,7 +84,7 @@ def test_hooks_in_all_their_forms() -> None:
     ]
 
 
-def test_event_sinks_are_gathered_and_said_twice_are_one() -> None:
+def test_event_sinks_are_collected_without_duplicates() -> None:
     first = {"event_sinks": [SINK]}
     second = {"event_sinks": [SINK | {"events": "headgate.hook.*", "points": ["pre-*"]}, SINK]}
     findings = Findings()

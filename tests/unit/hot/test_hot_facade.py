@@ -1,4 +1,4 @@
-"""What a nested template reads of the resource that it stands for."""
+"""The attributes of its resource that a nested template reads with resource_facade."""
 
 import pytest
 
@@ -32,34 +32,34 @@ def value(template: dict[str, Json], facade: ResourceFacade) -> Json:
 
 
 @pytest.mark.parametrize(("part", "written", "found"), PARTS)
-def test_its_parts(part: str, written: str, found: Json) -> None:
+def test_each_part_of_the_facade(part: str, written: str, found: Json) -> None:
     for version in ("2013-05-23", "2021-04-16"):
         assert value(hot(part, version), FACADE) == found
     for version in (AWS, HEAT):
         assert value(as_cfn(written, version), FACADE) == found
 
 
-def test_a_policy_may_be_the_same() -> None:
+def test_deletion_and_update_policies_can_be_read() -> None:
     template = hot("metadata")
     template["resources"]["a"]["deletion_policy"] = {"resource_facade": "deletion_policy"}
     assert defined(template, facade=FACADE).resources["a"].deletion_policy == "Retain"
 
 
 @pytest.mark.parametrize("part", [["metadata"], "Metadata", None, {"list_join": ["", ["meta"]]}])
-def test_another_part_is_refused(part: Json) -> None:
+def test_an_unknown_part_of_the_facade_is_refused(part: Json) -> None:
     (found,) = faults(hot(part), facade=FACADE)
     assert found.reason.endswith("one of: metadata, deletion_policy, update_policy")
     assert found.place == "resources.a.properties.value.resource_facade"
 
 
-def test_a_stack_that_is_in_none_has_none() -> None:
+def test_a_root_stack_has_no_facade() -> None:
     for template in (hot("metadata"), as_cfn("Metadata")):
         (found,) = faults(template)
         assert "this stack is not nested" in found.reason
         assert found.remedy.startswith("Give the value as a parameter")
 
 
-def test_what_is_not_known_yet_is_not_guessed() -> None:
+def test_unknown_parts_of_the_facade_stay_unknown() -> None:
     found = value(hot("metadata"), UNKNOWN_FACADE)
     assert isinstance(found, Call) and found.name == "resource_facade"
     known_only_later = ResourceFacade(

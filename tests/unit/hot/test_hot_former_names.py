@@ -1,4 +1,4 @@
-"""Properties that were called otherwise before: templates may go on calling them so."""
+"""Properties with former names, which templates can still use."""
 
 import pytest
 
@@ -26,21 +26,21 @@ def named(**properties: Json) -> Json:
     return {"resources": {"a": {"type": "Test::Named", "properties": properties}}}
 
 
-def test_a_former_name_means_the_present_one_at_any_depth() -> None:
+def test_a_former_name_is_an_alias_at_any_depth() -> None:
     old = defined(named(network_id="n", ports=[{"port_id": "1"}]), types=TYPES).resources["a"]
     new = defined(named(network="n", ports=[{"port": 1}]), types=TYPES).resources["a"]
     assert old.properties == new.properties == {"network": "n", "ports": [{"port": 1}]}
-    assert old.digest == new.digest  # so that an update that renames changes nothing
+    assert old.digest == new.digest  # so that an update that uses the new name changes nothing
 
 
-def test_what_is_hidden_is_hidden_under_its_former_name_too() -> None:
-    made = defined(named(net="n", admin_pass="hush"), types=TYPES).resources["a"]
-    assert made.masked_properties == {"network": "n", "secret": "******"}
+def test_a_hidden_property_is_hidden_under_its_former_name() -> None:
+    resource = defined(named(net="n", admin_pass="hush"), types=TYPES).resources["a"]
+    assert resource.masked_properties == {"network": "n", "secret": "******"}
     parameter = {"parameters": {"p": {"type": "string", "default": "hush", "hidden": True}}}
     template = {**named(network_id={"get_param": "p"}), **parameter}
-    made = defined(template, types=TYPES).resources["a"]
-    assert made.properties == {"network": "hush"}
-    assert made.masked_properties == {"network": "******"}
+    resource = defined(template, types=TYPES).resources["a"]
+    assert resource.properties == {"network": "hush"}
+    assert resource.masked_properties == {"network": "******"}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_what_is_hidden_is_hidden_under_its_former_name_too() -> None:
         ({"netw": "n"}, "resources.a.properties", "Unknown Property netw"),
     ],
 )
-def test_what_is_wrong_is_said(properties: Json, place: str, part: str) -> None:
+def test_errors_of_former_names_are_reported(properties: Json, place: str, part: str) -> None:
     found = faults(named(**properties), types=TYPES)
     assert any(one.place == place and part in str(one) for one in found), found

@@ -1,4 +1,4 @@
-"""Each function of the language: results, edges, and what is said of wrong arguments."""
+"""Each function of the language: results, edge cases, and messages about wrong arguments."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ import pytest
 from engine.hot.evaluation.resolver import evaluate_output, resolve
 from engine.hot.expressions.expression import Call
 from engine.words import Json
-from tests.unit.hot.hot_support import Seen, fault_of, value_of
+from tests.unit.hot.hot_support import UniformView, fault_of, value_of
 
 REPLACE = "str_replace"
 
@@ -92,13 +92,13 @@ REPLACE = "str_replace"
         ({"x": {"if": ["no", 2]}, "y": 1}, {"y": 1}),
         ({"list_join": ["", ["a", {"if": [{"not": "yes"}, "b"]}]]}, "a"),
         ({"if": ["no", 1]}, None),
-        # unknown functions, and maps of more than one key, are data
+        # unknown functions, and maps with more than one key, are data
         ({"equals": [1, 2]}, {"equals": [1, 2]}),
         ({"get_parm": "p"}, {"get_parm": "p"}),
         ({"get_param": "p", "x": 1}, {"get_param": "p", "x": 1}),
     ],
 )
-def test_results(snippet: Json, result: Json) -> None:
+def test_results_of_functions(snippet: Json, result: Json) -> None:
     template = {
         "parameters": {"p": {"type": "json", "default": {"l": ["x", "y"]}}},
         "conditions": {"yes": True, "no": {"not": "yes"}},
@@ -106,8 +106,8 @@ def test_results(snippet: Json, result: Json) -> None:
     if snippet == {"if": ["no", 1]}:
         from tests.unit.hot.hot_support import defined, thing
 
-        made = defined({**template, "resources": {"a": thing(value=snippet)}})
-        assert "value" not in made.resources["a"].properties
+        definition = defined({**template, "resources": {"a": thing(value=snippet)}})
+        assert "value" not in definition.resources["a"].properties
     else:
         assert value_of(snippet, template=template, files={"f": "content"}) == result
 
@@ -173,7 +173,7 @@ def test_results(snippet: Json, result: Json) -> None:
         ({"Ref": "b"}, "The function Ref is not supported in this version of HOT."),
     ],
 )
-def test_wrong_arguments_are_told(snippet: Json, part: str) -> None:
+def test_wrong_arguments_of_functions_are_reported(snippet: Json, part: str) -> None:
     fault = fault_of(snippet)
     assert part in fault
     assert fault.startswith("resources.a.properties.value")
@@ -195,51 +195,51 @@ def test_wrong_arguments_are_told(snippet: Json, part: str) -> None:
         ("2016-04-08", {"repeat": {"template": "a", "for_each": {"a": {"x": 1}}}}, False),
     ],
 )
-def test_versions_differ(version: str, snippet: Json, data: bool) -> None:
+def test_functions_depend_on_the_version(version: str, snippet: Json, data: bool) -> None:
     if data:
         assert value_of(snippet, version) == snippet
     else:
         assert fault_of(snippet, version)
 
 
-def test_what_reads_a_resource_waits_for_it() -> None:
+def test_a_function_that_reads_a_resource_is_evaluated_later() -> None:
     snippet = {"list_join": ["-", [{"get_attr": ["b", "output", 1, "k"]}, {"get_resource": "b"}]]}
     expression = value_of(snippet)
     assert isinstance(expression, Call)
-    assert resolve(expression, Seen([0, {"k": "v"}])) == "v-ref-b"
-    assert resolve(expression, Seen([])) == "-ref-b"
-    assert resolve(value_of({"get_attr": ["b"]}), Seen(1)) == {"output": 1}
-    assert resolve(value_of({"get_attr": ["b", "output", "0"]}), Seen(["x"])) is None
+    assert resolve(expression, UniformView([0, {"k": "v"}])) == "v-ref-b"
+    assert resolve(expression, UniformView([])) == "-ref-b"
+    assert resolve(value_of({"get_attr": ["b"]}), UniformView(1)) == {"output": 1}
+    assert resolve(value_of({"get_attr": ["b", "output", "0"]}), UniformView(["x"])) is None
 
 
-def test_a_path_of_calls_into_a_parameter() -> None:
+def test_a_path_with_function_calls_into_a_parameter() -> None:
     template = {"parameters": {"p": {"type": "json", "default": {"k": "found"}}}}
     expression = value_of({"get_param": ["p", {"get_attr": ["b", "output"]}]}, template=template)
-    assert resolve(expression, Seen("k")) == "found"
-    assert resolve(expression, Seen("x")) == ""
+    assert resolve(expression, UniformView("k")) == "found"
+    assert resolve(expression, UniformView("x")) == ""
 
 
-def test_shapes_are_checked_before_anything_runs() -> None:
+def test_argument_types_are_checked_before_evaluation() -> None:
     assert "Incorrect arguments" in fault_of({"str_split": [{"get_resource": "b"}]})
 
 
-def test_a_failing_output_is_a_text() -> None:
+def test_an_output_that_fails_has_an_error_text() -> None:
     expression = value_of({"list_join": [",", [{"get_attr": ["b", "output"]}]]})
-    assert evaluate_output(expression, Seen("x")) == ("x", None)
-    value, error = evaluate_output(expression, Seen(5))
+    assert evaluate_output(expression, UniformView("x")) == ("x", None)
+    value, error = evaluate_output(expression, UniformView(5))
     assert value is None and error is not None and "Items to join" in error
 
 
-def test_what_would_grow_without_bound_is_refused() -> None:
+def test_a_result_that_grows_exponentially_is_refused() -> None:
     many = {"repeat": {"template": "a", "for_each": {c: ["x"] * 99 for c in "abc"}}}
     assert "more than 200000 items" in fault_of(many)
     long = {REPLACE: {"template": "a" * 5_000, "params": {"a": "b" * 5_000}}}
     assert "more than 1048576 characters" in fault_of(long)
     template = {"parameters": {"p": {"type": "string", "default": "x" * 1_000_000}}}
-    said = fault_of([{"get_param": "p"}] * 20, template=template)
-    assert "larger than" in said
+    message = fault_of([{"get_param": "p"}] * 20, template=template)
+    assert "larger than" in message
 
 
-def test_a_parameters_value_is_never_code() -> None:
+def test_the_value_of_a_parameter_is_never_evaluated() -> None:
     template = {"parameters": {"p": {"type": "json", "default": {"get_resource": "x"}}}}
     assert value_of({"get_param": "p"}, template=template) == {"get_resource": "x"}

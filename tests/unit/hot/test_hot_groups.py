@@ -1,4 +1,4 @@
-"""Members of groups, as the language looks at them before there are any."""
+"""Members of groups, as the language evaluates them before they exist."""
 
 import pytest
 
@@ -18,20 +18,20 @@ SERVER = {"server.yaml": template(resources={"x": thing(), "y": thing()})}
     [("Test::Thing", 1 + 4), ("server.yaml", 1 + 4 * 3)],
     ids=["plain", "with what is inside of each"],
 )
-def test_members_are_counted_with_all_that_each_holds(type_: str, count: int) -> None:
+def test_members_are_counted_with_their_nested_resources(type_: str, count: int) -> None:
     group = {"type": GROUP.name, "properties": {"count": 4, "resource_def": {"type": type_}}}
 
-    def made(most: int) -> None:
-        nesting = NestedTemplates(SERVER, most_resources=most)
+    def check(max_resources: int) -> None:
+        nesting = NestedTemplates(SERVER, most_resources=max_resources)
         defined({"resources": {"g": group}}, types=TYPES | {GROUP.name: GROUP}, nesting=nesting)
 
-    made(count)
+    check(count)
     with pytest.raises(LimitReached):
-        made(count - 1)
+        check(count - 1)
 
 
 @pytest.mark.parametrize("path", [["refs"], ["resource.0", "value"], ["attributes", "value"]])
-def test_what_is_read_of_members_with_secrets_is_a_secret(path: list[str]) -> None:
+def test_attributes_of_members_with_secrets_are_secret(path: list[str]) -> None:
     plain = {"value": Attribute()}
     keys = TypeSchema("Keys", attributes={**plain, "key": Attribute(secret=True)})
     for type_, masked in ((keys, True), (TypeSchema("Plain", attributes=plain), False)):

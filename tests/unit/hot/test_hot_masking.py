@@ -1,4 +1,4 @@
-"""A mask stays where a function would lose it."""
+"""Functions keep the mask of secret values."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ def shown(expression: Json) -> Json:
     return resolve(expression, Stack(), masked=True)
 
 
-LOSES: dict[str, Json] = {
+FUNCTIONS: dict[str, Json] = {
     "digest": Call("digest", VERSION, ["sha512", SRC]),
     "length": Call("yaql", VERSION, {"expression": "len($.data)", "data": SRC}),
     "a part": Call("yaql", VERSION, {"expression": "$.data.substring(0, 2)", "data": SRC}),
@@ -40,17 +40,17 @@ LOSES: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("name", LOSES)
-def test_what_a_function_makes_of_a_secret_is_secret(name: str) -> None:
-    assert shown(LOSES[name]) == MASK
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_result_of_a_function_of_a_secret_is_secret(name: str) -> None:
+    assert shown(FUNCTIONS[name]) == MASK
 
 
-def test_what_keeps_the_mask_shows_what_is_around_it() -> None:
+def test_functions_that_keep_the_mask_show_the_text_around_it() -> None:
     joined = Call("list_join", VERSION, ["-", ["a", SRC]])
     assert shown({"a": [joined, SRC], "b": 1}) == {"a": [f"a-{MASK}", MASK], "b": 1}
 
 
-def test_what_is_made_from_nothing_secret_is_shown() -> None:
+def test_results_without_a_secret_are_shown() -> None:
     assert shown(Call("get_attr", VERSION, ["src", "open", "a", 1])) == "y"
     assert shown(Call("get_attr", VERSION, ["src", "mixed", 1])) == "x"
     assert shown(Call("get_resource", VERSION, "src")) == "ref"

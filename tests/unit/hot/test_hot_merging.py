@@ -1,4 +1,4 @@
-"""Several environments become one: files in their order, and additions to what a stack has."""
+"""Merging of environments: files in order, and additions to the environment of a stack."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SCHEMAS = {name: ParameterSchema(name, kind) for name, kind in KINDS.items()}
 SECRET = SCHEMAS | {"n": ParameterSchema("n", ParameterKind.NUMBER, hidden=True)}
 
 
-def said(strategies: dict[str, str] | None = None, **parameters: Json) -> dict[str, Json]:
+def environment(strategies: dict[str, str] | None = None, **parameters: Json) -> dict[str, Json]:
     document: dict[str, Json] = {"parameters": parameters}
     return document | ({"parameter_merge_strategies": strategies} if strategies else {})
 
@@ -39,7 +39,7 @@ LATER = {"a": {"y": "2"}, "l": [2], "s": "q", "n": 2, "z": None}
 @pytest.mark.parametrize(
     ("strategies", "name", "first", "second", "together"),
     [
-        # The same as Heat.
+        # as in Heat
         (None, "s", "a", "b", "b"),
         (MERGE, "s", "a", "b", "ab"),
         (DEEP, "s", "a", "b", "ab"),
@@ -56,7 +56,7 @@ LATER = {"a": {"y": "2"}, "l": [2], "s": "q", "n": 2, "z": None}
         (MERGE, "j", {}, {"a": None}, {"a": None}),
         (MERGE, "s", "a", None, "a"),
         (None, "s", "a", None, "a"),
-        # Heat ends in an error of its own.
+        # Heat fails with an internal error
         (MERGE, "n", 1, 2, 3),
         (MERGE, "n", 1, "1.5", 2.5),
         (MERGE, "l", ["a"], "b,c", ["a", "b", "c"]),
@@ -68,13 +68,13 @@ LATER = {"a": {"y": "2"}, "l": [2], "s": "q", "n": 2, "z": None}
         (MERGE, "s", None, "c", "c"),
         (DEEP, "j", {"a": "x", "c": {"d": 1}}, {"a": ["y"], "c": 3}, {"a": ["y"], "c": 3}),
         (DEEP, "j", {"a": None, "b": 1}, {"a": "x", "b": "y"}, {"a": "x", "b": "y"}),
-        # Heat gives "12", and "a,".
+        # Heat returns "12", and "a,"
         (MERGE, "n", "1", "2", 3),
         (MERGE, "l", "a", "", "a"),
     ],
 )
 @pytest.mark.parametrize("section", ["parameters", "parameter_defaults"])
-def test_two_values_of_a_parameter(
+def test_two_values_of_a_parameter_are_merged(
     section: str, strategies: dict[str, str], name: str, first: Json, second: Json, together: Json
 ) -> None:
     documents = [
@@ -83,26 +83,28 @@ def test_two_values_of_a_parameter(
         for value in (first, second)
     ]
     assert merged(*documents) == ({section: {name: together}}, [])
-    assert [one[section][name] for one in documents] == [first, second]  # left as they were
+    assert [one[section][name] for one in documents] == [first, second]  # left unchanged
 
 
 @pytest.mark.parametrize(
     ("documents", "value"),
     [
-        # The first file that has the parameter says how it is merged ...
-        ([said(s="a"), said(MERGE, s="b")], "b"),
-        ([said({"s": "merge"}, s="a"), said(s="b")], "ab"),
-        ([said({"s": "merge"}, s="a"), said({"default": "overwrite"}, s="b")], "ab"),
-        ([said({"default": "merge"}, s="a"), said(DEEP, s="b")], "ab"),
-        ([said(MERGE, n=1), said(DEEP, s="a"), said(s="b")], "ab"),
-        # ... and what is said of one parameter is stronger than the default.
-        ([said({"s": "overwrite", "default": "merge"}, s="a"), said(s="b")], "b"),
-        ([said(MERGE, s="a"), said(s="b"), said(MERGE, s="c")], "abc"),
-        # Strategies of a file that has no such parameter are of no concern.
-        ([said(MERGE), said(s="a"), said(s="b")], "b"),
+        # The first file that has the parameter determines its strategy ...
+        ([environment(s="a"), environment(MERGE, s="b")], "b"),
+        ([environment({"s": "merge"}, s="a"), environment(s="b")], "ab"),
+        ([environment({"s": "merge"}, s="a"), environment({"default": "overwrite"}, s="b")], "ab"),
+        ([environment({"default": "merge"}, s="a"), environment(DEEP, s="b")], "ab"),
+        ([environment(MERGE, n=1), environment(DEEP, s="a"), environment(s="b")], "ab"),
+        # ... and a strategy of the parameter overrides the default.
+        ([environment({"s": "overwrite", "default": "merge"}, s="a"), environment(s="b")], "b"),
+        ([environment(MERGE, s="a"), environment(s="b"), environment(MERGE, s="c")], "abc"),
+        # Strategies of a file that does not have the parameter are ignored.
+        ([environment(MERGE), environment(s="a"), environment(s="b")], "b"),
     ],
 )
-def test_strategies_of_files(documents: list[dict[str, Json]], value: str) -> None:
+def test_the_strategy_of_the_first_file_applies(
+    documents: list[dict[str, Json]], value: str
+) -> None:
     document, findings = merged(*documents)
     assert (document["parameters"]["s"], findings) == (value, [])
     assert "parameter_merge_strategies" not in document
@@ -112,49 +114,66 @@ def test_strategies_of_files(documents: list[dict[str, Json]], value: str) -> No
     ("documents", "place", "code", "reason"),
     [
         (
-            [said({"s": "merge"}, s="a"), said({"s": "deep_merge"}, s="b")],
+            [environment({"s": "merge"}, s="a"), environment({"s": "deep_merge"}, s="b")],
             "1.yaml: parameter_merge_strategies.s",
             "ConflictingMergeStrategyForParam",
             "Conflicting merge strategy 'deep_merge' for parameter 's' in file '1.yaml'.",
         ),
         (
-            [said(s="a"), said({"s": "merge"}, s="b")],
+            [environment(s="a"), environment({"s": "merge"}, s="b")],
             "1.yaml: parameter_merge_strategies.s",
             "ConflictingMergeStrategyForParam",
             "Conflicting merge strategy 'merge' for parameter 's' in file '1.yaml'.",
         ),
         (
-            [said(MERGE, b=True), said(b=False)],
+            [environment(MERGE, b=True), environment(b=False)],
             "1.yaml: b",
             "InvalidMergeStrategyForParam",
             "Invalid merge strategy 'merge' for parameter 'b'.",
         ),
         (
-            [said(MERGE, n="x"), said(n=1)],
+            [environment(MERGE, n="x"), environment(n=1)],
             "1.yaml: n",
             "StackValidationFailed",
-            "Cannot be merged: could not convert string to float: 'x'",
+            'Cannot be merged: "x" is not a number',
         ),
-        ([said(MERGE, j="{"), said(j={})], "1.yaml: j", "StackValidationFailed", "valid JSON"),
-        ([said(MERGE, n=1e308), said(n=1e308)], "1.yaml: n", "StackValidationFailed", "too large"),
-        ([said(MERGE, s=["a"]), said(s="b")], "1.yaml: s", "StackValidationFailed", "a string"),
         (
-            [said(DEEP, j='{"a":' * 900 + "1" + "}" * 900)] * 2,
+            [environment(MERGE, j="{"), environment(j={})],
+            "1.yaml: j",
+            "StackValidationFailed",
+            "valid JSON",
+        ),
+        (
+            [environment(MERGE, n=1e308), environment(n=1e308)],
+            "1.yaml: n",
+            "StackValidationFailed",
+            "too large",
+        ),
+        (
+            [environment(MERGE, s=["a"]), environment(s="b")],
+            "1.yaml: s",
+            "StackValidationFailed",
+            "a string",
+        ),
+        (
+            [environment(DEEP, j='{"a":' * 900 + "1" + "}" * 900)] * 2,
             "1.yaml: j",
             "StackValidationFailed",
             "nested too deeply",
         ),
     ],
 )
-def test_what_cannot_be_merged(
+def test_values_that_cannot_be_merged_are_refused(
     documents: list[dict[str, Json]], place: str, code: str, reason: str
 ) -> None:
     _, (finding,) = merged(*documents)
     assert (finding.place, finding.code) == (place, code) and reason in finding.reason
 
 
-def test_all_that_cannot_be_merged_is_told_with_a_remedy() -> None:
-    _, findings = merged(said(MERGE, b=True, s="a"), said({"s": "overwrite"}, b=True, s="b"))
+def test_all_merge_errors_are_reported_with_remedies() -> None:
+    _, findings = merged(
+        environment(MERGE, b=True, s="a"), environment({"s": "overwrite"}, b=True, s="b")
+    )
     assert [one.remedy for one in findings] == [
         "A boolean can only be replaced: use overwrite.",
         "The first file that has it merges it by merge; name one strategy in all.",
@@ -162,16 +181,16 @@ def test_all_that_cannot_be_merged_is_told_with_a_remedy() -> None:
 
 
 def test_a_hidden_value_that_cannot_be_merged_is_not_shown() -> None:
-    _, (finding,) = merged(said(MERGE, n="planted"), said(n=1), schemas=SECRET)
+    _, (finding,) = merged(environment(MERGE, n="planted"), environment(n=1), schemas=SECRET)
     assert "planted" not in str(finding)
 
 
-def test_names_that_no_template_has_count_in_the_first_file_only() -> None:
-    document, findings = merged(said(x="a"), said(y="b", s="c"))
+def test_unknown_parameters_are_reported_for_the_first_file_only() -> None:
+    document, findings = merged(environment(x="a"), environment(y="b", s="c"))
     assert (document["parameters"], findings) == ({"x": "a", "s": "c"}, [])
 
 
-def test_the_other_sections() -> None:
+def test_other_sections_are_merged() -> None:
     first = {
         "parameters": {"s": "a"},
         "hooks": [{"at": "a"}],
@@ -202,14 +221,14 @@ NULLS: list[tuple[dict[str, Json], ...]] = [
     ({"A::B": "X", "A::C*": "Y", "B": "Z"}, {"A::*": None}, {"B": "Z", "A::*": None}),
     ({"A": None}, {"A": "B"}, {"A": "B"}),
     ({"A*": None}, {"AB": "C"}, {"A*": None, "AB": "C"}),
-    # The key `resources` is no type.
+    # the key `resources` is not a type
     ({"r": "B", "resources": {"a": {"r": "C"}}}, {"r*": None},
      {"resources": {"a": {"r": "C"}}, "r*": None}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "after", "registry"), NULLS)
-def test_null_takes_away_what_an_earlier_one_maps(
+def test_null_removes_an_earlier_mapping(
     before: dict[str, Json], after: dict[str, Json], registry: dict[str, Json]
 ) -> None:
     first, second = {"resource_registry": before}, {"resource_registry": after}
@@ -217,7 +236,7 @@ def test_null_takes_away_what_an_earlier_one_maps(
     assert merge_into_stored(first, second) == {"resource_registry": registry}
 
 
-def test_what_is_added_to_a_stack_is_added_resource_by_resource() -> None:
+def test_additions_to_a_stack_are_merged_per_resource() -> None:
     stored = {
         "parameters": {"a": 1, "b": {"x": 1}},
         "event_sinks": [1],

@@ -1,47 +1,54 @@
-"""What of an environment reaches templates inside of templates."""
+"""The parts of an environment that apply to nested templates."""
 
 import pytest
 
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, thing
-from tests.unit.hot.nested_support import nested, operated, stack, template, web, wrong
+from tests.unit.hot.nested_support import (
+    findings_of,
+    nested,
+    stack,
+    template,
+    web,
+    with_operator_registry,
+)
 
 PROVIDER = {
     "f.yaml": template(
         resources={"x": thing(size=2)}, outputs={"output": {"value": 1}, "key": {"value": 1}}
     )
 }
-MAPPED: dict[str, Json] = {"Test::Thing": "f.yaml"}
+REGISTRY: dict[str, Json] = {"Test::Thing": "f.yaml"}
 
 
 @pytest.mark.parametrize(
     ("registry", "operator"),
-    [(MAPPED, {}), ({}, MAPPED), ({"resources": {"a": MAPPED}}, {})],
+    [(REGISTRY, {}), ({}, REGISTRY), ({"resources": {"a": REGISTRY}}, {})],
     ids=["of the user", "of the operator", "for one resource"],
 )
-def test_inside_a_provider_the_type_is_the_real_one(
+def test_in_a_provider_template_the_type_is_the_real_one(
     registry: dict[str, Json], operator: dict[str, Json]
 ) -> None:
-    """Which takes a size, as the provider does not."""
-    found = stack({"a": thing()}, PROVIDER, registry, operator=operated(operator))
+    """The real type has a size; the provider template has none."""
+    found = stack({"a": thing()}, PROVIDER, registry, operator=with_operator_registry(operator))
     assert list(found.nested) == ["a"] and found.nested["a"].nested == {}
 
 
-def test_inside_a_users_provider_is_the_operators() -> None:
+def test_in_a_users_provider_template_the_operators_mapping_applies() -> None:
     operators = template(
         parameters={"size": {"type": "number", "default": 1}},
         resources={"y": thing(size={"get_param": "size"})},
         outputs={"output": {"value": 1}, "key": {"value": 1}},
     )
-    operator = operated({"Test::Thing": "of.yaml"})
+    operator = with_operator_registry({"Test::Thing": "of.yaml"})
     nesting = NestedTemplates(PROVIDER, {"of.yaml": operators})
-    found = stack({"a": thing()}, PROVIDER, MAPPED, operator=operator, nesting=nesting)
+    found = stack({"a": thing()}, PROVIDER, REGISTRY, operator=operator, nesting=nesting)
     inside = found.nested["a"].nested["x"]
     assert (inside.kind.file, inside.nested) == ("of.yaml", {})
 
 
-def test_what_goes_down_to_a_nested_stack() -> None:
+def test_the_environment_of_a_nested_stack() -> None:
     environment = {
         "parameters": {"p": 1},
         "parameter_defaults": {"text": "z"},
@@ -83,7 +90,7 @@ def test_what_goes_down_to_a_nested_stack() -> None:
     assert found.kind.schema.properties["text"].hidden
 
 
-def test_types_of_resources_inside_by_name() -> None:
+def test_types_can_be_mapped_by_path_of_nested_resources() -> None:
     files = {
         "server.yaml": template(
             resources={
@@ -92,32 +99,35 @@ def test_types_of_resources_inside_by_name() -> None:
             }
         )
     }
-    assert len(wrong(web(), files)) == 1
+    assert len(findings_of(web(), files)) == 1
     inside = {"resources": {"web": {"x": {"Test::Strict": "Test::Free"}}}}
     assert nested(web(), files, inside).nested == {}
 
 
-def test_what_the_operator_maps_to_is_nobodys_to_replace() -> None:
+def test_user_files_do_not_replace_templates_of_the_operator() -> None:
     mine = {"of.yaml": template(parameters={"mine": {"type": "string"}})}
     nesting = NestedTemplates(mine, {"of.yaml": template()})
     resources = {"web": {"type": "My::Own"}}
-    operator = operated({"My::Own": "of.yaml"})
+    operator = with_operator_registry({"My::Own": "of.yaml"})
     assert not nested(resources, mine, operator=operator, nesting=nesting).kind.schema.properties
-    # By its own name it is the user's file.
-    assert len(wrong({"web": {"type": "of.yaml"}}, mine, operator=operator, nesting=nesting)) == 1
+    # under its own name, the user's file is used
+    assert (
+        len(findings_of({"web": {"type": "of.yaml"}}, mine, operator=operator, nesting=nesting))
+        == 1
+    )
 
 
-def test_addresses_that_are_missing_are_known() -> None:
+def test_missing_urls_are_reported() -> None:
     far = "https://t.example.org/"
     files = {"server.yaml": template(resources={"x": {"type": f"{far}b.template"}})}
     nesting = NestedTemplates(files)
     resources = web() | {"y": {"type": f"{far}a.yaml"}, "z": {"type": "gone.yaml"}}
-    assert len(wrong(resources, files, nesting=nesting)) == 3
+    assert len(findings_of(resources, files, nesting=nesting)) == 3
     assert nesting.missing == {f"{far}a.yaml", f"{far}b.template"}
 
 
-def test_each_way_to_a_template_leaves_out_the_entry_that_led_there() -> None:
-    """Another entry that leads to the same template holds inside of it."""
+def test_the_entry_that_maps_to_a_template_does_not_apply_in_it() -> None:
+    """Another entry for the same template applies in it."""
     provider = {"f.yaml": template(resources={"x": {"type": "Test::Free"}})}
     ways: dict[str, Json] = {"Test::Free": "f.yaml", "My::Other": "f.yaml"}
     found = stack({"a": {"type": "Test::Free"}, "b": {"type": "My::Other"}}, provider, ways)
@@ -126,10 +136,10 @@ def test_each_way_to_a_template_leaves_out_the_entry_that_led_there() -> None:
 
 
 @pytest.mark.parametrize("properties", [{}, {"p": {"get_param": "s"}}], ids=["alone", "too"])
-def test_metadata_with_a_hidden_value_is_told_of_and_left_open_inside(
+def test_metadata_with_a_hidden_value_is_reported_and_unknown_in_the_nested_template(
     properties: dict[str, Json],
 ) -> None:
-    """Whether the properties have one as well, or not."""
+    """Whether the properties have a hidden value, too, or not."""
     inner = template(
         parameters={"p": {"type": "string", "default": "a"}},
         resources={"x": thing(value={"resource_facade": "metadata"})},

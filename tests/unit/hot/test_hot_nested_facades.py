@@ -1,18 +1,18 @@
-"""Templates that stand for a type that there is."""
+"""Templates that replace an existing resource type."""
 
 import pytest
 
 from engine.errors import Finding
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.words import Json
-from tests.unit.hot.nested_support import operated, stack, template, wrong
+from tests.unit.hot.nested_support import findings_of, stack, template, with_operator_registry
 
 
 def facade(parameters: Json, outputs: Json, **properties: Json) -> list[Finding]:
     files = {"f.yaml": template(parameters=parameters, outputs=outputs)}
     resources = {"a": {"type": "Test::Facade", "properties": properties}}
     registry = {"Test::Facade": "f.yaml"}
-    return wrong(resources, files, registry)
+    return findings_of(resources, files, registry)
 
 
 SIZE: Json = {"size": {"type": "number", "default": 1}}
@@ -44,7 +44,7 @@ OUTPUTS: Json = {"address": {"value": "x"}}
         ),
     ],
 )  # fmt: skip
-def test_a_template_that_stands_for_a_type_has_to_be_like_it(
+def test_a_template_that_replaces_a_type_must_have_its_interface(
     parameters: Json, outputs: Json, properties: dict[str, Json], reason: str, remedy: str
 ) -> None:
     (finding,) = facade(parameters, outputs, **properties)
@@ -60,25 +60,27 @@ def test_a_template_that_stands_for_a_type_has_to_be_like_it(
         ({**SIZE, "more": {"type": "string", "default": ""}}, {**OUTPUTS, "more": {"value": 1}}),
     ],
 )
-def test_a_template_that_is_like_the_type(parameters: Json, outputs: Json) -> None:
+def test_a_template_with_the_interface_of_the_type_is_accepted(
+    parameters: Json, outputs: Json
+) -> None:
     files = {"f.yaml": template(parameters=parameters, outputs=outputs)}
     stack({"a": {"type": "Test::Facade"}}, files, {"Test::Facade": "f.yaml"})
 
 
-def test_a_name_that_is_no_other_type_wants_nothing() -> None:
+def test_a_template_for_a_new_type_name_needs_no_interface() -> None:
     files = {"f.yaml": template()}
     stack({"a": {"type": "My::Own"}}, files, {"My::Own": "f.yaml"})
     stack({"a": {"type": "Test::Free"}}, files, {"Test::Free": "f.yaml"})
 
 
-def test_a_template_of_the_operator_is_a_facade_too() -> None:
+def test_a_template_of_the_operator_must_have_the_interface_too() -> None:
     files = {"f.yaml": template()}
     of_operator = {"of.yaml": template(outputs={"o": {"value": 1}})}
-    (finding,) = wrong(
+    (finding,) = findings_of(
         {"a": {"type": "My::Own"}},
         files,
         {"My::Own": "f.yaml"},
-        operator=operated({"My::Own": "of.yaml"}),
+        operator=with_operator_registry({"My::Own": "of.yaml"}),
         nesting=NestedTemplates(files, of_operator),
     )
     assert finding.reason == "Attribute o for facade My::Own missing in provider"

@@ -1,19 +1,19 @@
-"""Templates inside of templates: what is not known yet, and what is hidden."""
+"""Unknown and hidden values in nested templates."""
 
 from tests.unit.hot.hot_support import thing
 from tests.unit.hot.nested_support import (
     FILES,
     PARAMETERS,
     UNKNOWN,
+    findings_of,
     nested,
     stack,
     template,
     web,
-    wrong,
 )
 
 
-def test_what_is_not_known_yet_is_not_guessed() -> None:
+def test_unknown_values_stay_unknown_in_nested_templates() -> None:
     inner = template(
         parameters=PARAMETERS,
         conditions={
@@ -41,7 +41,7 @@ def test_what_is_not_known_yet_is_not_guessed() -> None:
     assert found.parameters == {"size": 2} and found.nested == {}
 
 
-def test_what_is_known_besides_is_checked() -> None:
+def test_known_values_next_to_unknown_ones_are_validated() -> None:
     inner = template(
         parameters=PARAMETERS,
         conditions={"big": {"equals": [{"get_param": "size"}, 2]}},
@@ -51,19 +51,19 @@ def test_what_is_known_besides_is_checked() -> None:
         },
     )
     resources = web(text=UNKNOWN, size=2) | {"b": thing()}
-    places = [one.place for one in wrong(resources, {"server.yaml": inner})]
+    places = [one.place for one in findings_of(resources, {"server.yaml": inner})]
     assert places == [
         "resources.web<server.yaml>.resources.x.properties",
         "resources.web<server.yaml>.resources.y.properties.size",
     ]
 
 
-def test_a_stack_without_all_parameters_is_checked_as_far_as_it_is_known() -> None:
+def test_a_stack_with_missing_parameters_is_validated_as_far_as_possible() -> None:
     sections = {
         "parameters": {"a": {"type": "string"}},
         "conditions": {"c": {"equals": [{"get_param": "a"}, "x"]}},
     }
-    found = wrong({"x": thing(sise=1, text={"if": ["c", 1, 2]})}, template=sections)
+    found = findings_of({"x": thing(sise=1, text={"if": ["c", 1, 2]})}, template=sections)
     assert [one.reason for one in found] == [
         "The Parameter (a) was not provided.",
         "Unknown Property sise",
@@ -76,7 +76,7 @@ def test_a_stack_without_all_parameters_is_checked_as_far_as_it_is_known() -> No
     assert draft.nested["web"].parameters == {}
 
 
-def test_what_is_hidden_around_a_template_is_hidden_inside_it() -> None:
+def test_hidden_values_of_the_parent_are_hidden_in_nested_templates() -> None:
     files = FILES | {
         "mid.yaml": template(
             parameters={"a": {"type": "string"}, "b": {"type": "string"}, "l": {"type": "json"}},
@@ -97,6 +97,6 @@ def test_what_is_hidden_around_a_template_is_hidden_inside_it() -> None:
     assert "planted" not in repr(found)
 
 
-def test_properties_may_be_unknown_as_a_whole() -> None:
+def test_all_properties_can_be_unknown() -> None:
     resources = {"web": {"type": "server.yaml", "properties": UNKNOWN}, "b": thing()}
     assert nested(resources).parameters == {}

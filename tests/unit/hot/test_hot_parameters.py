@@ -1,4 +1,4 @@
-"""Parameters: schemas, conversions, constraints and what is said of bad ones."""
+"""Parameters: schemas, conversions, constraints, and messages about invalid ones."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults, thing
 
 
-def value(kind: str, given: Json, **more: Json) -> Json:
+def value(kind: str, text: Json, **more: Json) -> Json:
     template = {"parameters": {"p": {"type": kind, **more}}}
-    return defined(template, parameters={"p": given}).parameters["p"]
+    return defined(template, parameters={"p": text}).parameters["p"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "converted"),
+    ("kind", "text", "converted"),
     [
         ("string", 5, "5"),
         ("string", True, "True"),
@@ -34,13 +34,13 @@ def value(kind: str, given: Json, **more: Json) -> Json:
         ("boolean", "n", False),
     ],
 )
-def test_conversion(kind: str, given: Json, converted: Json) -> None:
-    found = value(kind, given)
+def test_values_are_converted(kind: str, text: Json, converted: Json) -> None:
+    found = value(kind, text)
     assert found == converted and type(found) is type(converted)
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule", "given", "said"),
+    ("kind", "rule", "text", "message"),
     [
         ("number", {"range": {"min": 4, "max": 64}}, 999, "999 is out of range (min: 4, max: 64)"),
         (
@@ -66,7 +66,7 @@ def test_conversion(kind: str, given: Json, converted: Json) -> None:
         ("string", {"custom_constraint": "mac_addr"}, "00:11", "Error validating value"),
         ("string", {"custom_constraint": "json_string"}, "{", "Error validating value"),
         ("string", {"custom_constraint": "iso_8601"}, "never", "Error validating value"),
-        ("number", {}, "abc", "could not convert string to float: 'abc'"),
+        ("number", {}, "abc", '"abc" is not a number'),
         ("number", {}, "nan", "nan is too large"),
         ("number", {}, True, "true is not a number"),
         ("boolean", {}, "maybe", 'Unrecognized value "maybe"'),
@@ -88,14 +88,14 @@ def test_conversion(kind: str, given: Json, converted: Json) -> None:
         ("comma_delimited_list", {}, 5, "Value must be a comma-delimited list string"),
     ],
 )
-def test_bad_values(kind: str, rule: Json, given: Json, said: str) -> None:
+def test_invalid_values_are_refused(kind: str, rule: Json, text: Json, message: str) -> None:
     body = {"type": kind} | ({"constraints": [rule]} if rule else {})
-    (found,) = faults({"parameters": {"p": body}}, parameters={"p": given})
-    assert found.place == "" and found.reason.startswith("Parameter 'p' is invalid: " + said)
+    (found,) = faults({"parameters": {"p": body}}, parameters={"p": text})
+    assert found.place == "" and found.reason.startswith("Parameter 'p' is invalid: " + message)
 
 
 @pytest.mark.parametrize(
-    ("rule", "given"),
+    ("rule", "text"),
     [
         ({"custom_constraint": "ip_addr"}, "::1"),
         ({"custom_constraint": "net_cidr"}, "10.0.0.0/8"),
@@ -105,12 +105,12 @@ def test_bad_values(kind: str, rule: Json, given: Json, said: str) -> None:
         ({"length": {"min": 2}}, "ab"),
     ],
 )
-def test_good_values(rule: Json, given: Json) -> None:
-    assert value("string", given, constraints=[rule]) == given
+def test_valid_values_are_accepted(rule: Json, text: Json) -> None:
+    assert value("string", text, constraints=[rule]) == text
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({}, "Missing parameter type"),
         ({"type": "strnig"}, 'Invalid type "strnig"'),
@@ -145,12 +145,12 @@ def test_good_values(rule: Json, given: Json) -> None:
         ({"type": "string", "hidden": "perhaps"}, "Unrecognized value"),
     ],
 )
-def test_bad_schemas(body: Json, said: str) -> None:
+def test_invalid_schemas_are_refused(body: Json, message: str) -> None:
     found = faults({"parameters": {"p": body}}, parameters={"p": "x"})
-    assert said in found[0].reason and found[0].code == "InvalidSchemaError"
+    assert message in found[0].reason and found[0].code == "InvalidSchemaError"
 
 
-def test_missing_and_unknown_ones() -> None:
+def test_missing_and_unknown_parameters_are_reported() -> None:
     found = faults({"parameters": {"size": {"type": "string"}}}, parameters={"sise": 1})
     assert [(f.reason, f.code) for f in found] == [
         ("The Parameter (sise) was not defined in template.", "UnknownUserParameter"),
@@ -159,7 +159,7 @@ def test_missing_and_unknown_ones() -> None:
     assert found[0].remedy == 'Did you mean "size"?'
 
 
-def test_who_wins() -> None:
+def test_the_priority_of_values() -> None:
     template = {"parameters": {"p": {"type": "string", "default": "template"}}}
     environment: dict[str, Json] = {"parameter_defaults": {"p": "defaults", "unknown": 1}}
     assert defined(template).parameters["p"] == "template"
@@ -170,14 +170,14 @@ def test_who_wins() -> None:
     assert defined(template, {}, {"p": None}).parameters["p"] == "template"
 
 
-def test_a_default_is_not_held_against_custom_constraints_where_another_value_is_given() -> None:
+def test_an_overridden_default_is_not_validated_with_custom_constraints() -> None:
     p = {"type": "string", "default": "here", "constraints": [{"custom_constraint": "ip_addr"}]}
     assert defined({"parameters": {"p": p}}, parameters={"p": "::1"}).parameters == {"p": "::1"}
     (one,) = faults({"parameters": {"p": p}})
     assert one.code != "InvalidSchemaError"
 
 
-def test_custom_constraints_at_their_bounds() -> None:
+def test_limits_of_custom_constraints() -> None:
     longest = ".".join(["a" * 63] * 3 + ["a" * 60])
     assert CUSTOM_CHECKS["rel_dns_name"](longest) and not CUSTOM_CHECKS["rel_dns_name"](
         longest + "a"
@@ -186,7 +186,7 @@ def test_custom_constraints_at_their_bounds() -> None:
     assert not CUSTOM_CHECKS["ip_addr"](5) and CUSTOM_CHECKS["ip_addr"]("5.0.0.1")
 
 
-def test_a_delimiter_may_be_unknown() -> None:
+def test_a_delimiter_can_be_unknown() -> None:
     late = {"get_attr": ["b", "output"]}
     resources = {"a": thing(value={"list_join": [late, ["x", "y"]]}), "b": thing()}
     assert not is_static(defined({"resources": resources}).resources["a"].properties)

@@ -1,4 +1,4 @@
-"""Reading documents: what is accepted, and what is said of everything that is not."""
+"""Parsing of documents, and messages about invalid ones."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from engine.errors import Invalid
 from engine.hot.syntax.document import DEFAULT_LIMITS, DocumentLimits, check_document, read_document
 
 
-def said(text: str, limits: DocumentLimits = DEFAULT_LIMITS) -> str:
+def message_of(text: str, limits: DocumentLimits = DEFAULT_LIMITS) -> str:
     with pytest.raises(Invalid) as caught:
         read_document(text, "template", limits)
     return str(caught.value)
@@ -17,32 +17,32 @@ def test_a_date_stays_text_and_yes_is_a_boolean() -> None:
     assert document == {"heat_template_version": "2021-04-16", "a": True, "b": False}
 
 
-def test_json_is_read_as_json() -> None:
+def test_json_is_parsed_as_json() -> None:
     assert read_document('{"a": [1, 2.5, null, "\\u00e9"]}', "t") == {"a": [1, 2.5, None, "é"]}
 
 
-def test_yaml_in_braces_is_read_too() -> None:
+def test_yaml_in_braces_is_parsed() -> None:
     assert read_document("{a: 1, b: [x]}", "t") == {"a": 1, "b": ["x"]}
 
 
-def test_tags_say_what_a_text_is() -> None:
+def test_tags_determine_the_type_of_a_value() -> None:
     text = "a: !!str 5\nb: !!int '5'\nc: !!float 1\nd: ! yes\ne: !!map {f: !!seq [!!null '']}\n"
     wanted = {"a": "5", "b": 5, "c": 1.0, "d": True, "e": {"f": [None]}}
     assert read_document(text, "t") == wanted
 
 
-def test_words_of_yaml_1_1_are_text_as_keys() -> None:
+def test_yaml_1_1_booleans_are_text_as_keys() -> None:
     assert read_document("=: =\non: on\n'no': no\n? yes\n: &y yes\nc: *y\n", "t") == {
         "=": "=", "on": True, "no": False, "yes": True, "c": True,
     }  # fmt: skip
 
 
-def test_merge_keys_put_entries_of_its_own_first() -> None:
+def test_own_entries_have_priority_over_merge_keys() -> None:
     text = "a: &a {x: 1, z: 9}\nb: {<<: *a, y: 2, x: 3}\n"
     assert read_document(text, "t")["b"] == {"x": 3, "y": 2, "z": 9}
 
 
-def test_of_several_maps_that_are_merged_the_first_wins() -> None:
+def test_the_first_of_several_merged_maps_wins() -> None:
     text = "a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}\n"
     assert read_document(text, "t")["c"] == {"x": 1, "y": 2}
 
@@ -86,7 +86,7 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
         ('{"a":' * 100 + "1" + "}" * 100, "nested deeper than 64"),
         ("a: &a {b: *a}", "contains itself"),
         ("1: x", "The key 1 is not text"),
-        ("a: {b: {null: x}}", "a.b: The key null is not text"),
+        ("a: {b: {null: x}}", "a.b.null: The key null is not text"),
         ("a: .nan", "which JSON cannot represent"),
         ("a: .inf", "which JSON cannot represent"),
         ('{"a": NaN}', "the value NaN, which JSON cannot represent"),
@@ -103,28 +103,28 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
         ("a: !!binary aGk=", "could not determine a constructor"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ('{"a": ["\\u0000"]}', "a[0]: Text with a NUL character"),
-        ('{"a": "\\ud800"}', "a: Half a character"),
+        ('{"a": "\\ud800"}', "a: The text contains half a character"),
         ("a: 1\n---\nb: 2", "expected a single document"),
-        ("a: '" + "x" * 600_000 + "'", "524288 are allowed"),
+        ("a: '" + "x" * 600_000 + "'", "the limit is 524288"),
         (BOMB, "more than 200000 values"),
         (MERGE_BOMB, "merge keys add too many entries"),
     ],
 )
-def test_what_is_refused_and_why(text: str, part: str) -> None:
-    assert part in said(text)
+def test_invalid_documents_are_refused_with_the_reason(text: str, part: str) -> None:
+    assert part in message_of(text)
 
 
-def test_a_document_of_text_keys_is_given_back_as_it_is() -> None:
+def test_a_document_with_text_keys_is_returned_unchanged() -> None:
     document = {"a": {"b": [1, "x", None, True]}}
     assert check_document(document, "template") is document
 
 
 @pytest.mark.parametrize("value", [{"a": {1: 2}}, {"a": float("nan")}, {"a": {2**70}}, [], None])
-def test_a_parsed_document_is_checked_too(value: object) -> None:
+def test_a_parsed_document_is_checked(value: object) -> None:
     with pytest.raises(Invalid):
         check_document(value, "template")
 
 
-def test_limits_can_be_set() -> None:
-    assert "more than 3 values" in said("a: [1, 2, 3]", DocumentLimits(max_nodes=3))
-    assert "deeper than 1" in said("a: [1]", DocumentLimits(max_depth=1))
+def test_limits_of_documents_can_be_changed() -> None:
+    assert "more than 3 values" in message_of("a: [1, 2, 3]", DocumentLimits(max_nodes=3))
+    assert "deeper than 1" in message_of("a: [1]", DocumentLimits(max_depth=1))

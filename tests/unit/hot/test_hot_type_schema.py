@@ -1,4 +1,4 @@
-"""What a resource type says of itself, asked as the language asks it."""
+"""The schema of resource types, as the language uses it."""
 
 import pytest
 
@@ -33,20 +33,20 @@ def group(of_members: frozenset[str] | None) -> TypeSchema:
         ("adress", False),
     ],
 )
-def test_attributes_of_members_are_those_of_their_type_and_what_is_inside_of_them(
+def test_attributes_of_members_are_those_of_their_type_and_nested_resources(
     name: str, there: bool
 ) -> None:
     assert group(frozenset({"address"})).has_attribute(name) is there
     assert group(None).has_attribute("whatever")
 
 
-def test_a_secret_is_its_reference_or_any_attribute() -> None:
+def test_reference_and_attributes_can_be_secret() -> None:
     assert TypeSchema("T", secret_reference=True).has_secrets()
     assert TypeSchema("T", attributes={"a": Attribute(), "b": Attribute(secret=True)}).has_secrets()
     assert not TypeSchema("T", attributes={"a": Attribute()}).has_secrets()
 
 
-def test_a_rule_for_items_looks_at_those_that_are_known_and_one_for_length_at_all() -> None:
+def test_item_constraints_apply_to_known_items_and_length_constraints_to_all() -> None:
     allowed = Constraint("allowed_values", allowed=("a", "b"))
     listed = TypeSchema(
         "Listed",

@@ -1,4 +1,4 @@
-"""How large a template may be is for the operator to say, in settings that go together."""
+"""The operator can raise the limits of large templates, with settings that belong together."""
 
 import orjson
 import pytest
@@ -10,7 +10,7 @@ from hub.program.wiring import make_limits
 from hub.settings.settings import load_settings
 
 MANY = 50_000
-#: All that an operator sets for stacks of so many resources.
+#: All settings for stacks with so many resources.
 RAISED = {"quotas.resources_per_stack": MANY, "quotas.template_bytes": 8_388_608}
 
 
@@ -20,7 +20,7 @@ def text(count: int, **more: object) -> str:
     return orjson.dumps({"heat_template_version": "2018-08-31", "resources": resources}).decode()
 
 
-def test_what_resources_per_stack_allows_is_read() -> None:
+def test_a_template_within_resources_per_stack_is_parsed() -> None:
     limits = make_limits(load_settings(None, RAISED, environment={})).source
     read = read_template(read_document(text(MANY), "template", limits))
     assert len(read.resources) == MANY
@@ -35,14 +35,14 @@ def test_what_resources_per_stack_allows_is_read() -> None:
     ],
     ids=["bytes", "values", "depth"],
 )
-def test_a_refusal_names_the_setting(settings: dict[str, int], sent: str, named: str) -> None:
+def test_an_error_names_the_setting(settings: dict[str, int], sent: str, named: str) -> None:
     limits = make_limits(load_settings(None, settings, environment={})).source
     with pytest.raises(Invalid) as caught:
         read_document(sent, "template", limits)
     assert named in caught.value.findings[0].remedy
 
 
-def test_a_project_of_its_own_has_values_of_its_own() -> None:
+def test_a_project_can_have_its_own_limits() -> None:
     own = {"quotas.projects.big.resources_per_stack": MANY}
     limits = make_limits(load_settings(None, own, environment={}))
     assert limits.of("big").source.max_nodes == 20 * MANY

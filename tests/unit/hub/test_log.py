@@ -1,4 +1,4 @@
-"""Logging: one pipe, two styles, no secrets."""
+"""Logging: one pipeline, two formats, no secrets."""
 
 import asyncio
 import gc
@@ -30,7 +30,7 @@ def lines(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_json_is_a_line_an_event_with_its_fields() -> None:
+def test_json_output_has_one_line_per_event() -> None:
     stream = io.StringIO()
     set_up_logging("json", stream=stream)
     log: structlog.typing.FilteringBoundLogger = structlog.get_logger("engine.work")
@@ -44,7 +44,7 @@ def test_json_is_a_line_an_event_with_its_fields() -> None:
     assert str(line["timestamp"]).endswith("Z")
 
 
-def test_the_standard_librarys_loggers_go_through_the_same_pipe() -> None:
+def test_loggers_of_the_standard_library_use_the_same_pipeline() -> None:
     stream = io.StringIO()
     set_up_logging("json", stream=stream)
     logging.getLogger("some.library").warning("lost %s of %d", "three", 5, extra={"token": "x1"})
@@ -73,7 +73,7 @@ def test_a_lost_connection_to_the_database_is_one_line() -> None:
         (ValueError("a bug"), "Future exception was never retrieved", True),
     ],
 )
-async def test_what_a_lost_connection_leaves_in_the_event_loop_is_one_line(
+async def test_an_event_loop_error_of_a_lost_connection_is_one_line(
     error: Exception, event: str, traced: bool
 ) -> None:
     stream = io.StringIO()
@@ -97,7 +97,7 @@ def test_context_variables_are_in_every_line() -> None:
     assert [line.get("stack") for line in lines(stream)] == ["web", "web", None]
 
 
-def test_levels_are_kept() -> None:
+def test_log_levels_are_kept() -> None:
     stream = io.StringIO()
     set_up_logging("json", level="warning", stream=stream)
     structlog.get_logger().info("quiet")
@@ -106,7 +106,7 @@ def test_levels_are_kept() -> None:
     assert [line["event"] for line in lines(stream)] == ["loud"]
 
 
-def test_called_twice_it_writes_once() -> None:
+def test_a_second_set_up_does_not_duplicate_lines() -> None:
     stream = io.StringIO()
     set_up_logging("json", stream=io.StringIO())
     set_up_logging("json", stream=stream)
@@ -161,7 +161,7 @@ def test_a_secret_in_an_exception_is_not_written() -> None:
     assert "geheim" not in stream.getvalue()
 
 
-def test_what_only_sounds_like_a_secret_is_written() -> None:
+def test_names_that_resemble_secrets_are_written() -> None:
     stream = io.StringIO()
     set_up_logging("json", stream=stream)
     structlog.get_logger().info(
@@ -183,7 +183,7 @@ def test_warnings_are_logged() -> None:
     assert "old way" in stream.getvalue()
 
 
-def test_console_is_for_people() -> None:
+def test_the_console_format_is_readable() -> None:
     stream = io.StringIO()
     set_up_logging("console", stream=stream)
     structlog.get_logger().info("hook.opened", point="pre-create")
@@ -191,21 +191,21 @@ def test_console_is_for_people() -> None:
     assert "point=pre-create" in stream.getvalue()
 
 
-def test_auto_is_for_people_on_a_terminal_alone() -> None:
+def test_auto_uses_the_console_format_on_a_terminal_only() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     for stream, people in ((io.StringIO(), False), (Terminal(), True)):
         set_up_logging("auto", stream=stream)
-        structlog.get_logger().info("said")
+        structlog.get_logger().info("event")
         assert stream.getvalue().startswith("{") is not people
 
 
-def test_below_the_level_nothing_is_said() -> None:
+def test_lines_below_the_level_are_not_written() -> None:
     stream = io.StringIO()
     set_up_logging("json", level="warning", stream=stream)
-    structlog.get_logger().info("said")
-    logging.getLogger("some.library").info("said")
+    structlog.get_logger().info("event")
+    logging.getLogger("some.library").info("event")
     structlog.get_logger().warning("heard")
     assert [line["event"] for line in lines(stream)] == ["heard"]

@@ -1,4 +1,4 @@
-"""The words in which users read about wrong input and failed connections."""
+"""Messages about invalid input and failed connections."""
 
 import asyncio
 import socket
@@ -15,7 +15,7 @@ from engine.hot.environment.event_sinks import read_event_sinks
 from engine.principal import named
 from engine.words import Json
 from hub.api.headgate.subscriptions import CreateSubscription, UpdateSubscription
-from hub.api.orchestration.requests import stack_request
+from hub.api.orchestration.stack_requests import stack_request
 from hub.connection_errors import describe as describe_connection
 from hub.validation_messages import describe
 

@@ -1,4 +1,4 @@
-"""The operator's environment: a folder of files, read at start or refused with what is wrong."""
+"""The operator's environment: a folder of files, read at start."""
 
 from pathlib import Path
 
@@ -25,18 +25,18 @@ def end(found: object, name: str) -> str | None:
     return led.type if led else None
 
 
-def wrong(directory: str) -> list[str]:
+def findings_of(directory: str) -> list[str]:
     with pytest.raises(Invalid) as caught:
         read_operator_environment(directory, LIMITS)
     return [str(one).replace(directory, "") for one in caught.value.findings]
 
 
-def test_no_folder_is_no_environment() -> None:
+def test_without_a_folder_there_is_no_environment() -> None:
     found = read_operator_environment("", LIMITS)
     assert (found.registry.mapped, found.files) == ({}, {})
 
 
-def test_files_in_their_order(tmp_path: Path) -> None:
+def test_files_are_merged_in_order(tmp_path: Path) -> None:
     directory = folder(
         tmp_path,
         b="resource_registry: {A: U, B: null, resources: {r: {R: U}}}",
@@ -50,7 +50,7 @@ def test_files_in_their_order(tmp_path: Path) -> None:
     assert [end(found, name) for name in "ABCRQ"] == ["U", None, "T", "U", None]
 
 
-def test_templates_of_this_machine(tmp_path: Path) -> None:
+def test_templates_in_the_folder_can_be_types(tmp_path: Path) -> None:
     below = tmp_path / "environment.d"
     below.mkdir()
     (tmp_path / "a b.yaml").write_text(TEMPLATE)
@@ -68,60 +68,66 @@ def test_templates_of_this_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("{", "/a.yaml: Error parsing environment"),
         ("[]", "/a.yaml: The environment is not a JSON object or YAML mapping."),
         ("rsource_registry: {}", '/a.yaml: rsource_registry: environment has wrong section "rsour'),
-        ("parameter_defaults: {a: 1}", "/a.yaml: parameter_defaults: It has no meaning in the op"),
+        (
+            "parameter_defaults: {a: 1}",
+            "/a.yaml: parameter_defaults: It is not supported in the op",
+        ),
         ("resource_registry: {A: 5}", "/a.yaml: resource_registry.A: This must be the name of a"),
         ("resource_registry: {A: B, B: A}", "/a.yaml: resource_registry.A: Circular aliases"),
         (
             "resource_registry: {resources: {a: {hooks: pre-create}}}",
-            "/a.yaml: resource_registry.resources.a.hooks: It has no meaning in the operator's "
+            "/a.yaml: resource_registry.resources.a.hooks: It is not supported in the operator's "
             "environment. The operator's own breakpoints are [[hooks.rules]] in the settings.",
         ),
         (
             "resource_registry: {resources: {a: {b: {hooks: pre-create}}}}",
-            "/a.yaml: resource_registry.resources.a.b.hooks: It has no meaning",
+            "/a.yaml: resource_registry.resources.a.b.hooks: It is not supported",
         ),
-        ("hooks: [{on: pre-create}]", "/a.yaml: hooks: It has no meaning"),
+        ("hooks: [{on: pre-create}]", "/a.yaml: hooks: It is not supported"),
         (
             "resource_registry: {resources: {a: {restricted_actions: update}}}",
-            "/a.yaml: resource_registry.resources.a.restricted_actions: It has no meaning",
+            "/a.yaml: resource_registry.resources.a.restricted_actions: It is not supported",
         ),
         ("resource_registry: {A: gone.yaml}", "/gone.yaml: It cannot be read: No such file or dir"),
         ("resource_registry: {A: ../bad.yaml}", "/../bad.yaml: Template format version not found."),
-        ("#" * 2001, "/a.yaml: It is larger than 2000 bytes. The most is [quotas] template_bytes."),
+        (
+            "#" * 2001,
+            "/a.yaml: It is larger than 2000 bytes. The limit is [quotas] template_bytes.",
+        ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_file(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_has_its_file(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "bad.yaml").write_text("{}")
     below = tmp_path / "environment.d"
     below.mkdir()
-    assert wrong(folder(below, a=text))[0].startswith(said)
+    assert findings_of(folder(below, a=text))[0].startswith(expected)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    said = wrong(folder(tmp_path, a="{", b="event_sinks: [1]", c="parameters: {a: 1}"))
-    assert [one.partition(":")[0] for one in said] == ["/a.yaml", "/b.yaml", "/c.yaml"]
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
+    messages = findings_of(folder(tmp_path, a="{", b="event_sinks: [1]", c="parameters: {a: 1}"))
+    assert [one.partition(":")[0] for one in messages] == ["/a.yaml", "/b.yaml", "/c.yaml"]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    (said,) = wrong(str(tmp_path / "gone"))
-    assert said == (
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    (message,) = findings_of(str(tmp_path / "gone"))
+    assert message == (
         "[environment] directory:  cannot be read: No such file or directory. "
-        "Name a folder that is there."
+        "Name an existing folder."
     )
 
 
-def test_circles_between_files(tmp_path: Path) -> None:
-    (said, *_) = wrong(folder(tmp_path, a="resource_registry: {A: B}",
+def test_cycles_between_files_are_errors(tmp_path: Path) -> None:
+    (message, *_) = findings_of(folder(tmp_path, a="resource_registry: {A: B}",
                               b="resource_registry: {B: A}"))  # fmt: skip
-    assert "Circular aliases: A -> B -> A" in said
+    assert "Circular aliases: A -> B -> A" in message
 
 
-def test_it_holds_for_projects_with_quotas_of_their_own(tmp_path: Path) -> None:
+def test_the_environment_applies_to_projects_with_their_own_quotas(tmp_path: Path) -> None:
     directory = folder(tmp_path, a="resource_registry: {A: T}")
     settings = Settings.model_validate(
         {

@@ -1,4 +1,4 @@
-"""How long a receiver may be away, with the settings as they come."""
+"""How long a receiver may be unavailable with the default settings."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +15,9 @@ HOUR = timedelta(hours=1)
 
 
 def shortest(policy: RetryPolicy) -> timedelta:
-    """From the first attempt to the last, when each fails at once and every pause is the least."""
+    """The time from the first attempt to the last, if each fails at once and every pause is the
+    shortest.
+    """
     passed, attempts = 0.0, 1
     while True:
         follows = after_failure(policy, attempts, retry_after=None, final=False, chance=0.0)
@@ -30,11 +32,11 @@ def longest(policy: RetryPolicy) -> timedelta:
 
 
 @pytest.mark.parametrize("channel", ["amqp", "heat"])
-def test_a_broker_that_is_away_for_an_hour_costs_no_delivery(channel: str) -> None:
+def test_an_outage_of_the_broker_of_an_hour_loses_no_delivery(channel: str) -> None:
     assert shortest(POLICIES[channel]) > HOUR
 
 
-def test_the_reference_says_how_long() -> None:
+def test_the_reference_has_the_retry_times() -> None:
     broker, webhook = POLICIES["amqp"], POLICIES["webhook"]
     assert (shortest(broker) // HOUR, longest(broker) // HOUR) == (12, 29)
     assert "default settings for 12 to 29 hours" in text("amqp.md")

@@ -1,12 +1,13 @@
-"""Settings: what is not said has its default, what is wrong is refused by name."""
+"""Settings: defaults, sources, and how wrong settings are reported."""
 
 import itertools
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -39,7 +40,7 @@ def model_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def names(model: type[BaseModel], place: str = "") -> set[str]:
-    """Every setting there is: ``server.listen`` and so on."""
+    """The names of all settings: ``server.listen`` and so on."""
     found: set[str] = set()
     for name, field in model.model_fields.items():
         if place + name in BY_NAME:
@@ -49,29 +50,29 @@ def names(model: type[BaseModel], place: str = "") -> set[str]:
     return found
 
 
-def written(tree: dict[str, Any], place: str = "") -> set[str]:
+def flatten(tree: dict[str, Any], place: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in tree.items():
         below = value[0] if isinstance(value, list) and value and name in SECTIONS else value
         nested = isinstance(below, dict) and bool(below) and place + name not in TABLES
-        found |= written(below, f"{place}{name}.") if nested else {place + name}
+        found |= flatten(below, f"{place}{name}.") if nested else {place + name}
     return found
 
 
-#: Settings that are tables themselves: their keys are the operator's.
+#: Settings that are tables themselves: the operator chooses their keys.
 TABLES = ("auth.keystone.roles",)
-#: Sections of which there is one for each name that the operator gives; see the example's comment.
+#: Sections that exist once for each name that the operator chooses; see the example's comment.
 BY_NAME = (
     "quotas.projects",
     "resource_types.http.credentials",
     "resource_types.remote_stack",
 )
-#: Those that may be there any number of times.
+#: Sections that can be repeated.
 SECTIONS = ("subscriptions", "rules", "programs")
 
 
 def example_with_subscription() -> str:
-    """The example as it is once those sections are no longer commented out."""
+    """The example with those sections uncommented."""
     lines, inside = [], False
     for line in EXAMPLE.read_text().splitlines():
         inside = line.startswith("# [[") or (inside and line.startswith("#"))
@@ -79,11 +80,11 @@ def example_with_subscription() -> str:
     return "\n".join(lines)
 
 
-def test_the_example_holds_every_setting_and_no_other() -> None:
-    assert written(tomllib.loads(example_with_subscription())) == names(Settings)
+def test_the_example_has_exactly_the_settings() -> None:
+    assert flatten(tomllib.loads(example_with_subscription())) == names(Settings)
 
 
-def test_the_example_holds_the_defaults() -> None:
+def test_the_example_has_the_defaults() -> None:
     loaded = load_settings(EXAMPLE, {}, environment={})
     for section in Settings.model_fields:
         assert getattr(loaded, section) == getattr(Settings(), section), section
@@ -93,13 +94,13 @@ def test_the_example_holds_the_defaults() -> None:
     ("section", "model"),
     [("http.credentials.rabbit", HttpCredential), ("remote_stack.west", RemoteStack)],
 )
-def test_sections_by_name_are_shown_whole(section: str, model: type[BaseModel]) -> None:
+def test_sections_by_name_are_complete_in_the_example(section: str, model: type[BaseModel]) -> None:
     text = EXAMPLE.read_text().partition(f"# [resource_types.{section}]\n")[2]
     shown = re.findall(r"^# (\w+) = ", text.partition("\n\n")[0], re.M)
     assert sorted(shown) == sorted(model.model_fields)
 
 
-def test_the_examples_subscription_holds_the_defaults(tmp_path: Path) -> None:
+def test_the_subscription_of_the_example_has_the_defaults(tmp_path: Path) -> None:
     (shown,) = load(example_with_subscription(), tmp_path).subscriptions
     assert shown == Subscription(project=shown.project, target=shown.target)
 
@@ -107,32 +108,32 @@ def test_the_examples_subscription_holds_the_defaults(tmp_path: Path) -> None:
 def test_every_setting_of_the_example_is_explained() -> None:
     lines = EXAMPLE.read_text().splitlines()
     unexplained = {"timeout", "max_retry", "stacks", "resources", "project", "target", "channel"}
-    unexplained |= {"resources_per_stack", "stacks_per_project"}  # their names say it
+    unexplained |= {"resources_per_stack", "stacks_per_project"}  # their names suffice
     for before, line in itertools.pairwise(lines):
         name = line.removeprefix("# ").partition(" = ")[0]
         if " = " in line and name.isidentifier() and name not in unexplained:
             assert before.startswith("#"), line
 
 
-def test_no_file_is_the_defaults() -> None:
+def test_without_a_file_settings_have_their_defaults() -> None:
     assert load_settings(None, {}, environment={}) == Settings()
     assert Settings().server.listen == "127.0.0.1:8004"
     assert Settings().hooks.default_timeout == timedelta(hours=24)
 
 
-def test_environment_over_file_and_command_line_over_both(tmp_path: Path) -> None:
+def test_the_environment_overrides_the_file_and_options_override_both(tmp_path: Path) -> None:
     path = tmp_path / "headgate.toml"
     path.write_text('[server]\nlisten = "127.0.0.1:1"\nmax_body = 1\n[engine]\nbatch = 1\n')
     loaded = load_settings(
         path,
-        {"server.listen": "127.0.0.1:3", "engine.lanes": None},
+        {"server.listen": "127.0.0.1:3", "engine.workers": None},
         environment={"HEADGATE_SERVER__LISTEN": "127.0.0.1:2", "HEADGATE_SERVER__MAX_BODY": "2"},
     )
     assert (loaded.server.listen, loaded.server.max_body) == ("127.0.0.1:3", 2)
-    assert (loaded.engine.batch, loaded.engine.lanes) == (1, 2)
+    assert (loaded.engine.batch, loaded.engine.workers) == (1, 2)
 
 
-def test_the_environment_writes_lists_times_and_booleans() -> None:
+def test_variables_can_be_lists_times_and_booleans() -> None:
     loaded = load_settings(
         None,
         {},
@@ -148,102 +149,240 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
     assert loaded.hooks.default_timeout == timedelta(seconds=90)
 
 
+KEYSTONE = "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
+CREDENTIAL = "[resource_types.http.credentials.r]\nprojects = []\norigins = ['http://r']\n"
+RULE = "[[hooks.rules]]\non = ['pre-create']\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "place", "reason", "remedy"),
+    ("text", "line", "place", "reason", "remedy"),
     [
-        ('[server]\nlistn = "x"', "[server] listn", "unknown setting", '"listen"'),
-        ("[servr]\nx = 1", "[servr]", "unknown setting", '"server"'),
-        ('listen = "x"', "listen", "unknown setting", "under [server]"),
-        ("[channels.webhook]\natempts = 1", "[channels.webhook] atempts", "unknown", '"attempts"'),
-        ("[channels.ampq]\nurl = []", "[channels.ampq]", "unknown setting", "amqp"),
-        ("[auth]\ncolour = 1", "[auth] colour", "unknown setting", "mode"),
-        ("[auth]\nmode = 'basic'", "[auth] mode", "'none'", ""),
-        ("[auth]\nmode = 'keystone'", "[auth] mode", "needs [auth.keystone] url, us", ""),
-        (
-            "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
-            "username = 'headgate'",
-            "[auth] mode",
-            "needs [auth.keystone] password",
-            "",
-        ),
-        ("[auth.keystone]\nroles = {member = ['boss']}", "[auth.keystone.roles]", "author", ""),
-        ("[server]\nkey_file = 'k.pem'", "[server] key_file", "without a cert_file", ""),
-        ("[server]\ncors_origins = ['https://a/']", "[server] cors_origins", "origins", ""),
-        ("[server]\ntrusted_proxies = ['10.0.0.1/8']", "[server] trusted_proxies[0]", "net", ""),
-        ("server = 1", "server", "a section", ""),
-        ("[server]\nlisten = 'here'", "[server] listen", "HOST:PORT", ""),
-        ("[server]\nlisten = '127.0.0.1:70000'", "[server] listen", "HOST:PORT", ""),
-        ("[server]\npublic_url = 'ftp://x'", "[server] public_url", "https://", ""),
-        ("[server]\nrequest_timeout = 90", "[server] request_timeout", "90s, 30m", ""),
-        ("[server]\nrequest_timeout = '0s'", "[server] request_timeout", "90s, 30m", ""),
-        ("[server]\nrequest_timeout = 'PT2H'", "[server] request_timeout", "90s, 30m", ""),
-        ("[engine]\nbatch = 0", "[engine] batch", "greater than 0", ""),
-        ("[engine]\nbatch = true", "[engine] batch", "integer", ""),
-        ("[hooks]\ndefault_timeout = '91d'", "[hooks]", "default_timeout is longer", ""),
-        ("[channels.webhook]\nallow = ['x']", "[channels.webhook] allow[0]", "a network", ""),
-        ("[channels.webhook]\nallow = ['::1/128', '10.0.0.1/8']", "[channels.webhook] allow[1]",
-         "a network", ""),
-        ("[channels.webhook]\nproxy = 'socks://x'", "[channels.webhook] proxy", "http://", ""),
-        ("[channels.amqp]\nurl = ['http://x']", "[channels.amqp] url", "amqp://", ""),
-        ("[channels.amqp]\nfirst_retry = '2m'", "[channels.amqp]", "first_retry is longer", ""),
-        ("[[resource_types.command.programs]]\npath = 'bin/x'\nprojects = []",
-         "[resource_types.command.programs] path[0]", "absolute", ""),
-        ("[resource_types.command]\nvariables = ['*']", "[resource_types.command] variables",
-         "DEPLOY_*", ""),
-        ("[[subscriptions]]\nproject = 'demo'", "[[subscriptions]] 1: target", "required", ""),
-        ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nevnts = []",
-         "[[subscriptions]] 1: evnts", "unknown setting", '"events"'),
+        # Unknown names.
+        ("[server]\nlistn = 'x'", 2, "[server] listn", "unknown setting", '"listen"'),
+        ("[servr]\nx = 1", 1, "[servr]", "unknown setting", '"server"'),
+        ("listen = 'x'", 1, "listen", "unknown setting", "under [server]"),
+        ("[channels.webhook]\natempts = 1", 2, "[channels.webhook] atempts", "unknown",
+         '"attempts"'),
+        ("[channels.ampq]\nurl = []", 1, "[channels.ampq]", "unknown setting", "amqp"),
+        ("[auth]\ncolour = 1", 2, "[auth] colour", "unknown setting", "Known here: mode"),
+        (f"{CREDENTIAL}kind = 'bearer'\nsecret = 's'\ncolour = 1", 6,
+         "[resource_types.http.credentials.r] colour", "unknown setting", "Known here: kind"),
+        ("[quotas.projects.demo]\ncolour = 1", 2, "[quotas.projects.demo] colour", "unknown",
+         "Known here: template_bytes"),
+        ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nevnts = []", 4,
+         "[[subscriptions]] 1, evnts", "unknown setting", '"events"'),
+        # Types of TOML.
+        ("[server]\ncert_file = 1", 2, "[server] cert_file", "must be a string",
+         'cert_file = "TEXT"'),
+        ("[database]\nurl = 1", 2, "[database] url", "must be a string", 'url = "TEXT"'),
+        ("[database]\ndata_dir = 1", 2, "[database] data_dir", "must be a string",
+         'data_dir = "headgate-data"'),
+        ("[engine]\nbatch = 'x'", 2, "[engine] batch", "must be an integer", "batch = 250"),
+        ("[engine]\nbatch = 1.5", 2, "[engine] batch", "must be an integer", "batch = 250"),
+        ("[engine]\nbatch = nan", 2, "[engine] batch", "must be a finite number", "batch = 250"),
+        ("[engine]\nbatch = true", 2, "[engine] batch", "must be an integer such as 10", ""),
+        (f"[engine]\nbatch = '{'9' * 5000}'", 2, "[engine] batch", "must be an integer",
+         "batch = 250"),
+        ("[tracing]\nratio = 'x'", 2, "[tracing] ratio", "must be a number", "ratio = 1.0"),
+        ("[tracing]\nratio = []", 2, "[tracing] ratio", "must be a number", "ratio = 1.0"),
+        ("[auth.keystone]\ntrusts = 'x'", 2, "[auth.keystone] trusts", "must be true or false",
+         "trusts = false"),
+        ("[auth.keystone]\ntrusts = []", 2, "[auth.keystone] trusts", "must be true or false",
+         "trusts = false"),
+        ("[channels.amqp]\nexchanges = 5", 2, "[channels.amqp] exchanges", "must be a list",
+         'exchanges = ["headgate", "headgate.*"]'),
+        ("[hooks]\nrules = 5", 2, "[hooks] rules", "must be a list", "sections [[hooks.rules]]"),
+        ("[auth.keystone]\nroles = 5", 2, "[auth.keystone] roles", "must be a map",
+         'member = ["author", "approver"]'),
+        ("[auth.keystone]\nroles = {a = 5}", 2, "[auth.keystone.roles] a", "must be a list",
+         'a = ["TEXT"]'),
+        ("[quotas]\nprojects = 5", 2, "[quotas] projects", "must be a map",
+         "[quotas.projects.NAME]"),
+        ("server = 1", 1, "server", "a section", "Write [server]"),
+        ("[channels]\nwebhook = 1", 2, "[channels] webhook", "a section", "[channels.webhook]"),
+        ("subscriptions = [5]", 1, "subscriptions, item 1", "a section", "[[subscriptions]]"),
+        # Choices, bounds and lengths.
+        ("[auth]\nmode = 'basic'", 2, "[auth] mode", 'must be "none", "tokens" or "keystone"',
+         'mode = "none"'),
+        ("[engine]\nbatch = 0", 2, "[engine] batch", "greater than 0", "batch = 250"),
+        ("[database]\npool = 1", 2, "[database] pool", "at least 2", "pool = 10"),
+        ("[language]\nsteps = 99999999", 2, "[language] steps", "at most 10000000",
+         "steps = 100000"),
+        ("[tracing]\nservice = ''", 2, "[tracing] service", "at least 1 character",
+         'service = "headgate"'),
+        (f"[channels.amqp]\nanswers = '{'x' * 201}'", 2, "[channels.amqp] answers",
+         "at most 200 characters", 'answers = "headgate.answers"'),
+        ("[[subscriptions]]\nproject = 'demo'", 1, "[[subscriptions]] 1, target",
+         "this setting is required", "Add target"),
+        # Headgate's own types.
+        ("[server]\ncors_origins = ['https://a/']", 2, "[server] cors_origins",
+         "origins such as https://", ""),
+        ("[server]\ncors_origins = ['http://[::1']", 2, "[server] cors_origins",
+         "origins such as https://", ""),
+        ("[server]\ntrusted_proxies = ['10.0.0.1/8']", 2, "[server] trusted_proxies, item 1",
+         "a network such as", ""),
+        ("[server]\nlisten = 'here'", 2, "[server] listen", "must be HOST:PORT", ""),
+        ("[server]\nlisten = '127.0.0.1:70000'", 2, "[server] listen", "must be HOST:PORT", ""),
+        (f"[server]\nlisten = 'h:{'9' * 5000}'", 2, "[server] listen", "must be HOST:PORT", ""),
+        ("[metrics]\naddress = 'here'", 2, "[metrics] address", "must be HOST:PORT", ""),
+        ("[server]\npublic_url = 'ftp://x'", 2, "[server] public_url", "such as https://", ""),
+        ("[server]\npublic_url = 'http://[::1'", 2, "[server] public_url", "such as https://", ""),
+        ("[server]\npublic_url = 'http://x:y'", 2, "[server] public_url", "such as https://", ""),
+        ("[server]\nrequest_timeout = 90", 2, "[server] request_timeout", "such as 90s", ""),
+        ("[server]\nrequest_timeout = '0s'", 2, "[server] request_timeout", "such as 90s", ""),
+        ("[server]\nrequest_timeout = 'PT2H'", 2, "[server] request_timeout", "such as 90s", ""),
+        ("[retention]\naudit_logs = 'x'", 2, "[retention] audit_logs", "such as 90s", ""),
+        ("[channels.webhook]\nallow = [\n 'x',\n]", 2, "[channels.webhook] allow, item 1",
+         "a network such as", ""),
+        ("[channels.webhook]\nallow = ['::1/128', '10.0.0.1/8']", 2,
+         "[channels.webhook] allow, item 2", "a network such as", ""),
+        ("[template_urls]\nallow = ['a b']", 2, "[template_urls] allow, item 1",
+         "a network such as 10.0.0.0/8 or a host", ""),
+        ("[channels.webhook]\nproxy = 'socks://x'", 2, "[channels.webhook] proxy",
+         "such as http://", ""),
+        ("[channels.amqp]\nurl = ['http://x']", 2, "[channels.amqp] url", "such as amqp://", ""),
+        ("[[resource_types.command.programs]]\npath = 'bin/x'\nprojects = []", 2,
+         "[[resource_types.command.programs]] 1, path", "an absolute path, such as", ""),
+        ("[[resource_types.command.programs]]\npath = '/x'\nprojects = []\nfolders = ['x']", 4,
+         "[[resource_types.command.programs]] 1, folders", "absolute paths, such as", ""),
+        ("[resource_types.command]\nvariables = ['*']", 2, "[resource_types.command] variables",
+         "such as DEPLOY_*", ""),
+        ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nname = 'a b'", 4,
+         "[[subscriptions]] 1, name", "must be a name such as deploy-bot", ""),
+        ("[auth.keystone]\nroles = {member = ['boss']}", 2, "[auth.keystone.roles]",
+         "must map to Headgate roles, such as", ""),
+        # Rules over several settings.
+        ("[auth]\nmode = 'keystone'", 2, "[auth] mode", "needs [auth.keystone] url, us",
+         "Set them"),
+        (f"{KEYSTONE}username = 'headgate'", 2, "[auth] mode", "needs [auth.keystone] password",
+         "Set them"),
+        ("[server]\nkey_file = 'k.pem'", 2, "[server] key_file", "needs a certificate",
+         "cert_file"),
+        ("[hooks]\ndefault_timeout = '91d'", 2, "[hooks] default_timeout",
+         "must not be longer than max_timeout", "at most 90d"),
+        ("[hooks]\nmax_timeout = '1h'", 2, "[hooks] max_timeout",
+         "must not be shorter than default_timeout", "at least 1d"),
+        ("[channels.amqp]\nfirst_retry = '2m'", 2, "[channels.amqp] first_retry",
+         "must not be longer than max_retry", "at most 1m"),
+        (f"{CREDENTIAL}kind = 'basic'\nsecret = 's'", 1, "[resource_types.http.credentials.r]",
+         "kind basic needs username", "Add"),
+        (f"{CREDENTIAL}kind = 'bearer'", 1, "[resource_types.http.credentials.r]",
+         "needs either secret or secret_file", "Add"),
+        ("[resource_types.remote_stack.west]\nurl = 'http://x'\ncredential = 'c'", 3,
+         "[resource_types.remote_stack.west] credential", "not in [resource_types.http.", "Add"),
+        ("[[hooks.rules]]\non = ['pre-creat']", 2, "[[hooks.rules]] 1, on", '"pre-creat"',
+         '"pre-create"'),
+        (f"{RULE}at = 'a'\n{RULE}at = 'b'\nremind = 'x'", 7, "[[hooks.rules]] 2, remind",
+         "not a valid time", "90s"),
+        (f"{RULE}at = 'a'\nanswer_by = ['subscription:s']", 4, "[[hooks.rules]] 1, answer_by",
+         'no [[subscriptions]] has the name "s"', "Correct the name"),
+        ("[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'\n"
+         "[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'", 6,
+         "[[subscriptions]] 2, name", '"s" is used twice', "another name"),
+        ("[server]\nlisten = '0.0.0.0:80'", 2, "[server] listen", "loopback", "127.0.0.1"),
+        ("[server]\ntrusted_proxies = ['127.0.0.1/32']", 2, "[server] trusted_proxies",
+         "not allowed behind a proxy", "tokens"),
+        ("[auth]\nmode = 'tokens'\n[metrics]\naddress = '10.0.0.1:9464'", 4, "[metrics] address",
+         "without authentication", "127.0.0.1"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_refused_by_name(
-    tmp_path: Path, text: str, place: str, reason: str, remedy: str
+def test_an_invalid_setting_is_reported_with_line_name_reason_and_remedy(
+    tmp_path: Path, text: str, line: int, place: str, reason: str, remedy: str
 ) -> None:
     (finding,) = refused(text, tmp_path)
-    assert finding.place == place
-    assert finding.reason.startswith("in headgate.toml: ")
+    assert finding.place == f"{tmp_path / 'headgate.toml'}, line {line}: {place}"
     assert reason in finding.reason
     assert remedy in finding.remedy
     assert finding.code == "InvalidSettings"
 
 
+def sections(model: type[BaseModel], header: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Each section that has a header in a file, with its model."""
+    for name, field in model.model_fields.items():
+        below, origin = model_of(field.annotation), get_origin(field.annotation)
+        if below is not None:
+            named = f"{name}.NAME" if origin is Mapping else name
+            text = f"{header}{named}"
+            yield (f"[[{text}]]" if origin is tuple else f"[{text}]"), below
+            yield from sections(below, f"{text}.")
+
+
+INVALID_VALUES = (
+    "0", "-1", "1.5", "inf", "nan", "true", "''", "'x'", "'\\t'", "'http://[::1'", "[]", "[5]",
+    "['x']", "{}", "{ a = 5 }", "2026-01-01", f"'{'9' * 5000}'",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "reason", "remedy"),
-    [
-        ("HEADGATE_SERVER__LISTN", "x", "unknown setting", '"listen"'),
-        ("HEADGATE_SERVR__LISTEN", "x", "unknown setting", '"server"'),
-        ("HEADGATE_ENGINE__BATCH", "geheim", "integer", ""),
-        ("HEADGATE_ENGINE__LEASE", "geheim", "90s, 30m", ""),
-        ("HEADGATE_CHANNELS__WEBHOOK__ALLOW", "geheim", "a network", ""),
-    ],
+    ("header", "model"), dict(sections(Settings)).items(), ids=dict(sections(Settings))
 )
-def test_a_wrong_variable_is_refused_by_its_own_name(
-    tmp_path: Path, name: str, value: str, reason: str, remedy: str
+def test_every_error_of_every_setting_has_a_line_and_a_remedy(
+    tmp_path: Path, header: str, model: type[BaseModel]
 ) -> None:
-    (finding,) = refused("", tmp_path, **{name: value})
-    assert name.startswith(finding.place)
+    for name, value in itertools.product(model.model_fields, INVALID_VALUES):
+        try:
+            load(f"{header}\n{name} = {value}\n", tmp_path)
+        except errors.Invalid as error:
+            for one in error.findings:
+                assert re.search(r"headgate\.toml, line [12]: \[", one.place), one
+                assert one.remedy or "such as" in one.reason, one
+                assert not re.match("Input|String|Value|is not valid", one.reason), one
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "place", "reason", "remedy"),
+    [
+        ("SERVER__LISTN", "x", "SERVER__LISTN", "unknown setting", '"listen"'),
+        ("SERVR__LISTEN", "x", "SERVR", "unknown setting", '"server"'),
+        ("SERVER__LISTEN", "0.0.0.0:80", "SERVER__LISTEN", "loopback", "127.0.0.1"),
+        ("ENGINE__BATCH", "geheim", "ENGINE__BATCH", "integer", "HEADGATE_ENGINE__BATCH=250"),
+        ("ENGINE__LEASE", "geheim", "ENGINE__LEASE", "such as 90s", ""),
+        ("AUTH__KEYSTONE__TRUSTS", "geheim", "AUTH__KEYSTONE__TRUSTS", "true or false",
+         "HEADGATE_AUTH__KEYSTONE__TRUSTS=false"),
+        ("CHANNELS__AMQP__ANSWERS", "", "CHANNELS__AMQP__ANSWERS", "1 character",
+         "HEADGATE_CHANNELS__AMQP__ANSWERS=headgate.answers"),
+        ("CHANNELS__WEBHOOK__ALLOW", "::1/128,geheim", "CHANNELS__WEBHOOK__ALLOW, item 2",
+         "a network such as", ""),
+        ("CHANNELS__WEBHOOK", "geheim", "CHANNELS__WEBHOOK", "a section",
+         "HEADGATE_CHANNELS__WEBHOOK__NAME"),
+        ("HOOKS__RULES", "geheim", "HOOKS__RULES", "must be a list", "[[hooks.rules]]"),
+    ],
+)  # fmt: skip
+def test_an_invalid_variable_is_reported_by_its_name(
+    tmp_path: Path, name: str, value: str, place: str, reason: str, remedy: str
+) -> None:
+    (finding,) = refused("", tmp_path, **{f"HEADGATE_{name}": value})
+    assert finding.place == f"HEADGATE_{place}"
     assert reason in finding.reason
     assert remedy in finding.remedy
     assert "geheim" not in str(finding)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_an_invalid_option_is_reported_by_its_name() -> None:
+    with pytest.raises(errors.Invalid) as caught:
+        load_settings(None, {"server.listen": "here"}, environment={})
+    assert str(caught.value) == "--listen: must be HOST:PORT, such as 127.0.0.1:8004"
+
+
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     found = refused('[server]\nlistn = "x"\n[engine]\nbatch = 0\n', tmp_path)
-    assert {finding.place for finding in found} == {"[server] listn", "[engine] batch"}
+    names = [finding.place.partition(": ")[2] for finding in found]
+    assert sorted(names) == ["[engine] batch", "[server] listn"]
 
 
-def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
+def test_invalid_toml_is_reported_with_file_and_line(tmp_path: Path) -> None:
     (finding,) = refused('[server]\nlisten = "127.0.0.1:1\n', tmp_path)
     assert finding.place.endswith("headgate.toml")
     assert "line 2" in finding.reason
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(errors.Invalid, match=r"nowhere\.toml"):
         load_settings(tmp_path / "nowhere.toml", {}, environment={})
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:0", "127.8.8.8:80", "[::1]:8004", "localhost:8004"])
-def test_mode_none_is_fine_on_loopback(listen: str) -> None:
+def test_mode_none_is_accepted_on_loopback(listen: str) -> None:
     loaded = load_settings(None, {"server.listen": listen}, environment={})
     assert loaded.server.on_loopback
 
@@ -252,7 +391,7 @@ def test_mode_none_is_fine_on_loopback(listen: str) -> None:
 def test_mode_none_is_refused_on_any_other_address(listen: str) -> None:
     with pytest.raises(errors.Invalid, match="loopback") as caught:
         load_settings(None, {"server.listen": listen}, environment={})
-    assert caught.value.finding.place == "[server] listen"
+    assert caught.value.finding.place == "--listen"
 
 
 def test_mode_none_is_refused_behind_a_proxy() -> None:
@@ -275,20 +414,20 @@ def test_mode_none_is_refused_behind_a_proxy() -> None:
         ("ann", "none", False),
     ],
 )
-def test_rules_name_no_user_whose_name_can_be_issued_again(
+def test_rules_cannot_name_users_whose_names_can_be_reissued(
     user: str, mode: str, refused: bool
 ) -> None:
     rule = {"on": ["pre-stack-create"], "answer_by": ["role:operator", f"user:{user}"]}
-    said = {"auth.mode": mode, "hooks.rules": [rule]}
+    overrides = {"auth.mode": mode, "hooks.rules": [rule]}
     if not refused:
-        load_settings(None, said, environment={})
+        load_settings(None, overrides, environment={})
         return
-    with pytest.raises(errors.Invalid, match=r"\[\[hooks.rules\]\] 1 names") as caught:
-        load_settings(None, said, environment={})
+    with pytest.raises(errors.Invalid, match=r"\[\[hooks.rules\]\] 1, answer_by") as caught:
+        load_settings(None, overrides, environment={})
     assert f'"user:{user}@*"' in str(caught.value) and "headgate token list" in str(caught.value)
 
 
-def test_metrics_without_authentication_are_on_loopback_or_open_to_all() -> None:
+def test_public_metrics_need_loopback_or_an_explicit_setting() -> None:
     address = {"auth.mode": "tokens", "metrics.address": "10.0.0.1:9464"}
     with pytest.raises(errors.Invalid, match="without authentication") as caught:
         load_settings(None, address, environment={})
@@ -305,11 +444,11 @@ def test_metrics_without_authentication_are_on_loopback_or_open_to_all() -> None
         ({"server.public_url": "https://example.org/x/"}, "https://example.org/x"),
     ],
 )
-def test_the_public_url_is_derived_unless_said(overrides: dict[str, str], url: str) -> None:
+def test_the_public_url_is_derived_unless_set(overrides: dict[str, str], url: str) -> None:
     assert load_settings(None, overrides, environment={}).server.base_url() == url
 
 
-def test_the_port_the_system_chose_is_in_the_url() -> None:
+def test_the_url_contains_the_port_that_the_system_chose() -> None:
     server = load_settings(None, {"server.listen": "127.0.0.1:0"}, environment={}).server
     assert server.base_url(4711) == "http://127.0.0.1:4711"
 

@@ -1,10 +1,10 @@
-"""Signatures of AWS, version 2."""
+"""AWS signatures, version 2."""
 
 import pytest
 
-from hub.auth.signature import is_signed, signed
+from hub.api.headgate.server_metadata import is_signed, sign
 
-#: As os-collect-config 14.1 asks, with the signature it made.
+#: A request of os-collect-config 14.1 with its signature.
 RECORDED = {
     "Action": "DescribeStackResource",
     "StackName": "s",
@@ -17,9 +17,9 @@ RECORDED = {
 SECRET, HOST, PATH = "s3cret/+", "127.0.0.1:8004", "/cfn/v1/"
 
 
-def test_what_the_agent_signs_is_signed() -> None:
+def test_a_signature_of_the_agent_is_valid() -> None:
     assert is_signed(SECRET, "GET", HOST, PATH, RECORDED)
-    assert signed(SECRET, "GET", HOST, PATH, RECORDED) == RECORDED["Signature"]
+    assert sign(SECRET, "GET", HOST, PATH, RECORDED) == RECORDED["Signature"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_the_agent_signs_is_signed() -> None:
         ("More", "1"),
     ],
 )
-def test_what_was_changed_is_not(name: str, value: str) -> None:
+def test_a_changed_request_is_invalid(name: str, value: str) -> None:
     assert not is_signed(SECRET, "GET", HOST, PATH, RECORDED | {name: value})
 
 
@@ -48,5 +48,5 @@ def test_what_was_changed_is_not(name: str, value: str) -> None:
         (SECRET, "GET", HOST, "/v1/"),
     ],
 )
-def test_nor_elsewhere_or_by_another(secret: str, verb: str, host: str, path: str) -> None:
+def test_another_host_or_key_is_invalid(secret: str, verb: str, host: str, path: str) -> None:
     assert not is_signed(secret, verb, host, path, RECORDED)

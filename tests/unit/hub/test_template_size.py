@@ -29,8 +29,8 @@ def as_text(document: Json) -> str:
 
 
 @pytest.mark.parametrize("form", [dict, as_text], ids=["object", "text"])
-def test_a_template_is_as_large_as_its_limit_at_most(form) -> None:  # type: ignore[no-untyped-def]
+def test_a_template_above_the_size_limit_is_refused(form) -> None:  # type: ignore[no-untyped-def]
     read(StackRequest(template=form(template(1000))))
     with pytest.raises(Invalid) as error:
         read(StackRequest(template=form(template(1001))))
-    assert error.value.findings[0].reason == "The template has 1001 bytes, 1000 are allowed."
+    assert error.value.findings[0].reason == "The template has 1001 bytes; the limit is 1000."

@@ -1,4 +1,6 @@
-"""Lifecycle plug-ins: asked in order, told in reverse, and bounded; what they are shown is kept."""
+"""Lifecycle plug-ins: ascending order before, descending order after, time limits, and the stored
+view.
+"""
 
 import asyncio
 from collections.abc import Awaitable
@@ -19,15 +21,16 @@ from engine.lifecycle.contract import (
     Refused,
     StackView,
 )
-from engine.lifecycle.plugins import ENTRY_POINTS, Plugins, installed
-from engine.lifecycle.view import view_document, view_of
+from engine.lifecycle.gate import view_document, view_of
+from engine.lifecycle.plugins import ENTRY_POINTS, Plugins, load_installed
 
 VIEW = StackView("prod", UUID(int=5), "shop", "UPDATE", 3, 2, "ann")
 DONE = Ended("complete", "")
+FAILED = "RecordingPlugin failed, which refuses the action; see the server's log"
 
 
-class Said(LifecyclePlugin):
-    """Writes down what it is asked and told; refuses, breaks or hangs where it is to."""
+class RecordingPlugin(LifecyclePlugin):
+    """Logs its calls; refuses, raises or hangs if configured."""
 
     def __init__(
         self, log: list[str], name: str, ordinal: int = 100,
@@ -44,8 +47,8 @@ class Said(LifecyclePlugin):
             raise self._before
 
     async def after(self, view: StackView, ended: Ended) -> None:
-        began = "" if ended.began else " unbegun"
-        self._log.append(f"after {self._name} {ended.state}{began}")
+        accepted = "" if ended.accepted else " unbegun"
+        self._log.append(f"after {self._name} {ended.state}{accepted}")
         await self._maybe_hang("after")
         if self._after:
             raise self._after
@@ -55,30 +58,32 @@ class Said(LifecyclePlugin):
             await asyncio.Event().wait()
 
 
-class Plain(LifecyclePlugin):
-    """Without a coroutine."""
+class PlainPlugin(LifecyclePlugin):
+    """Without coroutines."""
 
     def __init__(self, log: list[str], refuses: bool = False) -> None:
         self._log, self._refuses = log, refuses
 
     def before(self, view: StackView) -> Awaitable[None] | None:
-        self._log.append(f"asked of {view.action}")
+        self._log.append(f"before {view.action}")
         if self._refuses:
             raise Refused("not on a Friday")
         return None
 
     def after(self, view: StackView, ended: Ended) -> Awaitable[None] | None:
-        self._log.append(f"told of {ended.state}")
+        self._log.append(f"after {ended.state}")
         return None
 
 
-class Silent(LifecyclePlugin):
-    """Leaves both methods out."""
+class EmptyPlugin(LifecyclePlugin):
+    """Defines neither method."""
 
 
-async def test_they_are_asked_in_ascending_order_and_told_in_descending() -> None:
+async def test_before_runs_in_ascending_order_and_after_in_descending_order() -> None:
     log: list[str] = []
-    plugins = Plugins([Said(log, "c", 300), Said(log, "a", -1), Said(log, "b")])
+    plugins = Plugins(
+        [RecordingPlugin(log, "c", 300), RecordingPlugin(log, "a", -1), RecordingPlugin(log, "b")]
+    )
     assert await plugins.before(VIEW) is None
     await plugins.after(VIEW, DONE)
     assert log == [
@@ -87,88 +92,99 @@ async def test_they_are_asked_in_ascending_order_and_told_in_descending() -> Non
     ]  # fmt: skip
 
 
-async def test_of_one_ordinal_the_name_of_the_class_decides() -> None:
+async def test_equal_ordinals_are_ordered_by_class_name() -> None:
     log: list[str] = []
-    assert await Plugins([Said(log, "s"), Plain(log), Silent()]).before(VIEW) is None
-    assert log == ["asked of UPDATE", "before s"]
+    assert (
+        await Plugins([RecordingPlugin(log, "s"), PlainPlugin(log), EmptyPlugin()]).before(VIEW)
+        is None
+    )
+    assert log == ["before UPDATE", "before s"]
 
 
-async def test_none_installed_lets_everything_pass() -> None:
+async def test_without_plugins_every_action_is_allowed() -> None:
     assert not Plugins()
     assert await Plugins().before(VIEW) is None
-    assert Plugins([Silent()])
+    assert Plugins([EmptyPlugin()])
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
-        (Refused("too big"), "Said refused it: too big"),
-        (ValueError("secret"), "Said failed with ValueError, which refuses it"),
-        (KeyError(), "Said failed with KeyError, which refuses it"),
+        (Refused("too big"), "RecordingPlugin refused it: too big"),
+        (
+            ValueError("secret"),
+            FAILED,
+        ),
+        (KeyError(), FAILED),
     ],
 )
-async def test_who_refuses_or_breaks_ends_the_asking_and_those_before_are_told(
-    error: Exception, told: str
+async def test_after_a_refusal_or_error_the_earlier_plugins_get_after(
+    error: Exception, message: str
 ) -> None:
     log: list[str] = []
     plugins = Plugins([
-        Said(log, "a", 1), Said(log, "b", 2), Said(log, "c", 3, before=error), Said(log, "d", 4),
+        RecordingPlugin(log, "a", 1), RecordingPlugin(log, "b", 2),
+        RecordingPlugin(log, "c", 3, before=error), RecordingPlugin(log, "d", 4),
     ])  # fmt: skip
-    assert await plugins.before(VIEW) == told
+    assert await plugins.before(VIEW) == message
     assert log == [
         "before a", "before b", "before c", "after b failed unbegun", "after a failed unbegun",
     ]  # fmt: skip
 
 
-async def test_one_without_a_coroutine_is_asked_and_told_as_well() -> None:
+async def test_a_synchronous_plugin_is_supported() -> None:
     log: list[str] = []
-    assert await Plugins([Plain(log, refuses=True)]).before(VIEW) == (
-        "Plain refused it: not on a Friday"
+    assert await Plugins([PlainPlugin(log, refuses=True)]).before(VIEW) == (
+        "PlainPlugin refused it: not on a Friday"
     )
-    await Plugins([Plain(log)]).after(VIEW, Ended("stopped", "Stopped: by ann"))
-    assert log == ["asked of UPDATE", "told of stopped"]
+    await Plugins([PlainPlugin(log)]).after(VIEW, Ended("stopped", "Stopped: by ann"))
+    assert log == ["before UPDATE", "after stopped"]
 
 
-async def test_one_that_does_not_answer_in_time_refuses() -> None:
+async def test_a_timeout_refuses_the_action() -> None:
     log: list[str] = []
-    hanging = Said(log, "b", 2, hangs="before")
-    said = await Plugins([Said(log, "a", 1), hanging], longest=0.01).before(VIEW)
-    assert said == "Said did not answer within 0.01 s, which refuses it"
+    hanging = RecordingPlugin(log, "b", 2, hangs="before")
+    errors = await Plugins([RecordingPlugin(log, "a", 1), hanging], max_seconds=0.01).before(VIEW)
+    assert errors == "RecordingPlugin did not answer within 0.01 s, which refuses the action"
     assert log == ["before a", "before b", "after a failed unbegun"]
 
 
 @pytest.mark.parametrize("wrong", ["error", "refused", "hangs"])
-async def test_one_that_breaks_when_told_keeps_none_from_being_told(wrong: str) -> None:
+async def test_an_error_in_after_does_not_stop_other_plugins(wrong: str) -> None:
     log: list[str] = []
     error = {"error": OSError("gone"), "refused": Refused("late")}.get(wrong)
-    odd = Said(log, "b", 2, after=error, hangs="after" if wrong == "hangs" else "")
-    plugins = Plugins([Said(log, "a", 1), odd, Said(log, "c", 3)], longest=0.01)
+    failing = RecordingPlugin(log, "b", 2, after=error, hangs="after" if wrong == "hangs" else "")
+    plugins = Plugins(
+        [RecordingPlugin(log, "a", 1), failing, RecordingPlugin(log, "c", 3)], max_seconds=0.01
+    )
     await plugins.after(VIEW, Ended("superseded", ""))
     assert log == ["after c superseded", "after b superseded", "after a superseded"]
 
 
-async def test_one_that_breaks_when_told_of_a_refusal_does_not_change_it() -> None:
+async def test_an_error_in_after_does_not_change_the_refusal() -> None:
     log: list[str] = []
-    odd = Said(log, "b", 2, after=OSError("gone"))
-    plugins = Plugins([Said(log, "a", 1), odd, Said(log, "c", 3, before=Refused("no"))])
-    assert await plugins.before(VIEW) == "Said refused it: no"
+    failing = RecordingPlugin(log, "b", 2, after=OSError("gone"))
+    plugins = Plugins(
+        [RecordingPlugin(log, "a", 1), failing, RecordingPlugin(log, "c", 3, before=Refused("no"))]
+    )
+    assert await plugins.before(VIEW) == "RecordingPlugin refused it: no"
     assert log[-2:] == ["after b failed unbegun", "after a failed unbegun"]
 
 
-async def test_whoever_ends_the_asking_from_outside_is_heeded() -> None:
-    asking = asyncio.create_task(Plugins([Said([], "a", hangs="before")]).before(VIEW))
-    await asyncio.wait([asking], timeout=0)
-    asking.cancel()
+async def test_before_can_be_cancelled() -> None:
+    task = asyncio.create_task(Plugins([RecordingPlugin([], "a", hangs="before")]).before(VIEW))
+    await asyncio.wait([task], timeout=0)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await task
 
 
 @pytest.mark.parametrize("state", ["complete", "failed", "stopped", "superseded"])
-def test_only_what_is_complete_has_not_failed(state: str) -> None:
+def test_every_end_except_complete_is_a_failure(state: str) -> None:
     assert Ended(state, "").failed is (state != "complete")
 
 
-WHOLE = StackView(
+FULL_VIEW = StackView(
     "prod", UUID(int=5), "shop", "UPDATE", 3, 2, "ann", {"tier": "prod", "secret": "***"},
     ("a", "b"),
     (
@@ -180,22 +196,22 @@ WHOLE = StackView(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("view", [VIEW, WHOLE])
-def test_a_view_is_the_same_after_it_was_kept(view: StackView) -> None:
+@pytest.mark.parametrize("view", [VIEW, FULL_VIEW])
+def test_a_view_is_restored_from_its_stored_form(view: StackView) -> None:
     document = orjson.loads(orjson.dumps(view_document(view)))
     assert document["version_of_view"] == VERSION
     assert view_of(document) == view
 
 
-def test_what_a_later_version_adds_is_passed_over() -> None:
-    document = orjson.loads(orjson.dumps(view_document(WHOLE)))
+def test_unknown_keys_of_a_stored_view_are_ignored() -> None:
+    document = orjson.loads(orjson.dumps(view_document(FULL_VIEW)))
     document |= {"version_of_view": VERSION + 1, "weather": "fine"}
     for one in document["plan"]:
         one["cost"] = 5
-    assert view_of(document) == WHOLE
+    assert view_of(document) == FULL_VIEW
 
 
-def test_what_an_earlier_version_did_not_say_is_as_usual() -> None:
+def test_missing_keys_of_a_stored_view_have_defaults() -> None:
     document = view_document(VIEW)
     for name in ("parameters", "tags", "plan", "only", "version_of_view"):
         del document[name]
@@ -204,15 +220,15 @@ def test_what_an_earlier_version_did_not_say_is_as_usual() -> None:
     assert view_of(document).plan == (PlannedChange("db", "T", "added"),)
 
 
-def test_a_document_says_everything_of_a_view() -> None:
-    document = view_document(WHOLE)
-    assert document.keys() - {"version_of_view"} == asdict(WHOLE).keys()
-    assert document["plan"] == [asdict(one) for one in WHOLE.plan]
+def test_the_stored_form_has_all_fields_of_a_view() -> None:
+    document = view_document(FULL_VIEW)
+    assert document.keys() - {"version_of_view"} == asdict(FULL_VIEW).keys()
+    assert document["plan"] == [asdict(one) for one in FULL_VIEW.plan]
 
 
 @pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
-def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_plugin_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     point = EntryPoint("one", value, ENTRY_POINTS)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
     with pytest.raises(Unavailable, match=f"the lifecycle plug-in one .{value}"):
-        installed()
+        load_installed()

@@ -1,4 +1,4 @@
-"""Why a breakpoint comes too late for a node."""
+"""The reason why a breakpoint comes too late for a node."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.rule import Rule
-from engine.service.hooks.missed_breakpoints import missed_reason
-from engine.store.breakpoints import Reached
+from engine.service.hooks.breakpoints import missed_reason
+from engine.store.breakpoints import BreakpointNode
 
-WAITS_AT_PRE_CREATE = Reached(
+WAITS_AT_PRE_CREATE = BreakpointNode(
     UUID(int=1), 1, 1, "app", "T", "create", "forward", "parked", "pre", [],
-    ["pre-create"], started=False, ended=False, lasting=[],
+    ["pre-create"], started=False, ended=False, template_rules=[],
 )  # fmt: skip
 PASSED = "it has already passed this point"
 
@@ -22,17 +22,17 @@ PASSED = "it has already passed this point"
         ({}, "pre-create", "it waits there now"),
         ({}, "post-create", None),
         ({"state": "ready"}, "pre-create", PASSED),
-        ({"phase": "act", "started": True}, "pre-create", PASSED),
-        ({"phase": "post", "started": True, "passed": ["pre-create", "post-create"]},
+        ({"phase": "execute", "started": True}, "pre-create", PASSED),
+        ({"phase": "post", "started": True, "breakpoints_hit": ["pre-create", "post-create"]},
          "pre-create", PASSED),
-        ({"phase": "post", "started": True, "passed": ["pre-create", "post-create"]},
+        ({"phase": "post", "started": True, "breakpoints_hit": ["pre-create", "post-create"]},
          "post-create", "it waits there now"),
         ({"state": "done", "phase": "post", "started": True, "ended": True}, "pre-create", PASSED),
     ],
     ids=["waits", "ahead", "continued", "parked-in-its-operation", "waits-later", "waits-at-post",
          "done"],
 )  # fmt: skip
-def test_a_node_waits_at_a_point_only_while_its_hook_is_open(
+def test_a_node_waits_at_a_point_while_its_hook_is_open(
     changes: dict[str, object], point: str, reason: str | None
 ) -> None:
     node = replace(WAITS_AT_PRE_CREATE, **changes)  # type: ignore[arg-type]

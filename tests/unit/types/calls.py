@@ -21,10 +21,10 @@ from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls, SoftwareStore, software_types
 from engine.words import Json, ResourceId, StackId
-from tests.support.elsewhere import URL, Elsewhere
-from tests.support.shelf import Shelf
-from tests.unit.types.child_stacks import brought_to
-from tests.unit.types.software.in_memory import InMemory
+from tests.support.in_memory_heat import URL, InMemoryHeat
+from tests.support.in_memory_service import InMemoryService
+from tests.unit.types.child_stacks import run_command
+from tests.unit.types.software.in_memory import InMemoryStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
@@ -44,11 +44,13 @@ SERVERS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
 def registry(
     settings: CommandSettings = ON, software_store: SoftwareStore | None = None
 ) -> Registry:
-    shelf = Http(HttpSettings(enabled=True), Shelf(), Credentials({}))
+    shelf = Http(HttpSettings(enabled=True), InMemoryService(), Credentials({}))
     endpoints = Endpoints({"west": Endpoint("west", URL, ["*"])})
-    elsewhere = RemoteStack(endpoints, Elsewhere(at_once=True), Credentials({}))
-    software = software_types(InMemory() if software_store is None else software_store, SERVERS)
-    return built_in(random.Random(1), Command(settings), shelf, elsewhere, *software)
+    remote_stack = RemoteStack(endpoints, InMemoryHeat(at_once=True), Credentials({}))
+    software = software_types(
+        InMemoryStore() if software_store is None else software_store, SERVERS
+    )
+    return built_in(random.Random(1), Command(settings), shelf, remote_stack, *software)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:
@@ -86,7 +88,7 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
         outcome = await run(type_, operation, call)
         if isinstance(outcome, RunNested):
             key = call.operation_key
-            child = brought_to(call.child, outcome.step, outcome.goal, id_=key)
+            child = run_command(call.child, outcome.step, outcome.goal, id_=key)
             call = replace(call, progress=outcome.progress, child=child)
             continue
         if not isinstance(outcome, Wait):

@@ -12,7 +12,7 @@ CHILD = StackId(UUID(int=9))
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def brought_to(
+def run_command(
     child: Child | None,
     step: str,
     goal: NestedCommand,
@@ -28,25 +28,25 @@ def brought_to(
     if not isinstance(goal, ReconcileNested):
         return replace(there, step=step)
     assert goal.template is not None
-    made = {one.name: one.created_at for one in there.members}
-    last = max(made.values(), default=BEGINNING)
+    created_at = {one.name: one.created_at for one in there.members}
+    last = max(created_at.values(), default=BEGINNING)
     names = [*goal.template["resources"]]
-    new = (name for name in names if name not in made)
-    made |= {name: last + timedelta(seconds=place) for place, name in enumerate(new, start=1)}
+    new = (name for name in names if name not in created_at)
+    created_at |= {name: last + timedelta(seconds=place) for place, name in enumerate(new, start=1)}
     members = [
         Member(
             name, "T", "CREATE", "FAILED" if name in failed else "COMPLETE", f"id-{name}",
-            f"ref-{name}", {"output": f"of {name}"}, made[name],
+            f"ref-{name}", {"output": f"of {name}"}, created_at[name],
         )
-        for name in sorted(names, key=lambda name: made[name])
+        for name in sorted(names, key=lambda name: created_at[name])
     ]  # fmt: skip
-    broken = bool({*failed} & {*names})
+    failing = bool({*failed} & {*names})
     return Child(
         there.id,
         there.name,
         step,
-        TraversalState.FAILED if broken else TraversalState.COMPLETE,
-        "a member failed" if broken else "",
+        TraversalState.FAILED if failing else TraversalState.COMPLETE,
+        "a member failed" if failing else "",
         members,
         {},
         goal.template,

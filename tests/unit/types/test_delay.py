@@ -18,14 +18,14 @@ ALL = ["CREATE", "DELETE", "SUSPEND", "RESUME"]
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "suspend", "resume"])
-async def test_it_takes_its_time_in_the_actions_that_are_named(operation: str) -> None:
+async def test_a_delay_waits_in_its_actions(operation: str) -> None:
     properties: Json = {"min_wait": 3, "actions": [operation.upper()]}
     call = a_call(TYPE, properties, physical_id="d")
-    said = await run(TYPE, operation, call)
-    assert isinstance(said, Wait) and said.until == NOW + timedelta(seconds=3)
-    early = replace(call, now=NOW + timedelta(seconds=2.9), progress=said.progress)
-    assert await run(TYPE, operation, early) == said
-    late = replace(call, now=NOW + timedelta(seconds=3), progress=said.progress)
+    outcome = await run(TYPE, operation, call)
+    assert isinstance(outcome, Wait) and outcome.until == NOW + timedelta(seconds=3)
+    early = replace(call, now=NOW + timedelta(seconds=2.9), progress=outcome.progress)
+    assert await run(TYPE, operation, early) == outcome
+    late = replace(call, now=NOW + timedelta(seconds=3), progress=outcome.progress)
     assert isinstance(await run(TYPE, operation, late), Done)
     others = [one for one in ALL if one != operation.upper()]
     call = a_call(TYPE, {"min_wait": 3, "actions": others}, physical_id="d")
@@ -37,7 +37,7 @@ async def test_an_update_does_not_delay() -> None:
     assert await run(TYPE, "update", call) == Done("d")
 
 
-async def test_chance_adds_no_more_than_it_may_and_another_time_another() -> None:
+async def test_jitter_is_random_and_limited() -> None:
     call = a_call(TYPE, {"min_wait": 10, "max_jitter": 4, "jitter_multiplier": 0.5})
     found = [await run(TYPE, "create", call) for _ in range(50)]
     ends = sorted(one.until for one in found if isinstance(one, Wait) and one.until)
@@ -45,15 +45,15 @@ async def test_chance_adds_no_more_than_it_may_and_another_time_another() -> Non
     assert all(one != other for one, other in pairwise(ends))
 
 
-async def test_a_newer_change_ends_it() -> None:
+async def test_a_newer_change_ends_a_delay() -> None:
     call = a_call(TYPE, {"min_wait": 3}, superseded=True)
     assert isinstance(await run(TYPE, "create", call), Failed)
-    assert registry().get("OS::Heat::Delay").schema.name in registry().cancellable_types()
+    assert registry().get("OS::Heat::Delay").schema.name in registry().supersedable_types()
 
 
 async def test_an_infinite_delay_is_refused() -> None:
-    said = await run(TYPE, "create", a_call(TYPE, {"min_wait": 1e300}))
-    assert isinstance(said, Wait) and said.until is not None
+    outcome = await run(TYPE, "create", a_call(TYPE, {"min_wait": 1e300}))
+    assert isinstance(outcome, Wait) and outcome.until is not None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_an_infinite_delay_is_refused() -> None:
         ({}, 1, False),
     ],
 )
-def test_more_than_the_stack_has_is_refused(
+def test_a_delay_longer_than_the_stacks_timeout_is_refused(
     properties: Json, within: int | None, wrong: bool
 ) -> None:
     findings = Findings()

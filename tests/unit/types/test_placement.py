@@ -20,10 +20,10 @@ from engine.types.placement import (
     Placer,
     Places,
     Refused,
-    installed,
+    load_installed,
 )
 from tests.unit.types.calls import STACK
-from tests.unit.types.stack_inside import Inside
+from tests.unit.types.nested_stack import NestedStack
 
 BODY = {"type": "T", "properties": {"value": "v-%index%"}}
 
@@ -45,27 +45,27 @@ class Zones(Placement):
         return places
 
 
-class Saying(Placement):
-    def __init__(self, said: Any) -> None:
-        self.said = said
+class FixedPlacement(Placement):
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
 
     async def place(self, view: GroupView) -> Places:
-        if isinstance(self.said, BaseException):
-            raise self.said
-        if self.said == "for ever":
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        if self.answer == "for ever":
             await asyncio.Event().wait()
-        answer: Places = self.said
-        return answer
+        places: Places = self.answer
+        return places
 
 
-def zones_of(inside: Inside) -> dict[str, Any]:
+def zones_of(inside: NestedStack) -> dict[str, Any]:
     return {name: body["properties"].get("zone") for name, body in inside.bodies.items()}
 
 
 def test_new_members_are_placed_and_stay_where_they_are() -> None:
     zones = Zones()
     group = ResourceGroup(Placer(zones))
-    inside = Inside()
+    inside = NestedStack()
     inside.run(group, "create", {"count": 2, "resource_def": BODY})
     assert zones_of(inside) == {"0": "a", "1": "b"}
     assert zones.views == [
@@ -84,16 +84,16 @@ def test_new_members_are_placed_and_stay_where_they_are() -> None:
 
 def test_members_of_a_scaling_group_are_placed_as_it_grows() -> None:
     group = AutoScalingGroup(Placer(Zones()))
-    inside = Inside()
-    given = {"resource": {"type": "T"}, "min_size": 1, "max_size": 9}
-    inside.run(group, "create", given)
-    inside.run(group, "update", given, adjusted={"size": 4})
+    inside = NestedStack()
+    properties = {"resource": {"type": "T"}, "min_size": 1, "max_size": 9}
+    inside.run(group, "create", properties)
+    inside.run(group, "update", properties, adjusted={"size": 4})
     assert sorted(zones_of(inside).values()) == ["a", "a", "b", "b"]
 
 
 def test_the_plug_in_gets_no_secrets() -> None:
     zones = Zones()
-    inside = Inside()
+    inside = NestedStack()
     group = ResourceGroup(Placer(zones))
     inside.run(group, "create", {"count": 1, "resource_def": BODY}, has_secrets=True)
     assert zones.views[0].properties == {}
@@ -101,9 +101,9 @@ def test_the_plug_in_gets_no_secrets() -> None:
 
 
 def test_a_member_without_an_entry_has_the_properties_of_the_template() -> None:
-    inside = Inside()
+    inside = NestedStack()
     done = inside.run(
-        ResourceGroup(Placer(Saying({"1": {"zone": "z"}}))), "create",
+        ResourceGroup(Placer(FixedPlacement({"1": {"zone": "z"}}))), "create",
         {"count": 2, "resource_def": BODY},
     )  # fmt: skip
     assert isinstance(done, Done)
@@ -111,20 +111,29 @@ def test_a_member_without_an_entry_has_the_properties_of_the_template() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("answer", "reason"),
     [
-        (Refused("no zone has room"), "Saying refused to place members: no zone has room"),
-        (ValueError("secret"), "Saying failed with ValueError, so no members are created"),
-        ("for ever", "Saying did not place the members within 0.01 s"),
-        ({"7": {}}, "Saying did not return a mapping from names of new members to properties"),
-        ({"0": "a"}, "Saying did not return a mapping from names of new members to properties"),
-        (None, "Saying did not return a mapping from names of new members to properties"),
+        (Refused("no zone has room"), "FixedPlacement refused to place members: no zone has room"),
+        (
+            ValueError("secret"),
+            "FixedPlacement failed, so no members are created; see the server's log",
+        ),
+        ("for ever", "FixedPlacement did not place the members within 0.01 s"),
+        (
+            {"7": {}},
+            "FixedPlacement did not return a mapping from names of new members to properties",
+        ),
+        (
+            {"0": "a"},
+            "FixedPlacement did not return a mapping from names of new members to properties",
+        ),
+        (None, "FixedPlacement did not return a mapping from names of new members to properties"),
     ],
     ids=["refuses", "fails", "is silent", "names nobody", "no map", "nothing"],
 )
-def test_members_without_a_placement_are_not_created(said: Any, reason: str) -> None:
-    inside = Inside()
-    group = ResourceGroup(Placer(Saying(said), longest=0.01))
+def test_members_without_a_placement_are_not_created(answer: Any, reason: str) -> None:
+    inside = NestedStack()
+    group = ResourceGroup(Placer(FixedPlacement(answer), max_seconds=0.01))
     failed = inside.run(group, "create", {"count": 1, "resource_def": BODY})
     assert isinstance(failed, Failed)
     assert failed.reason == reason
@@ -132,10 +141,10 @@ def test_members_without_a_placement_are_not_created(said: Any, reason: str) -> 
 
 
 def test_a_plug_in_may_be_a_coroutine_function() -> None:
-    assert issubclass(Saying, Placement)
-    said = Saying({}).place(GroupView("p", STACK, "s", "r", "T", {}, (), ()))
-    assert isinstance(said, Awaitable)
-    said.close()
+    assert issubclass(FixedPlacement, Placement)
+    places = FixedPlacement({}).place(GroupView("p", STACK, "s", "r", "T", {}, (), ()))
+    assert isinstance(places, Awaitable)
+    places.close()
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
@@ -143,21 +152,21 @@ def install(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     monkeypatch.setattr(placement, "entry_points", lambda group: points)
 
 
-def test_a_plug_in_that_is_installed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_plugin_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
-    assert installed() is None
+    assert load_installed() is None
     install(monkeypatch, f"{__name__}:Zones")
-    assert isinstance(installed(), Placer)
+    assert isinstance(load_installed(), Placer)
 
 
 @pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
-def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_plugin_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     install(monkeypatch, value)
     with pytest.raises(Unavailable, match=f"p0 .{value}"):
-        installed()
+        load_installed()
 
 
 def test_two_placement_plug_ins_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, f"{__name__}:Zones", f"{__name__}:Zones")
     with pytest.raises(Conflict, match="several placement plug-ins are installed: p0, p1"):
-        installed()
+        load_installed()

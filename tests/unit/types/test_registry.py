@@ -87,7 +87,7 @@ def test_plug_ins_are_types_like_others(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
-def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_plugin_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     plug(monkeypatch, value)
     with pytest.raises(Unavailable, match="plug-in one"):
         registry()

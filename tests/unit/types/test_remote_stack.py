@@ -10,29 +10,29 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Stopped,
 from engine.types.credentials import Credential, Credentials
 from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import NoResponse
-from engine.types.poll_interval import next_poll
+from engine.types.operation_outcomes import next_poll
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.words import Json
-from tests.support.elsewhere import URL, Elsewhere, answer
+from tests.support.in_memory_heat import URL, InMemoryHeat, answer
 from tests.unit.types.calls import KEY, NOW, a_call, ended, findings_of, run
 
 SECRET = "hunter2-secret"
-LENT = Credential("X-Auth-Token", SECRET, SECRET, ["https://heat.example.org"], ["p"])
+CREDENTIAL = Credential("X-Auth-Token", SECRET, SECRET, ["https://heat.example.org"], ["p"])
 KNOWN = {
     "west": Endpoint("west", URL, ["p", "q"]),
     "lent": Endpoint("lent", URL, ["*"], credential="ours"),
 }
-AWAY = NoResponse("no connection to heat.example.org:443: Connection refused", retry=True)
+UNAVAILABLE = NoResponse("no connection to heat.example.org:443: Connection refused", retry=True)
 
 
 @pytest.fixture
-def elsewhere() -> Elsewhere:
-    return Elsewhere()
+def remote_heat() -> InMemoryHeat:
+    return InMemoryHeat()
 
 
 @pytest.fixture
-def stack(elsewhere: Elsewhere) -> RemoteStack:
-    return RemoteStack(Endpoints(KNOWN), elsewhere, Credentials({"ours": LENT}))
+def stack(remote_heat: InMemoryHeat) -> RemoteStack:
+    return RemoteStack(Endpoints(KNOWN), remote_heat, Credentials({"ours": CREDENTIAL}))
 
 
 def properties(region: str = "west", **more: Json) -> dict[str, Json]:
@@ -40,70 +40,72 @@ def properties(region: str = "west", **more: Json) -> dict[str, Json]:
     return {"context": context, "template": "resources: {}", "parameters": {"a": 1}, **more}
 
 
-async def made(stack: RemoteStack) -> Done:
+async def created_stack(stack: RemoteStack) -> Done:
     outcome = await ended(stack, "create", a_call(stack, properties()))
     assert isinstance(outcome, Done), outcome
     return outcome
 
 
-def later(stack: RemoteStack, done: Done, **more: Any) -> Call:
+def run_again(stack: RemoteStack, done: Done, **more: Any) -> Call:
     return a_call(stack, properties(), physical_id=done.physical_id, data=done.data, **more)
 
 
-def why(outcome: Outcome) -> str:
+def reason_of(outcome: Outcome) -> str:
     assert isinstance(outcome, Failed), outcome
     return outcome.reason
 
 
-async def test_it_is_created_and_polled_until_complete(
-    stack: RemoteStack, elsewhere: Elsewhere
+async def test_a_remote_stack_is_created_and_polled_until_complete(
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
-    done = await made(stack)
+    done = await created_stack(stack)
     assert done.attributes == {"stack_name": f"s-r-{KEY.hex[:12]}", "outputs": {"a": 1}}
-    assert elsewhere.calls() == [
+    assert remote_heat.calls() == [
         "GET stacks",
         "POST stacks",
         "GET stacks",
         "GET hooks",
         "GET stacks",
     ]
-    post = elsewhere.asked[1]
+    post = remote_heat.requests[1]
     assert post.headers["Idempotency-Key"] == str(KEY)
     assert b'"disable_rollback":true' in (post.body or b"")
 
 
-async def test_a_server_without_hooks_is_asked_for_them_once(
-    stack: RemoteStack, elsewhere: Elsewhere
+async def test_hooks_are_requested_once_from_a_server_without_them(
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     call = a_call(stack, properties())
     outcome = await run(stack, "create", call)
     for _ in range(3):
         assert isinstance(outcome, Wait)
-        (there,) = elsewhere.stacks.values()
+        (there,) = remote_heat.stacks.values()
         there["stack_status"] = "CREATE_IN_PROGRESS"
         outcome = await run(stack, "create", replace(call, progress=outcome.progress))
-    assert elsewhere.calls().count("GET hooks") == 1
+    assert remote_heat.calls().count("GET hooks") == 1
 
 
-def test_pauses_grow_up_to_the_longest() -> None:
+def test_polling_intervals_grow_up_to_the_maximum() -> None:
     pauses = [(next_poll(NOW, tries, 5) - NOW).total_seconds() for tries in (0, 1, 9, 100_000)]
     assert pauses == pytest.approx([0.2, 0.3, 5, 5])
 
 
-async def test_a_lost_create_finds_what_it_made(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_a_repeated_create_finds_the_stack_of_the_lost_one(
+    stack: RemoteStack, remote_heat: InMemoryHeat
+) -> None:
     for _ in range(2):
         await run(stack, "create", a_call(stack, properties()))
-    assert elsewhere.calls().count("POST stacks") == 1 and len(elsewhere.stacks) == 1
+    assert remote_heat.calls().count("POST stacks") == 1 and len(remote_heat.stacks) == 1
 
 
-async def test_a_concurrent_create_is_found(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_a_concurrent_create_is_found(stack: RemoteStack, remote_heat: InMemoryHeat) -> None:
     await run(stack, "create", a_call(stack, properties()))
-    elsewhere.will("GET", "", answer(404))
+    remote_heat.script("GET", "", answer(404))
     assert isinstance(await ended(stack, "create", a_call(stack, properties())), Done)
-    assert elsewhere.calls().count("POST stacks") == 2 and len(elsewhere.stacks) == 1
+    assert remote_heat.calls().count("POST stacks") == 2 and len(remote_heat.stacks) == 1
 
 
-def test_its_name_is_one_that_heat_takes(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+def test_the_name_is_valid_in_heat(stack: RemoteStack, remote_heat: InMemoryHeat) -> None:
     from engine.types.remote_stack import name_of
 
     call = replace(a_call(stack, properties()), stack_name="s" * 255, resource_name="ä / b" * 90)
@@ -112,108 +114,110 @@ def test_its_name_is_one_that_heat_takes(stack: RemoteStack, elsewhere: Elsewher
 
 
 async def test_a_lost_create_is_deleted_by_its_name(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     await run(stack, "create", a_call(stack, properties()))
-    elsewhere.will("GET", "", AWAY)
+    remote_heat.script("GET", "", UNAVAILABLE)
     failed = await run(stack, "create", a_call(stack, properties()))
     assert isinstance(failed, Failed) and failed.retry and failed.physical_id is None
     gone = a_call(stack, properties(), data=failed.data, operation_key=KEY.__class__(int=9))
     assert isinstance(await ended(stack, "delete", gone), Done)
-    assert elsewhere.stacks == {}
+    assert remote_heat.stacks == {}
 
 
 async def test_delete_without_a_create_request_sends_nothing(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     assert isinstance(await ended(stack, "delete", a_call(stack, properties())), Done)
-    assert elsewhere.asked == []
+    assert remote_heat.requests == []
 
 
 @pytest.mark.parametrize("operation", ["update", "check", "suspend", "resume", "delete"])
 async def test_a_started_action_is_polled(
-    stack: RemoteStack, elsewhere: Elsewhere, operation: str
+    stack: RemoteStack, remote_heat: InMemoryHeat, operation: str
 ) -> None:
-    done = await made(stack)
-    assert isinstance(await ended(stack, operation, later(stack, done)), Done)
-    assert (elsewhere.stacks == {}) is (operation == "delete")
+    done = await created_stack(stack)
+    assert isinstance(await ended(stack, operation, run_again(stack, done)), Done)
+    assert (remote_heat.stacks == {}) is (operation == "delete")
 
 
 @pytest.mark.parametrize(
     ("status", "kind"), [("FAILED", Failed), ("STOPPED", Stopped)], ids=["failed", "stopped"]
 )
 async def test_the_remote_result_is_the_local_result(
-    stack: RemoteStack, elsewhere: Elsewhere, status: str, kind: type[Failed | Stopped]
+    stack: RemoteStack, remote_heat: InMemoryHeat, status: str, kind: type[Failed | Stopped]
 ) -> None:
-    done = await made(stack)
-    wait = await run(stack, "update", later(stack, done))
+    done = await created_stack(stack)
+    wait = await run(stack, "update", run_again(stack, done))
     assert isinstance(wait, Wait) and done.physical_id is not None
-    said = {"stack_status": f"UPDATE_{status}", "stack_status_reason": "it had to"}
-    elsewhere.stacks[done.physical_id] |= said
-    outcome = await run(stack, "update", later(stack, done, progress=wait.progress))
+    stack_fields = {"stack_status": f"UPDATE_{status}", "stack_status_reason": "it had to"}
+    remote_heat.stacks[done.physical_id] |= stack_fields
+    outcome = await run(stack, "update", run_again(stack, done, progress=wait.progress))
     assert isinstance(outcome, kind) and outcome.physical_id == done.physical_id
     assert outcome.reason == f"the stack s-r-{KEY.hex[:12]} at west is UPDATE_{status}: it had to"
 
 
-async def test_a_missing_stack_is_reported(stack: RemoteStack, elsewhere: Elsewhere) -> None:
-    done = await made(stack)
-    elsewhere.stacks.clear()
-    assert "answered 404 to POST /stacks/" in why(await ended(stack, "check", later(stack, done)))
-    call = later(stack, done)
+async def test_a_missing_stack_is_reported(stack: RemoteStack, remote_heat: InMemoryHeat) -> None:
+    done = await created_stack(stack)
+    remote_heat.stacks.clear()
+    assert "answered 404 to POST /stacks/" in reason_of(
+        await ended(stack, "check", run_again(stack, done))
+    )
+    call = run_again(stack, done)
     wait = await run(stack, "delete", call)
     assert isinstance(wait, Wait)
     assert isinstance(await ended(stack, "delete", replace(call, progress=wait.progress)), Done)
 
 
-async def test_an_endpoint_that_is_away_is_waited_for_so_long(
-    stack: RemoteStack, elsewhere: Elsewhere
+async def test_an_unavailable_endpoint_is_retried_for_a_limited_time(
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     call = a_call(stack, properties())
     wait = await run(stack, "create", call)
     assert isinstance(wait, Wait)
-    elsewhere.will("GET", "", AWAY, answer(503), AWAY, answer(503))
+    remote_heat.script("GET", "", UNAVAILABLE, answer(503), UNAVAILABLE, answer(503))
     for _ in range(4):
         wait = await run(stack, "create", replace(call, progress=wait.progress))
         assert isinstance(wait, Wait) and "west" in wait.reason
     assert isinstance(await ended(stack, "create", replace(call, progress=wait.progress)), Done)
-    elsewhere.will("GET", "", AWAY)
+    remote_heat.script("GET", "", UNAVAILABLE)
     late = replace(call, progress=wait.progress, now=NOW + timedelta(hours=1, seconds=1))
     failed = await run(stack, "create", late)
-    assert why(failed) == f"west: {AWAY}"
+    assert reason_of(failed) == f"west: {UNAVAILABLE}"
     assert isinstance(failed, Failed) and failed.physical_id
 
 
 async def test_the_wait_for_an_action_of_another_client_ends(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
-    done = await made(stack)
-    wait = await run(stack, "update", later(stack, done))
+    done = await created_stack(stack)
+    wait = await run(stack, "update", run_again(stack, done))
     assert isinstance(wait, Wait)
-    elsewhere.stacks[str(done.physical_id)]["stack_status"] = "SUSPEND_COMPLETE"
-    call = later(stack, done, progress=wait.progress)
+    remote_heat.stacks[str(done.physical_id)]["stack_status"] = "SUSPEND_COMPLETE"
+    call = run_again(stack, done, progress=wait.progress)
     assert isinstance(await run(stack, "update", call), Wait)
     late = replace(call, now=NOW + timedelta(hours=1, seconds=1))
-    assert "does not reach UPDATE" in why(await run(stack, "update", late))
+    assert "did not start UPDATE" in reason_of(await run(stack, "update", late))
 
 
-async def test_it_stops_waiting_when_a_newer_change_starts(
-    stack: RemoteStack, elsewhere: Elsewhere
-) -> None:
+async def test_a_newer_change_ends_the_wait(stack: RemoteStack, remote_heat: InMemoryHeat) -> None:
     call = a_call(stack, properties())
     wait = await run(stack, "create", call)
     assert isinstance(wait, Wait)
     outcome = await run(stack, "create", replace(call, progress=wait.progress, superseded=True))
-    assert why(outcome) == "superseded" and isinstance(outcome, Failed) and outcome.physical_id
+    assert (
+        reason_of(outcome) == "superseded" and isinstance(outcome, Failed) and outcome.physical_id
+    )
 
 
 async def test_the_wait_reason_lists_hooks_with_their_notified_targets(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     hook = {
         "id": "h", "point": "pre-create", "path": "web", "deadline": "2030-01-01T00:00:00Z",
         "asked": [{"target": "https://a.example.org/x", "state": "delivered"}],
     }  # fmt: skip
-    elsewhere.will("GET", "/hooks", answer(200, {"hooks": [hook] * 7}))
+    remote_heat.script("GET", "/hooks", answer(200, {"hooks": [hook] * 7}))
     call = a_call(stack, properties())
     wait = await run(stack, "create", call)
     assert isinstance(wait, Wait)
@@ -225,67 +229,70 @@ async def test_the_wait_reason_lists_hooks_with_their_notified_targets(
 
 
 async def test_it_uses_the_token_of_the_request_or_a_configured_credential(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     await run(stack, "create", a_call(stack, properties(), credential="their-token"))
-    assert elsewhere.asked[-1].headers["X-Auth-Token"] == "their-token"
+    assert remote_heat.requests[-1].headers["X-Auth-Token"] == "their-token"
     await run(stack, "create", a_call(stack, properties("lent"), credential="their-token"))
-    assert elsewhere.asked[-1].headers["X-Auth-Token"] == SECRET
+    assert remote_heat.requests[-1].headers["X-Auth-Token"] == SECRET
     named = properties(context={"credential_secret_id": "ours"})
     await run(stack, "create", a_call(stack, named))
-    assert elsewhere.asked[-1].headers["X-Auth-Token"] == SECRET
-    elsewhere.asked.clear()
+    assert remote_heat.requests[-1].headers["X-Auth-Token"] == SECRET
+    remote_heat.requests.clear()
     outcome = await run(stack, "create", a_call(stack, named, project="q"))
-    assert "lends no credential" in why(outcome) and elsewhere.asked == []
+    assert "provides no credential" in reason_of(outcome) and remote_heat.requests == []
 
 
 async def test_a_configured_credential_needs_a_verified_certificate(
-    stack: RemoteStack, elsewhere: Elsewhere
+    stack: RemoteStack, remote_heat: InMemoryHeat
 ) -> None:
     for more in ({"insecure": True}, {"ca_cert": "x"}):
-        said = properties("lent", context=more)
-        (wrong,) = findings_of(stack, said)
+        stack_properties = properties("lent", context=more)
+        (wrong,) = findings_of(stack, stack_properties)
         assert wrong.place == f"resources.r.properties.context.{next(iter(more))}"
         assert "could expose a credential of the operator" in wrong.reason
-        outcome = await run(stack, "create", a_call(stack, said))
-        assert "ca_cert or insecure is only allowed" in why(outcome) and elsewhere.asked == []
+        outcome = await run(stack, "create", a_call(stack, stack_properties))
+        assert (
+            "ca_cert or insecure is only allowed" in reason_of(outcome)
+            and remote_heat.requests == []
+        )
         own = properties(context=more)
         assert findings_of(stack, own) == []
         await run(stack, "create", a_call(stack, own))
-        sent = elsewhere.asked[-1]
+        sent = remote_heat.requests[-1]
         assert (sent.insecure, sent.ca_pem) == (
             more.get("insecure", False),
             more.get("ca_cert", ""),
         )
-        elsewhere.asked.clear()
+        remote_heat.requests.clear()
 
 
-@pytest.mark.parametrize("said", ["x", {}, {"stack": []}, {"stack": {"id": 1}}, [1]])
+@pytest.mark.parametrize("response", ["x", {}, {"stack": []}, {"stack": {"id": 1}}, [1]])
 async def test_a_response_of_another_api_is_reported(
-    stack: RemoteStack, elsewhere: Elsewhere, said: Json
+    stack: RemoteStack, remote_heat: InMemoryHeat, response: Json
 ) -> None:
-    elsewhere.will("GET", "", answer(200, said))
+    remote_heat.script("GET", "", answer(200, response))
     outcome = await run(stack, "create", a_call(stack, properties()))
-    assert "is it an Orchestration API?" in why(outcome)
+    assert "is it an Orchestration API?" in reason_of(outcome)
 
 
-async def test_reasons_contain_no_secrets(stack: RemoteStack, elsewhere: Elsewhere) -> None:
-    elsewhere.will("POST", "", answer(400, {"error": {"message": f"bad {SECRET} their-token"}}))
+async def test_reasons_contain_no_secrets(stack: RemoteStack, remote_heat: InMemoryHeat) -> None:
+    remote_heat.script("POST", "", answer(400, {"error": {"message": f"bad {SECRET} their-token"}}))
     call = a_call(stack, properties("lent"), credential="their-token")
-    assert "bad ****** ******" in why(await run(stack, "create", call))
+    assert "bad ****** ******" in reason_of(await run(stack, "create", call))
 
 
-def test_another_region_is_another_stack(stack: RemoteStack) -> None:
+def test_a_change_of_region_is_a_replacement(stack: RemoteStack) -> None:
     call = a_call(stack, properties(), previous=properties("lent"), changed=frozenset({"context"}))
     assert stack.needs_replace(call)
     assert not stack.needs_replace(replace(call, previous=properties()))
 
 
-async def test_an_update_without_an_id_replaces(stack: RemoteStack) -> None:
+async def test_an_update_without_an_id_is_a_replacement(stack: RemoteStack) -> None:
     assert isinstance(await run(stack, "update", a_call(stack, properties())), Replace)
 
 
-def test_projects_are_kept_apart() -> None:
+def test_projects_are_isolated() -> None:
     endpoints = Endpoints(KNOWN)
     assert endpoints.validate("west", ValidationContext("p", NOW)) is None
     assert "no endpoint" in str(endpoints.validate("west", ValidationContext("z", NOW)))

@@ -26,7 +26,7 @@ async def after(operation: str, seconds: float, **properties: Json) -> Outcome:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_waits_until_its_time_and_no_longer(operation: str) -> None:
+async def test_a_wait_ends_at_its_time(operation: str) -> None:
     early = await after(operation, 2.9, wait_secs=3)
     assert isinstance(early, Wait)
     assert early.until == NOW + timedelta(seconds=3)
@@ -34,7 +34,7 @@ async def test_waits_until_its_time_and_no_longer(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_wait_by_operation_goes_before_the_common_one(operation: str) -> None:
+async def test_a_wait_of_an_operation_overrides_the_common_one(operation: str) -> None:
     waits = {"wait_secs": 5, "action_wait_secs": {operation: 1}}
     assert isinstance(await after(operation, 1, **waits), Done)
     none = {"wait_secs": 5, "action_wait_secs": {operation: 0}}
@@ -51,23 +51,23 @@ async def test_an_endless_wait_is_repeated_in_intervals(operation: str) -> None:
     assert late.until == NOW + days + STEP
 
 
-async def test_a_wait_beyond_all_calendars_is_a_wait() -> None:
+async def test_a_wait_beyond_the_calendar_is_accepted() -> None:
     assert isinstance(await run(TYPE, "create", a_call(TYPE, {"wait_secs": 1e300})), Wait)
 
 
 @pytest.mark.parametrize("operation", ["create", "update"])
-async def test_fails_after_the_wait_and_leaves_nothing(operation: str) -> None:
+async def test_a_failure_after_the_wait_leaves_no_object(operation: str) -> None:
     assert isinstance(await after(operation, 1, fail=True, wait_secs=2), Wait)
     outcome = await after(operation, 2, fail=True, wait_secs=2)
     assert isinstance(outcome, Failed)
     assert outcome.physical_id is None
 
 
-async def test_delete_never_fails() -> None:
+async def test_a_delete_never_fails() -> None:
     assert isinstance(await after("delete", 2, fail=True, wait_secs=2), Done)
 
 
-async def test_stores_its_value() -> None:
+async def test_the_value_is_stored() -> None:
     for operation in ("create", "update"):
         outcome = await ended(TYPE, operation, a_call(TYPE, {"value": "x"}, physical_id="id"))
         assert isinstance(outcome, Done)
@@ -103,22 +103,22 @@ async def test_the_physical_id_is_that_of_the_operation() -> None:
         ({}, {"value"}, False),
     ],
 )
-def test_replaces_on_request(properties: Json, changed: set[str], replaces: bool) -> None:
+def test_a_replacement_on_request(properties: Json, changed: set[str], replaces: bool) -> None:
     call = a_call(TYPE, properties, changed=frozenset(changed))
     assert TYPE.needs_replace(call) is replaces
 
 
-def test_only_one_property_replaces_always() -> None:
+def test_one_property_always_causes_a_replacement() -> None:
     fixed = [name for name, one in TYPE.schema.properties.items() if not one.update_allowed]
     assert fixed == ["update_replace_value"]
 
 
-async def test_none_takes_anything_and_keeps_its_id() -> None:
+async def test_none_accepts_all_properties_and_keeps_its_id() -> None:
     type_ = NoneResource()
     call = a_call(type_, {"whatever": [1]})
-    made = await run(type_, "create", call)
-    assert isinstance(made, Done)
-    changed = replace(call, physical_id=made.physical_id)
-    again = await run(type_, "update", changed)
-    assert isinstance(again, Done)
-    assert again.physical_id == made.physical_id is not None
+    done = await run(type_, "create", call)
+    assert isinstance(done, Done)
+    changed = replace(call, physical_id=done.physical_id)
+    repeated = await run(type_, "update", changed)
+    assert isinstance(repeated, Done)
+    assert repeated.physical_id == done.physical_id is not None

@@ -11,7 +11,7 @@ TYPE = Value()
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "value"),
+    ("kind", "given_value", "value"),
     [
         (None, {"a": [1]}, {"a": [1]}),
         (None, 0, 0),
@@ -33,8 +33,8 @@ TYPE = Value()
         ("boolean", False, False),
     ],
 )
-def test_converts(kind: str | None, given: Json, value: Json) -> None:
-    properties = {"value": given} | ({"type": kind} if kind else {})
+def test_values_are_converted(kind: str | None, given_value: Json, value: Json) -> None:
+    properties = {"value": given_value} | ({"type": kind} if kind else {})
     assert findings_of(TYPE, properties) == []
     outcome = TYPE.create(a_call(TYPE, properties))
     assert isinstance(outcome, Done)
@@ -43,7 +43,7 @@ def test_converts(kind: str | None, given: Json, value: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "given_value"),
     [
         ("number", "hunter2"),
         ("number", "9" * 30),
@@ -57,17 +57,17 @@ def test_converts(kind: str | None, given: Json, value: Json) -> None:
         ("boolean", "hunter2"),
     ],
 )
-def test_an_inconvertible_value_is_refused_and_not_shown(kind: str, given: Json) -> None:
-    properties = {"value": given, "type": kind}
+def test_an_inconvertible_value_is_refused_and_not_shown(kind: str, given_value: Json) -> None:
+    properties = {"value": given_value, "type": kind}
     (finding,) = findings_of(TYPE, properties)
     outcome = TYPE.create(a_call(TYPE, properties))
     assert isinstance(outcome, Failed)
-    for said in (str(finding), outcome.reason):
-        assert "hunter2" not in said
-        assert "9999" not in said
+    for text in (str(finding), outcome.reason):
+        assert "hunter2" not in text
+        assert "9999" not in text
 
 
-def test_updates_in_place() -> None:
+def test_a_change_is_an_update_in_place() -> None:
     call = a_call(TYPE, {"value": "2", "type": "number"}, physical_id="id", previous={"value": 1})
     outcome = TYPE.update(call)
     assert isinstance(outcome, Done)

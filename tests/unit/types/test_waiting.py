@@ -11,7 +11,7 @@ from engine.errors import Invalid
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
 from engine.types.signal_urls import SignalUrls, resource_of
-from engine.types.wait_conditions.signals import CFN, HEAT, SWIFT, SignalFormat, Tally, read_signal
+from engine.types.wait_conditions.handles import CFN, HEAT, SWIFT, SignalFormat, Tally, read_signal
 from engine.words import Json
 from tests.unit.types.calls import NOW, SIGNAL_URL, STACK, a_call, findings_of, registry, run
 
@@ -51,7 +51,7 @@ def test_the_stored_fields_of_a_signal(
         (SWIFT, {"status": "done", "more": 1}, ["status"]),
     ],
 )
-def test_what_is_wrong_with_a_signal_is_told_all_at_once(
+def test_all_errors_of_a_signal_are_reported_at_once(
     form: SignalFormat, sent: Json, places: list[str]
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_signal_is_told_all_at_once(
     assert all(one.remedy for one in refused.value.findings)
 
 
-def test_of_several_with_one_id_the_last_counts() -> None:
+def test_the_last_signal_with_an_id_counts() -> None:
     sent: list[Json] = [
         {"id": 1, "reason": "a"},
         {"id": "2", "status": "FAILURE"},
@@ -72,7 +72,7 @@ def test_of_several_with_one_id_the_last_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("transport", "given"),
+    ("transport", "response"),
     [
         ("TOKEN_SIGNAL", {"token", "endpoint", "curl_cli"}),
         ("CFN_SIGNAL", {"signal"}),
@@ -80,9 +80,9 @@ def test_of_several_with_one_id_the_last_counts() -> None:
         ("NO_SIGNAL", {"signal"}),
     ],
 )
-async def test_the_attributes_of_a_handle(transport: str, given: set[str]) -> None:
+async def test_the_attributes_of_a_handle(transport: str, response: set[str]) -> None:
     done = await run(OWN, "create", a_call(OWN, {"signal_transport": transport}))
-    assert isinstance(done, Done) and set(done.attributes) == given
+    assert isinstance(done, Done) and set(done.attributes) == response
     signal = orjson.loads(done.attributes.get("signal", "{}"))
     assert signal == {
         "CFN_SIGNAL": {"alarm_url": SIGNAL_URL.signed_url},
@@ -93,7 +93,7 @@ async def test_the_attributes_of_a_handle(transport: str, given: set[str]) -> No
     )
 
 
-def test_the_command_is_what_heat_gives() -> None:
+def test_the_curl_command_is_that_of_heat() -> None:
     done = OWN.create(a_call(OWN, {}))
     assert isinstance(done, Done)
     assert done.attributes["curl_cli"] == (
@@ -103,7 +103,7 @@ def test_the_command_is_what_heat_gives() -> None:
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-async def test_services_that_are_not_here_are_refused(transport: str) -> None:
+async def test_unsupported_services_are_refused(transport: str) -> None:
     (finding,) = findings_of(OWN, {"signal_transport": transport})
     assert finding.place == "resources.r.properties.signal_transport"
     assert "Use one of TOKEN_SIGNAL" in finding.remedy
@@ -118,36 +118,36 @@ def test_an_invalid_handle_is_refused_before_anything_is_created() -> None:
         assert findings_of(CONDITION, {"handle": handle, "timeout": 9}) == []
 
 
-def test_urls_lead_back_to_their_resource() -> None:
-    doors = SignalUrls(TokenKeys.single(b"key"), "https://hub.test/below")
-    door = doors.of(STACK, HANDLE)
-    for text in (door.url, door.signed_url, str(HANDLE)):
+def test_urls_identify_their_resource() -> None:
+    urls = SignalUrls(TokenKeys.single(b"key"), "https://hub.test/below")
+    signal = urls.of(STACK, HANDLE)
+    for text in (signal.url, signal.signed_url, str(HANDLE)):
         assert resource_of(text) == resource_of(text, STACK) == HANDLE
-    assert resource_of(door.signed_url, UUID(int=9)) is None
-    for text in ("", "h", f"{door.url}/more", door.url[:-1], "https://hub.test/signals/a/b"):
+    assert resource_of(signal.signed_url, UUID(int=9)) is None
+    for text in ("", "h", f"{signal.url}/more", signal.url[:-1], "https://hub.test/signals/a/b"):
         assert resource_of(text) is None
-    assert doors.opens(door.token, STACK, HANDLE)
-    assert not doors.opens(door.token, HANDLE, STACK)
-    assert door.token not in repr(door) and "key" not in repr(doors)
+    assert urls.opens(signal.token, STACK, HANDLE)
+    assert not urls.opens(signal.token, HANDLE, STACK)
+    assert signal.token not in repr(signal) and "key" not in repr(urls)
 
 
 def waiting(count: int = 2, seconds: float = 60, **more: Json) -> tuple[Call, Wait]:
     """A waiting condition and its outcome."""
     properties = {"handle": str(HANDLE), "timeout": seconds, "count": count}
     call = a_call(CONDITION, properties, **more)
-    said = CONDITION.create(call)
-    assert isinstance(said, Wait)
-    return replace(call, progress=said.progress, awaited=OWN.schema.name), said
+    outcome = CONDITION.create(call)
+    assert isinstance(outcome, Wait)
+    return replace(call, progress=outcome.progress, signal_resource_type=OWN.schema.name), outcome
 
 
-def test_it_asks_for_the_signals_of_its_handle_first() -> None:
-    call, said = waiting()
-    assert (said.until, said.awaits) == (NOW, HANDLE)
+def test_a_condition_first_reads_the_signals_of_its_handle() -> None:
+    call, outcome = waiting()
+    assert (outcome.until, outcome.signal_resource_id) == (NOW, HANDLE)
     again = CONDITION.create(replace(call, now=NOW + timedelta(seconds=59)))
-    assert again == Wait(NOW + timedelta(seconds=60), said.progress, awaits=HANDLE)
+    assert again == Wait(NOW + timedelta(seconds=60), outcome.progress, signal_resource_id=HANDLE)
 
 
-def test_enough_signals_complete_it_even_after_the_timeout() -> None:
+def test_enough_signals_complete_a_condition_after_the_timeout() -> None:
     """Signals that arrived in time count even if no process was running."""
     call, _ = waiting()
     signals = [read_signal({"data": n}, HEAT, n) for n in (1, 2)]
@@ -156,18 +156,18 @@ def test_enough_signals_complete_it_even_after_the_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("came", "said"),
+    ("came", "reasons"),
     [([], "0 of 2 received"), ([{"reason": "a"}], "1 of 2 received - a")],
 )
-def test_a_timeout_has_the_reasons_of_the_received_signals(came: list[Json], said: str) -> None:
+def test_a_timeout_has_the_reasons_of_the_received_signals(came: list[Json], reasons: str) -> None:
     call, _ = waiting()
     signals = [read_signal(one, HEAT, 1) for one in came]
     ended = CONDITION.create(replace(call, now=NOW + timedelta(seconds=60), signals=signals))
-    reason = f"WaitConditionTimeout: {said}"
+    reason = f"WaitConditionTimeout: {reasons}"
     assert ended == Failed(reason, public_reason=reason)
 
 
-def test_a_newer_change_ends_it_unless_it_is_complete() -> None:
+def test_a_newer_change_ends_a_condition_unless_it_is_complete() -> None:
     call, _ = waiting(superseded=True)
     assert isinstance(CONDITION.create(call), Failed)
     signals = [read_signal({}, HEAT, n) for n in (1, 2)]
@@ -183,7 +183,7 @@ def test_a_newer_change_ends_it_unless_it_is_complete() -> None:
         ("OS::Heat::SwiftSignal", 1_001, False),
     ],
 )
-def test_how_many_may_be_asked_for(name: str, count: int, ok: bool) -> None:
-    said = {"handle": "NO_SIGNAL", "timeout": 43_200, "count": count}
-    assert (findings_of(KNOWN.get(name), said) == []) is ok
-    assert findings_of(KNOWN.get(name), said | {"timeout": 43_201})
+def test_the_allowed_values_of_count(name: str, count: int, ok: bool) -> None:
+    properties = {"handle": "NO_SIGNAL", "timeout": 43_200, "count": count}
+    assert (findings_of(KNOWN.get(name), properties) == []) is ok
+    assert findings_of(KNOWN.get(name), properties | {"timeout": 43_201})

@@ -7,8 +7,7 @@ import pytest
 
 from engine.errors import TimedOut, Unavailable
 from engine.loops import Fault, Supervisor
-from engine.store.connection import unavailable
-from engine.store.error_blame import Blame, blame
+from engine.store.database_errors import Blame, blame, unavailable
 
 
 def raised(cause: BaseException) -> Exception:
@@ -49,7 +48,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("error", "expected"), ERRORS)
-def test_blame(error: BaseException, expected: Blame) -> None:
+def test_the_blame_of_each_error(error: BaseException, expected: Blame) -> None:
     assert blame(error) is expected
 
 

@@ -21,7 +21,7 @@ const DONE = {
  * @param {string} reason
  * @returns {Promise<import("../api/documents.js").Hook & {decision: string}>}
  */
-async function answered(decision, reason) {
+async function sendAnswer(decision, reason) {
   const token = location.hash.slice(1);
   if (!token) {
     throw new Problem({
@@ -43,21 +43,21 @@ async function answered(decision, reason) {
 function AnswerPage() {
   const reason = useSignal("");
   const done = useSignal("");
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
 
   /** @param {string} decision */
   async function answer(decision) {
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
-      const hook = await answered(decision, reason.value);
+      const hook = await sendAnswer(decision, reason.value);
       const waits = hook.state === "waiting";
       done.value = waits
         ? "Approval recorded. More approvals are required."
         : (DONE[decision] ?? decision);
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     } finally {
       busy.value = false;
     }
@@ -79,7 +79,7 @@ function AnswerPage() {
       <button class="danger" disabled=${busy.value} onClick=${() => answer("reject")}>Reject</button>
     </div>
     <p role="status">${done.value}</p>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
   </main>`;
 }
 

@@ -1,4 +1,4 @@
-/** Requests to the server that served this page, and their errors. */
+/** Requests to the server that served this page, their paths and their errors. */
 
 /** @typedef {{place: string, reason: string, remedy: string, code?: string}} Finding */
 
@@ -137,4 +137,12 @@ export async function problemOf(answer) {
     wait: Number(answer.headers.get("Retry-After")) || 0,
     details: error,
   });
+}
+
+/**
+ * The path of a stack after `/v1/PROJECT`: `/stacks/shop/ID`.
+ * @param {string} name @param {string} id
+ */
+export function stackPath(name, id) {
+  return `/stacks/${encodeURIComponent(name)}/${encodeURIComponent(id)}`;
 }

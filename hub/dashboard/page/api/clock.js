@@ -2,7 +2,7 @@
 
 import { signal } from "../vendor/preact.js";
 
-let ahead = 0;
+let offset = 0;
 
 /** Milliseconds since 1970, updated every second. */
 export const now = signal(Date.now());
@@ -13,12 +13,12 @@ export function syncClock(answer) {
   if (Number.isNaN(serverTime)) return;
   // The header has a resolution of one second: ignore smaller differences.
   const differs = serverTime - Date.now();
-  ahead = Math.abs(differs) < 1500 ? 0 : differs;
+  offset = Math.abs(differs) < 1500 ? 0 : differs;
   tick();
 }
 
 function tick() {
-  now.value = Date.now() + ahead;
+  now.value = Date.now() + offset;
 }
 
 setInterval(tick, 1000);

@@ -31,16 +31,16 @@
  * @property {number} reminders
  * @property {string | null} escalated_at
  * @property {Record<string, unknown>} answers by RESOURCE:POINT
- * @property {Asked[]} asked
+ * @property {HookNotification[]} asked
  * @property {NoticedResource | null} resource
  * @property {NoticedChange} [change] only for a hook of the whole stack
  * @property {string | null} [decision] this and the following: once the hook has ended
  * @property {string | null} [reason]
  * @property {string | null} [decided_by]
- * @property {string | null} [door]
+ * @property {string | null} [channel]
  * @property {string | null} [decided_at]
  *
- * @typedef {object} Asked a notification of a hook and its state
+ * @typedef {object} HookNotification a notification of a hook and its state
  * @property {string} subscription
  * @property {string} channel
  * @property {string} target
@@ -74,7 +74,7 @@
  * @property {number} number
  * @property {string} kind
  * @property {string} by
- * @property {string} door
+ * @property {string} channel
  * @property {string} at
  * @property {string} reason
  * @property {any} data

@@ -14,16 +14,16 @@
 export function parseChunk(left, piece) {
   const parts = (left + piece).split("\n\n");
   const rest = parts.pop() ?? "";
-  const messages = parts.map(message).filter((one) => one.data !== "");
+  const messages = parts.map(message).filter((item) => item.data !== "");
   return { messages, left: rest };
 }
 
 /** @param {string} text @returns {Message} */
 function message(text) {
-  const found = { id: "", data: "" };
+  const result = { id: "", data: "" };
   for (const line of text.split("\n")) {
-    if (line.startsWith("id: ")) found.id = line.slice(4);
-    if (line.startsWith("data: ")) found.data += line.slice(6);
+    if (line.startsWith("id: ")) result.id = line.slice(4);
+    if (line.startsWith("data: ")) result.data += line.slice(6);
   }
-  return found;
+  return result;
 }

@@ -2,7 +2,7 @@
  * The event stream, shared by the whole page.
  *
  * After a disconnection it resumes from the last event received. If that is not possible because
- * the events are gone, listeners are asked to fetch everything again (`resync`). While the page is
+ * the events are gone, listeners fetch everything again (`resync`). While the page is
  * hidden for long, the stream is closed: browsers allow six connections per server for all pages.
  */
 
@@ -15,13 +15,13 @@ import { parseChunk } from "./event_parser.js";
 /** @typedef {{event?: (event: CloudEvent) => void, resync?: () => void}} Listener */
 
 /**
- * Milliseconds without data until the connection counts as markLost; the server sends something at
+ * Milliseconds without data until the connection counts as lost; the server sends something at
  * least every 15 seconds.
  */
 const SILENCE = 40_000;
 const HIDDEN = 30_000;
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000;
 
 /**
  * State of the connection. since: time of the disconnection, in milliseconds since 1970.
@@ -68,7 +68,7 @@ async function read(project, ended) {
     if (ended.aborted) return;
     if (outcome.hidden) {
       missed = last === "";
-      await visible(ended);
+      await untilVisible(ended);
       continue;
     }
     if (outcome.status === 401) {
@@ -78,7 +78,7 @@ async function read(project, ended) {
     // The server no longer knows the position: start again and have everything fetched.
     if (outcome.status === 410 || outcome.status === 400) last = "";
     missed = last === "";
-    pause = outcome.read ? FIRST_PAUSE : Math.min(pause * 2, LONGEST_PAUSE);
+    pause = outcome.read ? FIRST_PAUSE : Math.min(pause * 2, MAX_PAUSE);
     markLost();
     await sleep(pause, ended);
   }
@@ -109,7 +109,7 @@ async function readOnce(project, ended, last, missed) {
     if (!answer.ok || !answer.body) throw await problemOf(answer);
     syncClock(answer);
     connection.value = { state: "live", since: 0 };
-    if (missed) for (const one of listeners) one.resync?.();
+    if (missed) for (const listener of listeners) listener.resync?.();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let left = "";
     for (;;) {
@@ -118,9 +118,9 @@ async function readOnce(project, ended, last, missed) {
       outcome.read = true;
       clearTimeout(silence);
       silence = setTimeout(stop, SILENCE);
-      const found = parseChunk(left, value);
-      left = found.left;
-      for (const message of found.messages) {
+      const result = parseChunk(left, value);
+      left = result.left;
+      for (const message of result.messages) {
         outcome.last = message.id || outcome.last;
         dispatch(JSON.parse(message.data));
       }
@@ -137,7 +137,7 @@ async function readOnce(project, ended, last, missed) {
 
 /** @param {CloudEvent} event */
 function dispatch(event) {
-  for (const one of [...listeners]) one.event?.(event);
+  for (const listener of [...listeners]) listener.event?.(event);
 }
 
 function markLost() {
@@ -151,29 +151,29 @@ function markLost() {
 function hiddenFor(ms, call) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const look = () => {
+  const onVisibilityChange = () => {
     clearTimeout(timer);
     if (document.hidden) timer = setTimeout(call, ms);
   };
-  document.addEventListener("visibilitychange", look);
-  look();
+  document.addEventListener("visibilitychange", onVisibilityChange);
+  onVisibilityChange();
   return () => {
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", look);
+    document.removeEventListener("visibilitychange", onVisibilityChange);
   };
 }
 
 /** @param {AbortSignal} ended @returns {Promise<void>} */
-function visible(ended) {
+function untilVisible(ended) {
   return new Promise((resolve) => {
-    const look = () => {
+    const onVisibilityChange = () => {
       if (document.hidden && !ended.aborted) return;
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", onVisibilityChange);
       resolve();
     };
-    ended.addEventListener("abort", look);
-    document.addEventListener("visibilitychange", look);
-    look();
+    ended.addEventListener("abort", onVisibilityChange);
+    document.addEventListener("visibilitychange", onVisibilityChange);
+    onVisibilityChange();
   });
 }
 

@@ -38,9 +38,9 @@ export function may(right) {
  * @param {string} project
  */
 export async function enter(project) {
-  credentials.headers = mode === "none" ? named() : {};
+  credentials.headers = mode === "none" ? userHeader() : {};
   try {
-    took(await call("GET", project, "/session"));
+    setSession(await call("GET", project, "/session"));
   } catch (error) {
     if (!(error instanceof Problem) || ![401, 403].includes(error.status)) throw error;
     session.value = null;
@@ -54,7 +54,7 @@ export async function enter(project) {
  * @param {{token: string} | {user: string, password: string}} credential
  */
 export async function signIn(project, credential) {
-  took(await call("POST", project, "/session", credential));
+  setSession(await call("POST", project, "/session", credential));
 }
 
 /** Throws Problem. */
@@ -72,15 +72,15 @@ export async function setUserName(name) {
 }
 
 /** @param {Session} found */
-function took(found) {
+function setSession(found) {
   session.value = found;
   state.value = "in";
-  credentials.headers = mode === "none" ? named() : {};
+  credentials.headers = mode === "none" ? userHeader() : {};
   if (found.csrf) credentials.headers = { "X-CSRF-Token": found.csrf };
 }
 
 /** @returns {Record<string, string>} */
-function named() {
+function userHeader() {
   const name = localStorage.getItem(NAME);
   return name ? { "X-Auth-User": name } : {};
 }
@@ -88,10 +88,10 @@ function named() {
 credentials.renew = async (project) => {
   const before = session.value;
   if (!before?.csrf) return false;
-  const found = await call("GET", project, "/session");
+  const response = await call("GET", project, "/session");
   // Another user signed in: do not send this page's input as theirs.
-  if (found.name !== before.name || found.csrf === before.csrf) return false;
-  took(found);
+  if (response.name !== before.name || response.csrf === before.csrf) return false;
+  setSession(response);
   return true;
 };
 

@@ -4,7 +4,7 @@ import { now } from "../api/clock.js";
 import { connection, follow, unfollow } from "../api/live.js";
 import { enter, mode, session, setUserName, signOut, state } from "../api/session.js";
 import { waiting, watchInbox } from "../inbox/waiting.js";
-import { span } from "../parts/ago.js";
+import { formatDuration } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
@@ -13,19 +13,19 @@ import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { KeyHelp, useKeys } from "./keys.js";
 import { Notices, notify } from "./notices.js";
 import { NAVIGATION, pageByName } from "./pages.js";
-import { go, here, href, leave } from "./route.js";
+import { currentPlace, href, leave, navigate } from "./route.js";
 import { ThemeButton } from "./theme.js";
 
 export function Frame() {
-  const { project, page } = here.value;
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const { project, page } = currentPlace.value;
+  const failure = useSignal(/** @type {unknown} */ (null));
   const tries = useSignal(0);
   useEffect(() => {
-    wrong.value = null;
+    failure.value = null;
     if (project === "") state.value = "out";
     else
       enter(project).catch((error) => {
-        wrong.value = error;
+        failure.value = error;
       });
   }, [project, tries.value]);
   const inside = state.value === "in" || state.value === "over";
@@ -40,19 +40,19 @@ export function Frame() {
     };
   }, [project, live]);
   useEffect(() => {
-    if (inside && project && !page) go(href(project, "inbox"));
+    if (inside && project && !page) navigate(href(project, "inbox"));
   }, [inside, project, page]);
   return html`<div class="frame">
-    <a class="skip" href="#main" onClick=${toMain}>Skip to content</a>
-    <${Head} inside=${inside} project=${project} page=${page} />
-    ${inside && html`<${NotLive} />`}
+    <a class="skip" href="#main" onClick=${skipToMain}>Skip to content</a>
+    <${Header} inside=${inside} project=${project} page=${page} />
+    ${inside && html`<${DisconnectedBar} />`}
     ${
       inside && session.value?.project === project
-        ? html`<${Shown} key=${project} />`
+        ? html`<${PageContent} key=${project} />`
         : html`<main class="frame-main" id="main">
-            <${ProblemBox} error=${wrong.value} />
+            <${ProblemBox} error=${failure.value} />
             ${
-              wrong.value &&
+              failure.value &&
               html`<div><button onClick=${() => {
                 tries.value += 1;
               }}>Try again</button></div>`
@@ -72,16 +72,16 @@ export function Frame() {
 }
 
 /** @param {Event} event */
-function toMain(event) {
+function skipToMain(event) {
   event.preventDefault();
   document.getElementById("main")?.focus();
 }
 
-function Shown() {
-  const { project, page, rest } = here.value;
+function PageContent() {
+  const { project, page, rest } = currentPlace.value;
   const main = useRef(/** @type {HTMLElement | null} */ (null));
-  const found = pageByName(page);
-  const title = found?.title ?? "Not found";
+  const result = pageByName(page);
+  const title = result?.title ?? "Not found";
   useEffect(() => {
     main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -91,16 +91,16 @@ function Shown() {
     document.title = `${many > 0 ? `(${many}) ` : ""}${title} · ${project} · Headgate`;
   }, [title, project, many]);
   useKeys(
-    NAVIGATION.map((one) => ({
-      key: `g ${one.key}`,
-      does: `go to ${one.title.toLowerCase()}`,
+    NAVIGATION.map((item) => ({
+      key: `g ${item.key}`,
+      description: `go to ${item.title.toLowerCase()}`,
     })),
   );
-  useGoing(project);
-  return html`<main class=${`frame-main ${found?.wide ? "wide" : ""}`} id="main" tabindex="-1" ref=${main}>
+  usePageKeys(project);
+  return html`<main class=${`frame-main ${result?.wide ? "wide" : ""}`} id="main" tabindex="-1" ref=${main}>
     ${
-      found
-        ? html`<${found.shows} key=${[project, page, ...rest].join("/")} project=${project} rest=${rest} />`
+      result
+        ? html`<${result.component} key=${[project, page, ...rest].join("/")} project=${project} rest=${rest} />`
         : html`<h1>Page not found</h1>
             <p><a href=${href(project, "inbox")}>Go to the inbox</a></p>`
     }
@@ -108,23 +108,23 @@ function Shown() {
 }
 
 /** `g`, then the key of a page, opens that page. @param {string} project */
-function useGoing(project) {
-  const going = useRef(false);
-  const keys = NAVIGATION.filter((one) => one.key);
+function usePageKeys(project) {
+  const awaitingKey = useRef(false);
+  const keys = NAVIGATION.filter((item) => item.key);
   useKeys([
     {
       key: "g",
-      does: "go to a page: press its key next",
+      description: "go to a page: press its key next",
       run: () => {
-        going.current = true;
+        awaitingKey.current = true;
         addEventListener(
           "keydown",
           (event) => {
-            going.current = false;
-            const found = keys.find((one) => one.key === event.key);
-            if (!found) return;
+            awaitingKey.current = false;
+            const match = keys.find((item) => item.key === event.key);
+            if (!match) return;
             event.preventDefault();
-            go(href(project, found.name));
+            navigate(href(project, match.name));
           },
           { once: true, capture: true },
         );
@@ -134,7 +134,7 @@ function useGoing(project) {
 }
 
 /** @param {{inside: boolean, project: string, page: string}} props */
-function Head({ inside, project, page }) {
+function Header({ inside, project, page }) {
   return html`<header class="frame-head">
     <a class="brand" href=${inside ? href(project, "inbox") : "#/"}>
       <${Mark} /> Headgate ${inside && html`<span class="project">${project}</span>`}
@@ -143,15 +143,15 @@ function Head({ inside, project, page }) {
       inside &&
       html`<nav class="frame-nav" aria-label="Pages">
         ${NAVIGATION.map(
-          (one) => html`<a key=${one.name} href=${href(project, one.name)}
-            aria-current=${one.name === page ? "page" : undefined}>
-            ${one.title}${one.name === "inbox" && html`<${Count} />`}
+          (item) => html`<a key=${item.name} href=${href(project, item.name)}
+            aria-current=${item.name === page ? "page" : undefined}>
+            ${item.title}${item.name === "inbox" && html`<${WaitingCount} />`}
           </a>`,
         )}
       </nav>`
     }
     <div class="frame-who">
-      ${inside && html`<${Live} /><${Who} />`}
+      ${inside && html`<${ConnectionState} /><${UserMenu} />`}
       <${ThemeButton} />
     </div>
   </header>`;
@@ -166,13 +166,13 @@ function Mark() {
   </svg>`;
 }
 
-function Count() {
+function WaitingCount() {
   const many = waiting.value?.length ?? 0;
   if (many === 0) return null;
   return html`<span class="count">${many}<span class="only-read"> waiting</span></span>`;
 }
 
-function Live() {
+function ConnectionState() {
   const { state: how } = connection.value;
   const word = { live: "live", connecting: "connecting", lost: "disconnected" }[how];
   return html`<span class="live" data-state=${how}>
@@ -181,40 +181,40 @@ function Live() {
 }
 
 /** A bar that shows since when the event stream is disconnected. */
-function NotLive() {
+function DisconnectedBar() {
   const { state: how, since } = connection.value;
   if (how !== "lost") return null;
   const seconds = (now.value - since) / 1000;
   return html`<div class="bar" role="alert">
     <${Icon} name="broken" />
-    <span>The event stream disconnected ${span(seconds)} ago. This page may be out of date. Reconnecting…</span>
+    <span>The event stream disconnected ${formatDuration(seconds)} ago. This page may be out of date. Reconnecting…</span>
   </div>`;
 }
 
-function Who() {
+function UserMenu() {
   const editing = useSignal(false);
-  const who = session.value;
-  if (!who) return null;
+  const user = session.value;
+  if (!user) return null;
   if (mode !== "none") {
     const out = () => {
       signOut().catch((error) => notify(`Could not sign out: ${asProblem(error).message}`, "bad"));
     };
-    return html`<span class="name" title=${who.roles.join(", ")}>${who.name}</span>
+    return html`<span class="name" title=${user.roles.join(", ")}>${user.name}</span>
       <button class="plain" onClick=${() => leave(out)}>Sign out</button>`;
   }
   return html`<button class="plain" onClick=${() => {
     editing.value = true;
-  }} title="Change your name">${who.name}</button>
+  }} title="Change your name">${user.name}</button>
     ${
       editing.value &&
-      html`<${CallMyself} done=${() => {
+      html`<${NameDialog} done=${() => {
         editing.value = false;
       }} />`
     }`;
 }
 
 /** @param {{done: () => void}} props */
-function CallMyself({ done }) {
+function NameDialog({ done }) {
   /** @param {SubmitEvent} event */
   async function submit(event) {
     event.preventDefault();

@@ -6,11 +6,11 @@
 import { Dialog } from "../parts/dialog.js";
 import { html, signal, useEffect } from "../vendor/preact.js";
 
-/** @typedef {{key: string, does: string, run?: (event: KeyboardEvent) => void}} Key */
+/** @typedef {{key: string, description: string, run?: (event: KeyboardEvent) => void}} Key */
 
 /** @type {Set<Key>} */
 const keys = new Set();
-const helping = signal(false);
+const helpOpen = signal(false);
 
 /**
  * Registers keyboard shortcuts while a component is mounted. Without `run`, a shortcut is only
@@ -19,51 +19,51 @@ const helping = signal(false);
  */
 export function useKeys(added) {
   useEffect(() => {
-    for (const one of added) keys.add(one);
+    for (const item of added) keys.add(item);
     return () => {
-      for (const one of added) keys.delete(one);
+      for (const item of added) keys.delete(item);
     };
   }, []);
 }
 
 /** Elements that take text input. Sliders and checkboxes do not. */
-const WRITTEN_IN =
+const TEXT_INPUTS =
   "textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])";
 
 /** Whether the key press is text input. @param {EventTarget | null} target */
-function writes(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches(WRITTEN_IN));
+function isTextInput(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches(TEXT_INPUTS));
 }
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (writes(event.target) || document.querySelector("dialog[open]")) return;
+  if (isTextInput(event.target) || document.querySelector("dialog[open]")) return;
   if (event.key === "?") {
-    helping.value = true;
+    helpOpen.value = true;
     return;
   }
-  const found = [...keys].find((one) => one.run && one.key === event.key);
-  if (!found?.run) return;
+  const match = [...keys].find((key) => key.run && key.key === event.key);
+  if (!match?.run) return;
   event.preventDefault();
-  found.run(event);
+  match.run(event);
 });
 
 export function KeyHelp() {
-  if (!helping.value) return null;
+  if (!helpOpen.value) return null;
   const close = () => {
-    helping.value = false;
+    helpOpen.value = false;
   };
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${close}>
     <table>
       <tbody>
         ${[
           ...keys,
-          { key: "?", does: "show keyboard shortcuts" },
-          { key: "Esc", does: "close the dialog" },
+          { key: "?", description: "show keyboard shortcuts" },
+          { key: "Esc", description: "close the dialog" },
         ].map(
-          (one) => html`<tr key=${one.key}>
-            <th scope="row"><kbd>${one.key}</kbd></th>
-            <td>${one.does}</td>
+          (key) => html`<tr key=${key.key}>
+            <th scope="row"><kbd>${key.key}</kbd></th>
+            <td>${key.description}</td>
           </tr>`,
         )}
       </tbody>

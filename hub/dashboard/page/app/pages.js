@@ -11,27 +11,27 @@ import { Usage } from "../usage/usage.js";
 /**
  * shows: the component; `rest` is the path after the page's name. key: pressed after `g`. wide:
  * uses the full window width.
- * @typedef {{name: string, title: string, shows: (props: {project: string, rest: string[]}) => any,
+ * @typedef {{name: string, title: string, component: (props: {project: string, rest: string[]}) => any,
  *   key?: string, wide?: boolean}} Page
  */
 
 /** Pages in the navigation, in order. @type {Page[]} */
 export const NAVIGATION = [
-  { name: "inbox", title: "Inbox", shows: Inbox, key: "i" },
-  { name: "stacks", title: "Stacks", shows: Stacks, key: "s" },
-  { name: "subscriptions", title: "Subscriptions", shows: Subscriptions, key: "n" },
-  { name: "audit", title: "Audit", shows: Audit, key: "a" },
-  { name: "usage", title: "Usage", shows: Usage, key: "u" },
+  { name: "inbox", title: "Inbox", component: Inbox, key: "i" },
+  { name: "stacks", title: "Stacks", component: Stacks, key: "s" },
+  { name: "subscriptions", title: "Subscriptions", component: Subscriptions, key: "n" },
+  { name: "audit", title: "Audit", component: Audit, key: "a" },
+  { name: "usage", title: "Usage", component: Usage, key: "u" },
 ];
 
 /** @type {Page[]} */
-const OTHERS = [
-  { name: "stack", title: "Stack", shows: StackPage, wide: true },
-  { name: "edit", title: "Edit", shows: EditPage, wide: true },
-  { name: "new", title: "New stack", shows: NewPage, wide: true },
+const OTHER_PAGES = [
+  { name: "stack", title: "Stack", component: StackPage, wide: true },
+  { name: "edit", title: "Edit", component: EditPage, wide: true },
+  { name: "new", title: "New stack", component: NewPage, wide: true },
 ];
 
 /** @param {string} name */
 export function pageByName(name) {
-  return [...NAVIGATION, ...OTHERS].find((one) => one.name === name);
+  return [...NAVIGATION, ...OTHER_PAGES].find((page) => page.name === name);
 }

@@ -8,14 +8,14 @@ import { signal } from "../vendor/preact.js";
  */
 
 /** @param {string} hash @returns {Place} */
-export function place(hash) {
+function parseHash(hash) {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
-  const [project = "", page = "", ...rest] = path.split("/").map(decoded);
+  const [project = "", page = "", ...rest] = path.split("/").map(decodeSegment);
   return { project, page, rest: rest.filter(Boolean), query: new URLSearchParams(query) };
 }
 
 /** @param {string} text */
-function decoded(text) {
+function decodeSegment(text) {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -31,19 +31,19 @@ export function href(project, page, ...rest) {
   return `#/${[project, page, ...rest].map(encodeURIComponent).join("/")}`;
 }
 
-export const here = signal(place(location.hash));
+export const currentPlace = signal(parseHash(location.hash));
 
-/** Navigates to an address made by `href`. @param {string} to */
-export function go(to) {
-  location.hash = to;
+/** Navigates to an address made by `href`. @param {string} target */
+export function navigate(target) {
+  location.hash = target;
 }
 
 /**
  * Changes query parameters without adding a history entry.
  * @param {Record<string, string>} changed "" removes a parameter
  */
-export function ask(changed) {
-  const { project, page, rest, query } = here.value;
+export function setQuery(changed) {
+  const { project, page, rest, query } = currentPlace.value;
   const next = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changed)) {
     if (value) next.set(name, value);
@@ -51,13 +51,13 @@ export function ask(changed) {
   }
   const search = next.toString();
   history.replaceState(null, "", href(project, page, ...rest) + (search ? `?${search}` : ""));
-  shown = location.hash;
-  here.value = place(location.hash);
+  shownHash = location.hash;
+  currentPlace.value = parseHash(location.hash);
 }
 
 /** Decides whether navigation may proceed. @type {((then: () => void) => boolean) | null} */
-let keeper = null;
-let shown = location.hash;
+let activeGuard = null;
+let shownHash = location.hash;
 
 /**
  * Calls a guard before navigation, until the returned function is called.
@@ -65,27 +65,27 @@ let shown = location.hash;
  *   later by calling `then`
  */
 export function guard(check) {
-  keeper = check;
+  activeGuard = check;
   return () => {
-    if (keeper === check) keeper = null;
+    if (activeGuard === check) activeGuard = null;
   };
 }
 
 /** Runs an action that leaves the page, unless the guard stops it. @param {() => void} then */
 export function leave(then) {
-  if (!keeper || keeper(then)) then();
+  if (!activeGuard || activeGuard(then)) then();
 }
 
 addEventListener("hashchange", () => {
-  const to = location.hash;
+  const target = location.hash;
   const released = () => {
-    keeper = null;
-    go(to);
+    activeGuard = null;
+    navigate(target);
   };
-  if (keeper && to !== shown && !keeper(released)) {
-    history.pushState(null, "", shown);
+  if (activeGuard && target !== shownHash && !activeGuard(released)) {
+    history.pushState(null, "", shownHash);
     return;
   }
-  shown = to;
-  here.value = place(to);
+  shownHash = target;
+  currentPlace.value = parseHash(target);
 });

@@ -3,9 +3,9 @@
 import { Icon } from "../parts/icon.js";
 import { html, signal } from "../vendor/preact.js";
 
-const KEPT = "headgate.theme";
-const wanted = matchMedia("(prefers-color-scheme: dark)");
-const theme = signal(localStorage.getItem(KEPT) ?? (wanted.matches ? "dark" : "light"));
+const STORAGE_KEY = "headgate.theme";
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const theme = signal(localStorage.getItem(STORAGE_KEY) ?? (prefersDark.matches ? "dark" : "light"));
 
 export function showTheme() {
   document.documentElement.dataset.theme = theme.value;
@@ -16,7 +16,7 @@ export function ThemeButton() {
   const label = `Switch to the ${other} theme`;
   const change = () => {
     theme.value = other;
-    localStorage.setItem(KEPT, other);
+    localStorage.setItem(STORAGE_KEY, other);
     showTheme();
   };
   return html`<button class="plain" onClick=${change} aria-label=${label} title=${label}>

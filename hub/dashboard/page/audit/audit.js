@@ -2,27 +2,27 @@
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
-import { ask, here, href } from "../app/route.js";
+import { currentPlace, href, setQuery } from "../app/route.js";
 import { pointInWords } from "../inbox/hook_text.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { coalesced } from "../parts/coalesced.js";
 import { Copy } from "../parts/copy.js";
+import { coalesce } from "../parts/fetch.js";
 import { Field } from "../parts/field.js";
 import { useInteraction } from "../parts/interaction.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { stableRows } from "../parts/stable_rows.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { badgeStateOf, dataOf, entryDetails, entryText, keyOf } from "./entry.js";
+import { badgeStateOf, entryData, entryDetails, entryKey, entryText } from "./entry.js";
 
 /** @typedef {import("./entry.js").Entry} Entry */
 /** @typedef {Entry & {id: string}} Row */
 
 const PAGE = 50;
 /** Event types after which the log may have new entries. */
-const DECIDES = /^headgate\.hook\./;
+const RELEVANT_EVENTS = /^headgate\.hook\./;
 /** Number of hash digits shown. */
-const SHORT = 12;
+const HASH_DIGITS = 12;
 
 /** @param {{project: string}} props */
 export function Audit({ project }) {
@@ -30,14 +30,14 @@ export function Audit({ project }) {
   const rows = useSignal(/** @type {Row[] | null} */ (null));
   const more = useSignal(0);
   const next = useSignal("");
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const read = useRef(() => {});
-  const { query } = here.value;
+  const { query } = currentPlace.value;
   const [by, stack, from] = ["by", "stack", "from"].map((name) => query.get(name) ?? "");
   useEffect(() => {
     const controller = new AbortController();
     let refresh = true;
-    const fetched = coalesced(async () => {
+    const fetched = coalesce(async () => {
       if (controller.signal.aborted) return;
       const params = new URLSearchParams({ limit: String(PAGE) });
       for (const [name, value] of Object.entries({ by, stack, marker: from }))
@@ -45,19 +45,19 @@ export function Audit({ project }) {
       try {
         const path = `/decisions?${params}`;
         const response = await call("GET", project, path, undefined, { signal: controller.signal });
-        const fresh = response.decisions.map((/** @type {Entry} */ one) => ({
-          ...one,
-          id: keyOf(one),
+        const fresh = response.decisions.map((/** @type {Entry} */ decision) => ({
+          ...decision,
+          id: entryKey(decision),
         }));
         const shown = stableRows(rows.peek() ?? [], fresh, held.peek() && !refresh);
         refresh = false;
         rows.value = shown.rows;
         more.value = shown.held;
         next.value = response.next ? String(response.next) : "";
-        wrong.value = null;
+        failure.value = null;
       } catch (error) {
         if (isAborted(error)) return;
-        wrong.value = error;
+        failure.value = error;
         if (refresh) rows.value = null;
       }
     });
@@ -68,7 +68,7 @@ export function Audit({ project }) {
     fetched();
     const stop = listen({
       event: (event) => {
-        if (DECIDES.test(event.type)) fetched();
+        if (RELEVANT_EVENTS.test(event.type)) fetched();
       },
       resync: fetched,
     });
@@ -77,27 +77,27 @@ export function Audit({ project }) {
       stop();
     };
   }, [project, by, stack, from]);
-  const found = rows.value;
+  const result = rows.value;
   return html`<div class="page-head"><h1>Audit log</h1>
       <p class="muted">Decisions and breakpoint changes with their reasons. The hash of each entry covers the previous
         entry of its stack, so any change to the log is detectable.</p></div>
-    <${Narrowing} by=${by ?? ""} stack=${stack ?? ""} wrong=${wrong.value} />
+    <${Filters} by=${by ?? ""} stack=${stack ?? ""} failure=${failure.value} />
     ${more.value > 0 && html`<div role="status"><button onClick=${() => read.current()}>Show ${more.value} newer</button></div>`}
-    ${found?.length === 0 && html`<p class="card muted">${by || stack ? "No entries match the filters." : "No entries yet."}</p>`}
+    ${result?.length === 0 && html`<p class="card muted">${by || stack ? "No entries match the filters." : "No entries yet."}</p>`}
     <ol class="audit" ...${on}>
-      ${found?.map((one) => html`<${Line} key=${one.id} project=${project} entry=${one} />`)}
+      ${result?.map((item) => html`<${Line} key=${item.id} project=${project} entry=${item} />`)}
     </ol>
     ${
       (from || next.value) &&
       html`<nav class="row" aria-label="Audit log pages">
-        ${from && html`<button onClick=${() => ask({ from: "" })}>Newest</button>`}
-        ${next.value && html`<button onClick=${() => ask({ from: next.value })}>Older</button>`}
+        ${from && html`<button onClick=${() => setQuery({ from: "" })}>Newest</button>`}
+        ${next.value && html`<button onClick=${() => setQuery({ from: next.value })}>Older</button>`}
       </nav>`
     }`;
 }
 
-/** @param {{by: string, stack: string, wrong: unknown}} props */
-function Narrowing({ by, stack, wrong }) {
+/** @param {{by: string, stack: string, failure: unknown}} props */
+function Filters({ by, stack, failure }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   useEffect(() => {
     // Keep what the user types, unless a link or a button changed the filter.
@@ -111,9 +111,9 @@ function Narrowing({ by, stack, wrong }) {
     event.preventDefault();
     const data = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     const text = (/** @type {string} */ name) => String(data.get(name) ?? "").trim();
-    ask({ by: text("by"), stack: text("stack"), from: "" });
+    setQuery({ by: text("by"), stack: text("stack"), from: "" });
   }
-  const problem = wrong ? asProblem(wrong) : null;
+  const problem = failure ? asProblem(failure) : null;
   // Only the stack can be not found.
   const at = problem?.status === 404 && stack ? "stack" : (problem?.place ?? "");
   const refusal = problem
@@ -121,14 +121,14 @@ function Narrowing({ by, stack, wrong }) {
     : "";
   return html`<search aria-label="Audit log">
     <form ref=${form} class="row audit-narrowing" onSubmit=${submit}>
-      <${Field} label="User" wrong=${at === "by" ? refusal : ""}>
+      <${Field} label="User" error=${at === "by" ? refusal : ""}>
         ${(/** @type {object} */ needs) => html`<input type="search" name="by" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Stack" hint="Name or ID" wrong=${at === "stack" ? refusal : ""}>
+      <${Field} label="Stack" hint="Name or ID" error=${at === "stack" ? refusal : ""}>
         ${(/** @type {object} */ needs) => html`<input type="search" name="stack" autocomplete="off" ...${needs} />`}
       <//>
       <button>Apply filters</button>
-      ${(by || stack) && html`<button type="button" class="plain" onClick=${() => ask({ by: "", stack: "", from: "" })}>Clear filters</button>`}
+      ${(by || stack) && html`<button type="button" class="plain" onClick=${() => setQuery({ by: "", stack: "", from: "" })}>Clear filters</button>`}
     </form>
     ${problem && !["by", "stack"].includes(at) && html`<${ProblemBox} error=${problem} />`}
   </search>`;
@@ -137,7 +137,7 @@ function Narrowing({ by, stack, wrong }) {
 /** @param {{project: string, entry: Row}} props */
 function Line({ project, entry }) {
   const name = entry.stack_name;
-  const extra = dataOf(entry);
+  const extra = entryData(entry);
   return html`<li>
     <${Badge} state=${badgeStateOf(entry.kind)} word=${entry.kind} />
     <div class="audit-what">
@@ -153,13 +153,13 @@ function Line({ project, entry }) {
       ${entry.reason && html`<p class="breaks audit-reason">${entry.reason}</p>`}
       ${extra && html`<details><summary>Answer data</summary><pre>${extra}</pre></details>`}
       <p class="muted">
-        ${entry.door && html`via ${entry.door}`}${entry.address && html` from <span class="breaks">${entry.address}</span>`}
+        ${entry.channel && html`via ${entry.channel}`}${entry.address && html` from <span class="breaks">${entry.address}</span>`}
       </p>
     </div>
     <div class="audit-when">
       <${Ago} at=${entry.at} />
       <span class="muted unbroken">${entry.number}${" "}
-        <code title=${entry.hash}>${entry.hash.slice(0, SHORT)}…</code>
+        <code title=${entry.hash}>${entry.hash.slice(0, HASH_DIGITS)}…</code>
         <${Copy} text=${entry.hash} what=${`the hash of entry ${entry.number}`} /></span>
     </div>
   </li>`;

@@ -9,10 +9,10 @@ import { decisionText } from "../inbox/hook_text.js";
  * @property {string | null} stack_name null: the stack was purged
  * @property {string | null} path of the resource from the root stack
  * @property {string | null} point
- * @property {string | null} hook_id null: not entryDetails a hook
+ * @property {string | null} hook_id null: not about a hook
  * @property {string} kind
  * @property {string} by
- * @property {string} door
+ * @property {string} channel
  * @property {string} address
  * @property {string} at
  * @property {string} reason
@@ -25,7 +25,7 @@ import { decisionText } from "../inbox/hook_text.js";
  * Prefix of a kind and its badge state; the first match wins.
  * @type {readonly [string, string][]}
  */
-const DRAWN = [
+const BADGE_STATES = [
   ["dry-", "dropped"],
   ["expired-", "stopped"],
   ["refused", "failed"],
@@ -43,10 +43,10 @@ const BREAKPOINTS = {
 
 /** The badge state of a kind. @param {string} kind */
 export function badgeStateOf(kind) {
-  return DRAWN.find(([begins]) => kind.startsWith(begins))?.[1] ?? "done";
+  return BADGE_STATES.find(([begins]) => kind.startsWith(begins))?.[1] ?? "done";
 }
 
-/** What the user decisionText; follows the user's name. @param {Entry} entry */
+/** What the user did; follows the user's name. @param {Entry} entry */
 export function entryText({ kind }) {
   return BREAKPOINTS[kind] ?? decisionText(kind);
 }
@@ -63,13 +63,13 @@ export function entryDetails({ kind, data }) {
 }
 
 /** Data not shown elsewhere, as JSON; null if there is none. @param {Entry} entry */
-export function dataOf(entry) {
+export function entryData(entry) {
   const { data } = entry;
   const none = data === null || (typeof data === "object" && Object.keys(data).length === 0);
   return none || entryDetails(entry) !== "" ? null : JSON.stringify(data, null, 2);
 }
 
 /** A unique key of an entry. @param {Entry} entry */
-export function keyOf({ stack_id, number }) {
+export function entryKey({ stack_id, number }) {
   return `${stack_id} ${number}`;
 }

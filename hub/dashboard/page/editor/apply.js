@@ -3,7 +3,7 @@
 import { call, Problem } from "../api/client.js";
 import { useKeys } from "../app/keys.js";
 import { notify } from "../app/notices.js";
-import { go, href } from "../app/route.js";
+import { href, navigate } from "../app/route.js";
 import { Dialog } from "../parts/dialog.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
@@ -20,7 +20,7 @@ export const NAME = "stack-name";
  */
 export function ApplyButton({ project, stack, draft, check, leaving }) {
   const busy = useSignal(false);
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const confirming = useSignal(false);
   /** Idempotency key: a create that is sent again after a lost response takes effect once. */
   const key = useRef({ body: /** @type {unknown} */ (null), key: "" });
@@ -34,11 +34,11 @@ export function ApplyButton({ project, stack, draft, check, leaving }) {
       document.getElementById(NAME)?.focus();
       return notify("Enter a stack name.");
     }
-    if (!plan || busy.value) return sayWhyNot(check);
+    if (!plan || busy.value) return notifyWhyNot(check);
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
-      const made = await sent(
+      const saved = await sendDraft(
         project,
         current,
         { ...body, plan_digest: plan.digest },
@@ -46,9 +46,9 @@ export function ApplyButton({ project, stack, draft, check, leaving }) {
       );
       leaving.value = false;
       notify(current ? `Updating ${current.name}.` : `Creating ${draft.name.value}.`, "good");
-      go(href(project, "stack", made.name, made.id));
+      navigate(href(project, "stack", saved.name, saved.id));
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
       if (error instanceof Problem && error.type === "PlanChanged") check.again();
     } finally {
       busy.value = false;
@@ -77,10 +77,10 @@ export function ApplyButton({ project, stack, draft, check, leaving }) {
     addEventListener("keydown", listen, true);
     return () => removeEventListener("keydown", listen, true);
   }, []);
-  useKeys([{ key: "Ctrl-Enter", does: "apply the plan (create, update or resume)" }]);
+  useKeys([{ key: "Ctrl-Enter", description: "apply the plan (create, update or resume)" }]);
   useEffect(() => {
     // The error disappears when the draft changes.
-    wrong.value = null;
+    failure.value = null;
   }, [check.body.value]);
 
   const close = () => {
@@ -89,7 +89,7 @@ export function ApplyButton({ project, stack, draft, check, leaving }) {
   return html`<button class="first" aria-disabled=${ready ? undefined : "true"} onClick=${send} title="Ctrl-Enter">
       ${busy.value ? "Sending…" : labelOf(current, draft.changed.value)}
     </button>
-    ${wrong.value !== null && html`<div class="edit-refused"><${Refused} error=${wrong.value} /></div>`}
+    ${failure.value !== null && html`<div class="edit-refused"><${PlanChangedNotice} error=${failure.value} /></div>`}
     ${
       confirming.value &&
       plan &&
@@ -119,7 +119,7 @@ function labelOf(current, changed) {
  * @param {string} project @param {import("./loading.js").Loaded | null} current
  * @param {Record<string, unknown>} body @param {string} key
  */
-async function sent(project, current, body, key) {
+async function sendDraft(project, current, body, key) {
   if (current) {
     await call("PUT", project, pathOf(current.name, current.id), body);
     return current;
@@ -131,7 +131,7 @@ async function sent(project, current, body, key) {
 }
 
 /** @param {ReturnType<typeof import("./preview.js").livePreview>} check */
-function sayWhyNot(check) {
+function notifyWhyNot(check) {
   if (!check.isCurrent.value)
     return notify("The plan is still being computed. Try again in a moment.");
   if (check.answer.value.findings.length > 0) return notify("Fix the listed errors first.", "bad");
@@ -139,7 +139,7 @@ function sayWhyNot(check) {
 }
 
 /** @param {{error: unknown}} props */
-function Refused({ error }) {
+function PlanChangedNotice({ error }) {
   if (!(error instanceof Problem) || error.type !== "PlanChanged")
     return html`<${ProblemBox} error=${error} />`;
   return html`<div class="problem" role="alert">

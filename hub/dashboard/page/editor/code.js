@@ -1,4 +1,4 @@
-/** The code editor: line numbers, syntax colours and error markers. Tab leaves it. */
+/** The code editor: line numbers, syntax colors and error markers. Tab leaves it. */
 
 import {
   bracketMatching,
@@ -31,7 +31,7 @@ import { html, useEffect, useRef } from "../vendor/preact.js";
 
 const nonce = document.querySelector('meta[name="headgate-nonce"]')?.getAttribute("content") ?? "";
 
-const COLOURS = HighlightStyle.define([
+const COLORS = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--code-key)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--code-text)" },
   { tag: [tags.number, tags.bool, tags.null, tags.keyword, tags.atom], color: "var(--code-value)" },
@@ -40,7 +40,7 @@ const COLOURS = HighlightStyle.define([
 ]);
 
 /** Replaces CodeMirror's background images, which the content security policy forbids. */
-const LOOK = EditorView.theme({
+const THEME = EditorView.theme({
   "&": { height: "100%" },
   ".cm-scroller": { fontFamily: "var(--code-font)", lineHeight: "1.5" },
   ".cm-lintRange": { backgroundImage: "none", paddingBottom: "0" },
@@ -70,7 +70,7 @@ const REPLACING = EditorView.domEventHandlers({
 
 const KEYS = keymap.of([
   // Ctrl-Enter applies the plan.
-  ...defaultKeymap.filter((one) => one.key !== "Mod-Enter"),
+  ...defaultKeymap.filter((item) => item.key !== "Mod-Enter"),
   ...historyKeymap,
   ...searchKeymap,
   ...lintKeymap,
@@ -85,12 +85,12 @@ const KEYS = keymap.of([
  */
 export function Code({ name, label, text, marks, readonly, read, onWrite, goto }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  const editor = useRef(/** @type {ReturnType<typeof shownIn> | null} */ (null));
+  const editor = useRef(/** @type {ReturnType<typeof createEditor> | null} */ (null));
   const write = useRef(onWrite);
   write.current = onWrite;
   useEffect(() => {
     if (!place.current) return;
-    editor.current = shownIn(place.current, (which, content) => write.current(which, content));
+    editor.current = createEditor(place.current, (which, content) => write.current(which, content));
     return () => editor.current?.end();
   }, []);
   useEffect(
@@ -105,13 +105,13 @@ export function Code({ name, label, text, marks, readonly, read, onWrite, goto }
 }
 
 /** @param {HTMLElement} parent @param {(name: string, text: string) => void} written */
-function shownIn(parent, written) {
+function createEditor(parent, written) {
   /** @type {Map<string, EditorState>} */
   const states = new Map();
   const changes = new Compartment();
   let name = "";
   /** Whether the current change is not user input. */
-  let ours = false;
+  let programmatic = false;
 
   /** @param {string} label @param {boolean} readonly */
   function kind(label, readonly) {
@@ -127,7 +127,7 @@ function shownIn(parent, written) {
 
   const usual = [
     EditorView.cspNonce.of(nonce),
-    LOOK,
+    THEME,
     lineNumbers(),
     foldGutter(),
     lintGutter(),
@@ -139,12 +139,12 @@ function shownIn(parent, written) {
     history(),
     search({ top: true }),
     yaml(),
-    syntaxHighlighting(COLOURS),
+    syntaxHighlighting(COLORS),
     KEYS,
     REPLACING,
     EditorView.lineWrapping,
     EditorView.updateListener.of((update) => {
-      if (update.docChanged && !ours) written(name, update.state.doc.toString());
+      if (update.docChanged && !programmatic) written(name, update.state.doc.toString());
     }),
   ];
   const view = new EditorView({ parent, state: EditorState.create({ extensions: usual }) });
@@ -159,22 +159,22 @@ function shownIn(parent, written) {
         const begun = { doc: text, extensions: [...usual, kind(label, readonly)] };
         view.setState(kept ?? EditorState.create(begun));
       }
-      const change = between(view.state.doc.toString(), text);
+      const change = minimalEdit(view.state.doc.toString(), text);
       if (!change) return;
-      ours = true;
+      programmatic = true;
       view.dispatch({ changes: change });
-      ours = false;
+      programmatic = false;
     },
     /** @param {Mark[]} marks */
     mark(marks) {
       const most = view.state.doc.length;
-      const found = marks.map((one) => ({
-        from: Math.min(one.from, most),
-        to: Math.min(one.to, most),
+      const result = marks.map((mark) => ({
+        from: Math.min(mark.from, most),
+        to: Math.min(mark.to, most),
         severity: /** @type {const} */ ("error"),
-        message: one.message,
+        message: mark.message,
       }));
-      view.dispatch(setDiagnostics(view.state, found));
+      view.dispatch(setDiagnostics(view.state, result));
     },
     /** @param {{from: number, to: number}} range */
     go({ from, to }) {
@@ -192,14 +192,18 @@ function shownIn(parent, written) {
 
 /**
  * The smallest replacement that turns one text into another; null if they are equal.
- * @param {string} was @param {string} is
+ * @param {string} before @param {string} after
  */
-function between(was, is) {
-  if (was === is) return null;
-  const least = Math.min(was.length, is.length);
+function minimalEdit(before, after) {
+  if (before === after) return null;
+  const shorter = Math.min(before.length, after.length);
   let from = 0;
-  while (from < least && was[from] === is[from]) from++;
+  while (from < shorter && before[from] === after[from]) from++;
   let back = 0;
-  while (back < least - from && was[was.length - 1 - back] === is[is.length - 1 - back]) back++;
-  return { from, to: was.length - back, insert: is.slice(from, is.length - back) };
+  while (
+    back < shorter - from &&
+    before[before.length - 1 - back] === after[after.length - 1 - back]
+  )
+    back++;
+  return { from, to: before.length - back, insert: after.slice(from, after.length - back) };
 }

@@ -4,10 +4,10 @@ import { Problem } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { notify } from "../app/notices.js";
 import { Ago } from "../parts/ago.js";
-import { shown } from "../parts/changes.js";
+import { displayText } from "../parts/changes.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { differences } from "./differences.js";
-import { loaded } from "./loading.js";
+import { loadStack } from "./loading.js";
 
 /** Maximum number of differences shown. */
 const MANY = 20;
@@ -20,42 +20,42 @@ const SOON = 200;
  *   check: ReturnType<typeof import("./preview.js").livePreview>}} props
  */
 export function ConcurrentChange({ project, draft, stack, check, renew }) {
-  const theirs = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
-  const gone = useSignal(stack.value !== null && isGone(stack.value));
-  useEffect(() => watch({ project, draft, stack, check, theirs, gone }), []);
-  if (gone.value)
+  const serverVersion = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
+  const deleted = useSignal(stack.value !== null && isDeleted(stack.value));
+  useEffect(() => watch({ project, draft, stack, check, serverVersion, deleted }), []);
+  if (deleted.value)
     return html`<div class="problem" role="alert">
       <p class="reason">The stack was deleted.</p>
       <p class="row">Your draft is still here. <button onClick=${renew}>Create a new stack from it</button></p>
     </div>`;
-  if (!theirs.value || !stack.value) return null;
-  const other = theirs.value;
-  const found = differences(known(stack.value), known(other));
+  if (!serverVersion.value || !stack.value) return null;
+  const other = serverVersion.value;
+  const result = differences(comparable(stack.value), comparable(other));
   const take = () => {
     stack.value = other;
     draft.initial.value = other.first;
     draft.texts.value = other.first.texts;
     draft.options.value = other.first.options;
-    theirs.value = null;
+    serverVersion.value = null;
   };
   const keep = () => {
     stack.value = other;
-    theirs.value = null;
+    serverVersion.value = null;
   };
-  return html`<section class="edit-meanwhile" role="alert" aria-label="Stack changed">
+  return html`<section class="edit-concurrent-change" role="alert" aria-label="Stack changed">
     <p><strong class="breaks">${other.by || "Another user"}</strong> changed this stack <${Ago} at=${other.at} />,
       after you opened it. It is now at version ${other.version}; applying your changes overwrites that version.</p>
     ${
-      found.length > 0 &&
+      result.length > 0 &&
       html`<ul class="breaks">
-        ${found.slice(0, MANY).map(
-          (one) => html`<li key=${one.place}><code>${one.place}</code>${": "}
-            ${"from" in one && html`<del>${shown(one.from)}</del>${" → "}`}
-            ${"to" in one ? html`<ins>${shown(one.to)}</ins>` : "removed"}</li>`,
+        ${result.slice(0, MANY).map(
+          (item) => html`<li key=${item.place}><code>${item.place}</code>${": "}
+            ${"from" in item && html`<del>${displayText(item.from)}</del>${" → "}`}
+            ${"to" in item ? html`<ins>${displayText(item.to)}</ins>` : "removed"}</li>`,
         )}
       </ul>`
     }
-    ${found.length > MANY && html`<p>and ${found.length - MANY} more.</p>`}
+    ${result.length > MANY && html`<p>and ${result.length - MANY} more.</p>`}
     <div class="row">
       <button onClick=${keep}>Keep my changes</button>
       <button onClick=${take}>Discard mine and load version ${other.version}</button>
@@ -63,13 +63,13 @@ export function ConcurrentChange({ project, draft, stack, check, renew }) {
   </section>`;
 }
 
-/** @param {import("./loading.js").Loaded} one */
-function isGone({ action, status }) {
+/** @param {import("./loading.js").Loaded} stack */
+function isDeleted({ action, status }) {
   return action === "DELETE" && status === "COMPLETE";
 }
 
-/** @param {import("./loading.js").Loaded} one */
-function known({ document }) {
+/** @param {import("./loading.js").Loaded} stack */
+function comparable({ document }) {
   const { template, environment, files } = document;
   return { ...template, environment, files };
 }
@@ -78,26 +78,26 @@ function known({ document }) {
  * @param {{project: string, draft: import("./draft.js").Draft,
  *   stack: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>,
  *   check: ReturnType<typeof import("./preview.js").livePreview>,
- *   theirs: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>,
- *   gone: import("../vendor/preact.js").Signal<boolean>}} what
+ *   serverVersion: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>,
+ *   deleted: import("../vendor/preact.js").Signal<boolean>}} what
  */
-function watch({ project, draft, stack, check, theirs, gone }) {
+function watch({ project, draft, stack, check, serverVersion, deleted }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let ended = false;
-  async function look() {
+  async function fetchStack() {
     timer = undefined;
     const before = stack.value;
     if (!before) return;
     try {
-      const now = await loaded(project, before.name, before.id);
+      const now = await loadStack(project, before.name, before.id);
       if (ended) return;
-      if (isGone(now)) {
-        gone.value = true;
+      if (isDeleted(now)) {
+        deleted.value = true;
       } else if (now.version === before.version) {
         stack.value = { ...before, action: now.action, status: now.status, reason: now.reason };
       } else if (draft.changed.value) {
-        theirs.value = now;
+        serverVersion.value = now;
       } else {
         stack.value = now;
         draft.initial.value = now.first;
@@ -106,20 +106,21 @@ function watch({ project, draft, stack, check, theirs, gone }) {
         notify(`${now.by || "Another user"} changed the stack. The editor shows the new version.`);
       }
     } catch (error) {
-      if (!ended && error instanceof Problem && error.status === 404) gone.value = true;
+      if (!ended && error instanceof Problem && error.status === 404) deleted.value = true;
     }
   }
-  function soon() {
-    timer ??= setTimeout(look, SOON);
+  function scheduleCheck() {
+    timer ??= setTimeout(fetchStack, SOON);
   }
   const stop = listen({
     event: (event) => {
       const id = stack.value?.id;
       if (event.rootstack !== id) return;
-      if (event.type.startsWith("headgate.stack.") && event.source.endsWith(`/${id}`)) soon();
+      if (event.type.startsWith("headgate.stack.") && event.source.endsWith(`/${id}`))
+        scheduleCheck();
       check.later();
     },
-    resync: soon,
+    resync: scheduleCheck,
   });
   return () => {
     ended = true;

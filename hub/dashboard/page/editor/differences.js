@@ -17,7 +17,7 @@ export function differences(before, after, place = "") {
       return differences(before[name], after[name], here);
     });
   }
-  return same(before, after) ? [] : [{ place, from: before, to: after }];
+  return deepEqual(before, after) ? [] : [{ place, from: before, to: after }];
 }
 
 /** @param {unknown} value @returns {value is Record<string, unknown>} */
@@ -27,17 +27,17 @@ function isMap(value) {
 
 /**
  * Deep equality, ignoring the order of keys.
- * @param {unknown} one @param {unknown} other @returns {boolean}
+ * @param {unknown} a @param {unknown} b @returns {boolean}
  */
-export function same(one, other) {
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((item, index) => same(item, other[index]));
-  if (isMap(one) && isMap(other)) {
-    const names = Object.keys(one);
+export function deepEqual(a, b) {
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => deepEqual(item, b[index]));
+  if (isMap(a) && isMap(b)) {
+    const names = Object.keys(a);
     return (
-      names.length === Object.keys(other).length &&
-      names.every((name) => name in other && same(one[name], other[name]))
+      names.length === Object.keys(b).length &&
+      names.every((name) => name in b && deepEqual(a[name], b[name]))
     );
   }
-  return one === other;
+  return a === b;
 }

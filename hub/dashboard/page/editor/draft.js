@@ -1,7 +1,7 @@
 /** The draft of a change: texts and options, initial and current. */
 
 import { computed, signal } from "../vendor/preact.js";
-import { same } from "./differences.js";
+import { deepEqual } from "./differences.js";
 import { textByName } from "./locations.js";
 
 /**
@@ -28,7 +28,7 @@ export const NO_OPTIONS = {
 };
 
 /** Placeholder name for previews of a stack without a name. */
-export const UNNAMED = `unnamed-${Math.random().toString(36).slice(2)}`;
+const UNNAMED = `unnamed-${Math.random().toString(36).slice(2)}`;
 
 /** @param {Written} first */
 export function draftOf(first) {
@@ -39,8 +39,8 @@ export function draftOf(first) {
   const changed = computed(
     () =>
       name.value !== initial.value.name ||
-      !same(texts.value, initial.value.texts) ||
-      !same(options.value, initial.value.options),
+      !deepEqual(texts.value, initial.value.texts) ||
+      !deepEqual(options.value, initial.value.options),
   );
   return {
     initial,
@@ -69,10 +69,10 @@ export function withFile(texts, name, text) {
 }
 
 /** @param {string} typed */
-export function listed(typed) {
+function splitList(typed) {
   return typed
     .split(/[,\n]/)
-    .map((one) => one.trim())
+    .map((part) => part.trim())
     .filter(Boolean);
 }
 
@@ -88,15 +88,15 @@ export function requestBody({ name, texts, options }, isNew) {
     template: texts.template,
     files: texts.files,
     disable_rollback: !options.rollback,
-    tags: listed(options.tags),
+    tags: splitList(options.tags),
   };
   if (!isBlank(texts.environment)) body.environment = texts.environment;
   if (options.timeout.trim()) body.timeout_mins = options.timeout.trim();
   if (options.add.length + options.clear.length > 0)
     body.hooks = { add: options.add, clear: options.clear };
   if (isNew) return { stack_name: name || UNNAMED, ...body };
-  if (listed(options.only).length > 0) body.only = listed(options.only);
-  if (listed(options.except).length > 0) body.except = listed(options.except);
+  if (splitList(options.only).length > 0) body.only = splitList(options.only);
+  if (splitList(options.except).length > 0) body.except = splitList(options.except);
   return { ...body, keep_hidden: true };
 }
 

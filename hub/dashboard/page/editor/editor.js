@@ -1,21 +1,21 @@
 /** The editor page: the definition of a stack and its plan, for a new or an existing stack. */
 
 import { may } from "../api/session.js";
-import { go, href } from "../app/route.js";
+import { guard, href, navigate } from "../app/route.js";
 import { StatusBadge } from "../parts/badge.js";
+import { Dialog } from "../parts/dialog.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
 import { ApplyButton } from "./apply.js";
 import { ConcurrentChange } from "./concurrent_change.js";
 import { draftOf, NO_OPTIONS } from "./draft.js";
-import { loaded, pathOf } from "./loading.js";
+import { loadStack, pathOf } from "./loading.js";
 import { PlanPanel } from "./plan_panel.js";
 import { livePreview } from "./preview.js";
 import { Texts } from "./texts.js";
-import { UnsavedChanges } from "./unsaved_changes.js";
 
 /** The initial template of a new stack. */
-const BEGINNING = `heat_template_version: 2021-04-16
+const INITIAL_TEMPLATE = `heat_template_version: 2021-04-16
 
 description: Purpose of this stack
 
@@ -34,24 +34,24 @@ resources:
 /** @param {{project: string, rest: string[]}} props */
 export function EditStack({ project, rest }) {
   const [name = "", id = ""] = rest;
-  const found = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const data = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   useEffect(() => {
-    loaded(project, name, id).then(
+    loadStack(project, name, id).then(
       (stack) => {
-        found.value = stack;
+        data.value = stack;
       },
       (error) => {
-        wrong.value = error;
+        failure.value = error;
       },
     );
   }, []);
-  if (found.value)
-    return html`<${Editor} project=${project} stack=${found} first=${found.value.first} />`;
+  if (data.value)
+    return html`<${Editor} project=${project} stack=${data} first=${data.value.first} />`;
   return html`<h1>Edit ${name}</h1>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     ${
-      wrong.value
+      failure.value
         ? html`<p><a href=${href(project, "stacks")}>All stacks</a></p>`
         : html`<p class="muted" role="status">Loading the stack…</p>`
     }`;
@@ -62,9 +62,9 @@ export function NewStack({ project }) {
   const stack = useSignal(null);
   const first = useMemo(
     () =>
-      handed.taken() ?? {
+      handedDraft.take() ?? {
         name: "",
-        texts: { template: BEGINNING, environment: "", files: {} },
+        texts: { template: INITIAL_TEMPLATE, environment: "", files: {} },
         options: NO_OPTIONS,
       },
     [],
@@ -76,13 +76,13 @@ export function NewStack({ project }) {
 }
 
 /** Passes the draft of a deleted stack to the page of a new stack. */
-const handed = {
+const handedDraft = {
   /** @type {import("./draft.js").Written | null} */
   written: null,
-  taken() {
-    const found = this.written;
+  take() {
+    const result = this.written;
     this.written = null;
-    return found;
+    return result;
   },
 };
 
@@ -111,23 +111,23 @@ function Editor({ project, stack, first }) {
     });
   }, []);
   useEffect(() => check.stop, []);
-  const leaving = useSignal(true);
+  const warnOnLeave = useSignal(true);
   const renew = () => {
-    handed.written = {
+    handedDraft.written = {
       ...first,
       name: "",
       texts: draft.texts.value,
       options: { ...draft.options.value, add: [], clear: [], only: "", except: "" },
     };
-    leaving.value = false;
-    go(href(project, "new"));
+    warnOnLeave.value = false;
+    navigate(href(project, "new"));
   };
   return html`<div class="page-head edit-head">
       <h1>${current ? html`${readonly ? "View" : "Edit"} <span class="breaks">${current.name}</span>` : "New stack"}</h1>
       ${current && html`<${StatusBadge} action=${current.action} status=${current.status} />`}
       <div class="acts">
         ${current && html`<a class="button" href=${href(project, "stack", current.name, current.id)}>Back to stack</a>`}
-        ${!readonly && html`<${ApplyButton} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${leaving} />`}
+        ${!readonly && html`<${ApplyButton} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${warnOnLeave} />`}
       </div>
     </div>
     ${
@@ -145,5 +145,44 @@ function Editor({ project, stack, first }) {
           underWay=${current?.status === "IN_PROGRESS"} />`
       }
     </div>
-    <${UnsavedChanges} when=${() => leaving.value && !readonly && draft.changed.value} />`;
+    <${UnsavedChanges} when=${() => warnOnLeave.value && !readonly && draft.changed.value} />`;
+}
+
+/** when: whether there are unsaved changes. @param {{when: () => boolean}} props */
+function UnsavedChanges({ when }) {
+  const pending = useSignal(/** @type {(() => void) | null} */ (null));
+  const lost = useRef(when);
+  lost.current = when;
+  useEffect(() => {
+    const end = guard((then) => {
+      if (!lost.current()) return true;
+      pending.value = then;
+      return false;
+    });
+    /** @param {BeforeUnloadEvent} event */
+    const closing = (event) => {
+      if (lost.current()) event.preventDefault();
+    };
+    addEventListener("beforeunload", closing);
+    return () => {
+      end();
+      removeEventListener("beforeunload", closing);
+    };
+  }, []);
+  const then = pending.value;
+  if (!then) return null;
+  const stay = () => {
+    pending.value = null;
+  };
+  const leave = () => {
+    stay();
+    then();
+  };
+  return html`<${Dialog} title="Leave without saving?" onClose=${stay}>
+    <p>Your changes have not been applied. If you leave, they are lost.</p>
+    <div class="acts">
+      <button onClick=${stay}>Stay</button>
+      <button class="danger" onClick=${leave}>Leave</button>
+    </div>
+  <//>`;
 }

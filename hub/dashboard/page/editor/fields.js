@@ -38,15 +38,17 @@ export function fieldsOf(template) {
   const fields = Object.entries(section).map(([name, definition]) =>
     fieldOf(name, mapOf(definition), inGroups.get(name) ?? ""),
   );
-  return [...fields.filter((one) => one.group), ...fields.filter((one) => !one.group)];
+  return [...fields.filter((field) => field.group), ...fields.filter((field) => !field.group)];
 }
 
 /** @param {string} name @param {Record<string, any>} definition @param {string} group @returns {Field} */
 function fieldOf(name, definition, group) {
   const constraints = (
-    Array.isArray(definition.constraints) ? definition.constraints : [older(definition)]
+    Array.isArray(definition.constraints) ? definition.constraints : [cfnConstraints(definition)]
   ).map(mapOf);
-  const allowed = constraints.find((one) => Array.isArray(one.allowed_values))?.allowed_values;
+  const allowed = constraints.find((constraint) =>
+    Array.isArray(constraint.allowed_values),
+  )?.allowed_values;
   const hides = definition.hidden ?? definition.NoEcho ?? false;
   return {
     name,
@@ -57,38 +59,38 @@ function fieldOf(name, definition, group) {
     immutable: definition.immutable === true,
     fallback: definition.default ?? definition.Default,
     allowed: allowed ?? [],
-    rules: constraints.flatMap(inWords),
+    rules: constraints.flatMap(ruleTexts),
     group,
   };
 }
 
 /** Constraints in the CloudFormation format, beside the type. @param {Record<string, any>} definition */
-function older(definition) {
+function cfnConstraints(definition) {
   /** @type {Record<string, any>} */
-  const found = {};
-  if (definition.AllowedValues) found.allowed_values = definition.AllowedValues;
-  if (definition.AllowedPattern) found.allowed_pattern = definition.AllowedPattern;
+  const result = {};
+  if (definition.AllowedValues) result.allowed_values = definition.AllowedValues;
+  if (definition.AllowedPattern) result.allowed_pattern = definition.AllowedPattern;
   if (definition.MinLength ?? definition.MaxLength)
-    found.length = { min: definition.MinLength, max: definition.MaxLength };
+    result.length = { min: definition.MinLength, max: definition.MaxLength };
   if (definition.MinValue ?? definition.MaxValue)
-    found.range = { min: definition.MinValue, max: definition.MaxValue };
-  return found;
+    result.range = { min: definition.MinValue, max: definition.MaxValue };
+  return result;
 }
 
-/** @param {Record<string, any>} one @returns {string[]} */
-function inWords(one) {
-  if (one.description && !one.allowed_values) return [String(one.description)];
+/** @param {Record<string, any>} item @returns {string[]} */
+function ruleTexts(item) {
+  if (item.description && !item.allowed_values) return [String(item.description)];
   const texts = [];
-  if (one.range) texts.push(between("", mapOf(one.range), ""));
-  if (one.length) texts.push(between("", mapOf(one.length), " characters"));
-  if (one.modulo) texts.push(`in steps of ${mapOf(one.modulo).step}`);
-  if (one.allowed_pattern) texts.push(`matches ${one.allowed_pattern}`);
-  if (one.custom_constraint) texts.push(`must be a ${one.custom_constraint}`);
+  if (item.range) texts.push(rangeText("", mapOf(item.range), ""));
+  if (item.length) texts.push(rangeText("", mapOf(item.length), " characters"));
+  if (item.modulo) texts.push(`in steps of ${mapOf(item.modulo).step}`);
+  if (item.allowed_pattern) texts.push(`matches ${item.allowed_pattern}`);
+  if (item.custom_constraint) texts.push(`must be a ${item.custom_constraint}`);
   return texts.filter(Boolean);
 }
 
 /** @param {string} before @param {Record<string, any>} range @param {string} after */
-function between(before, { min, max }, after) {
+function rangeText(before, { min, max }, after) {
   if (min !== undefined && max !== undefined) return `${before}${min} to ${max}${after}`;
   if (min !== undefined) return `${before}at least ${min}${after}`;
   if (max !== undefined) return `${before}at most ${max}${after}`;
@@ -103,7 +105,7 @@ function mapOf(value) {
 }
 
 /** A value as control text. @param {Field} field @param {unknown} value */
-export function typed(field, value) {
+export function controlText(field, value) {
   if (value === undefined || value === null) return "";
   if (field.kind === "list" && Array.isArray(value)) return value.join(",");
   if (typeof value === "object") return JSON.stringify(value, null, 2);
@@ -114,7 +116,7 @@ export function typed(field, value) {
  * Control text as a value of the field's kind. Throws SyntaxError for invalid JSON.
  * @param {Field} field @param {string} text
  */
-export function taken(field, text) {
+export function parseControlText(field, text) {
   if (field.kind === "number" && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text)) return Number(text);
   if (field.kind === "boolean" && /^(true|false)$/.test(text)) return text === "true";
   if (field.kind === "json") return JSON.parse(text);

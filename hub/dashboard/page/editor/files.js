@@ -22,7 +22,7 @@ export function Files({ draft, file, readonly }) {
             <select id=${id} value=${file.value} onChange=${(/** @type {any} */ event) => {
               file.value = event.currentTarget.value;
             }}>
-              ${names.map((one) => html`<option key=${one} value=${one} selected=${one === file.value}>${one}</option>`)}
+              ${names.map((name) => html`<option key=${name} value=${name} selected=${name === file.value}>${name}</option>`)}
             </select>
             ${
               !readonly &&
@@ -44,11 +44,11 @@ function Add({ draft, file }) {
   /** @param {Event} event */
   function added(event) {
     event.preventDefault();
-    const wanted = name.value.trim();
-    if (!wanted) return;
-    if (!(wanted in draft.texts.value.files))
-      draft.texts.value = withFile(draft.texts.value, wanted, initialContent(wanted));
-    file.value = wanted;
+    const newName = name.value.trim();
+    if (!newName) return;
+    if (!(newName in draft.texts.value.files))
+      draft.texts.value = withFile(draft.texts.value, newName, initialContent(newName));
+    file.value = newName;
     name.value = "";
   }
   return html`<form class="row" onSubmit=${added}>

@@ -33,15 +33,15 @@ const FIRST = [
 ];
 
 /** @param {any} value @param {string} [path] @returns {any} */
-export function ordered(value, path = "") {
-  if (Array.isArray(value)) return value.map((one) => ordered(one, path));
+export function orderKeys(value, path = "") {
+  if (Array.isArray(value)) return value.map((item) => orderKeys(item, path));
   if (value === null || typeof value !== "object") return value;
   const first = FIRST.find(([at]) => at.test(path))?.[1] ?? [];
   const names = Object.keys(value).sort(
     (a, b) => rank(first, a) - rank(first, b) || (a < b ? -1 : 1),
   );
   return Object.fromEntries(
-    names.map((name) => [name, ordered(value[name], path === "" ? name : `${path}/${name}`)]),
+    names.map((name) => [name, orderKeys(value[name], path === "" ? name : `${path}/${name}`)]),
   );
 }
 

@@ -2,8 +2,8 @@
 
 import { call } from "../api/client.js";
 import { NO_OPTIONS } from "./draft.js";
-import { ordered } from "./key_order.js";
-import { written } from "./yaml.js";
+import { orderKeys } from "./key_order.js";
+import { toYaml } from "./yaml.js";
 
 /**
  * version: of the template. by, at: its author and time. within: the root stack of a nested stack.
@@ -19,14 +19,14 @@ export function pathOf(name, id) {
 }
 
 /** Throws Problem. @param {string} project @param {string} name @param {string} id @returns {Promise<Loaded>} */
-export async function loaded(project, name, id) {
+export async function loadStack(project, name, id) {
   const path = pathOf(name, id);
   const [{ stack }, newest] = await Promise.all([
     call("GET", project, `${path}?resolve_outputs=false`),
     newestVersion(project, path),
   ]);
   const version = await call("GET", project, `${path}/versions/${newest.version}`);
-  const [action = "", status = ""] = parted(stack.stack_status);
+  const [action = "", status = ""] = splitStatus(stack.stack_status);
   return {
     name: stack.stack_name,
     id: stack.id,
@@ -37,21 +37,21 @@ export async function loaded(project, name, id) {
     by: newest.requested_by,
     at: newest.created_at,
     document: version,
-    within: stack.parent === null ? null : await outermost(project, stack.root),
+    within: stack.parent === null ? null : await fetchRootStack(project, stack.root),
     first: { name: stack.stack_name, texts: textsOf(version), options: optionsOf(stack) },
   };
 }
 
 /** @param {string} project @param {string} id @returns {Promise<{id: string, name: string}>} */
-async function outermost(project, id) {
+async function fetchRootStack(project, id) {
   const { stacks } = await call("GET", project, `/overview?stack=${encodeURIComponent(id)}`);
   return stacks[0] ?? { id, name: id };
 }
 
 /** @param {string} project @param {string} path @returns {Promise<{version: number, requested_by: string, created_at: string}>} */
-export async function newestVersion(project, path) {
+async function newestVersion(project, path) {
   const { versions } = await call("GET", project, `${path}/versions?limit=1`);
-  return versions.find((/** @type {any} */ one) => one.current) ?? versions[0];
+  return versions.find((/** @type {any} */ version) => version.current) ?? versions[0];
 }
 
 /**
@@ -59,18 +59,20 @@ export async function newestVersion(project, path) {
  * @param {{template: any, environment: any, files: Record<string, string>, source?: string | null}} version
  * @returns {import("./locations.js").Texts}
  */
-export function textsOf(version) {
+function textsOf(version) {
   return {
-    template: version.source ?? written(ordered(version.template)),
-    environment: written(ordered(filled(version.environment))),
+    template: version.source ?? toYaml(orderKeys(version.template)),
+    environment: toYaml(orderKeys(withoutEmptySections(version.environment))),
     files: version.files,
   };
 }
 
 /** Removes empty sections. @param {Record<string, any>} environment */
-function filled(environment) {
+function withoutEmptySections(environment) {
   return Object.fromEntries(
-    Object.entries(environment).filter(([, one]) => one !== null && Object.keys(one).length > 0),
+    Object.entries(environment).filter(
+      ([, section]) => section !== null && Object.keys(section).length > 0,
+    ),
   );
 }
 
@@ -85,7 +87,7 @@ function optionsOf(stack) {
 }
 
 /** Splits CREATE_IN_PROGRESS into action and status. @param {string} whole */
-function parted(whole) {
+function splitStatus(whole) {
   const at = whole.indexOf("_");
   return [whole.slice(0, at), whole.slice(at + 1)];
 }

@@ -17,22 +17,41 @@ const OF_ENVIRONMENT =
 /** @param {Finding} finding @param {Texts} texts @returns {Spot} */
 export function positionOf(finding, texts) {
   const { place, reason } = finding;
-  if (/^stack_name\b/.test(place)) return form("name");
-  if (OPTIONS.test(place)) return form("options");
+  if (/^stack_name\b/.test(place)) return formPosition("name");
+  if (OPTIONS.test(place)) return formPosition("options");
   const name = parameterOf(finding);
   if (name) return ofParameter(name, texts);
   const file = [...place.matchAll(/<([^<>]+)>/g)].at(-1)?.[1];
   if (file && file in texts.files) {
     const rest = place.slice(place.lastIndexOf(">") + 1).replace(/^\./, "");
-    return within(`files/${file}`, texts, rest, reason);
+    return positionIn(`files/${file}`, texts, rest, reason);
   }
-  const ofFile = Object.keys(texts.files).find((one) => place.startsWith(`files.${one}`));
-  if (ofFile) return within(`files/${ofFile}`, texts, "", reason);
-  return within(ofEnvironment(finding, texts) ? "environment" : "template", texts, place, reason);
+  const ofFile = Object.keys(texts.files).find((key) => place.startsWith(`files.${key}`));
+  if (ofFile) return positionIn(`files/${ofFile}`, texts, "", reason);
+  return positionIn(
+    ofEnvironment(finding, texts) ? "environment" : "template",
+    texts,
+    place,
+    reason,
+  );
+}
+
+/**
+ * A warning of the server as a finding, with the position that the server found.
+ * @typedef {{code: string, message: string, path: string, file: string | null,
+ *   line: number | null, column: number | null}} Warning
+ * @param {Warning} warning @param {Texts} texts @returns {{finding: Finding, spot: Spot}}
+ */
+export function locateWarning({ code, message, path, file, line }, texts) {
+  const finding = { place: path, reason: message, type: code };
+  const name = file !== null && file in texts.files ? `files/${file}` : file;
+  if (name === null || line === null) return { finding, spot: positionOf(finding, texts) };
+  const text = textByName(texts, name);
+  return { finding, spot: spot(name, text, lineRange(text, line)) };
 }
 
 /** @param {string} name @returns {Spot} */
-function form(name) {
+function formPosition(name) {
   return { text: name, from: 0, to: 0, line: 0 };
 }
 
@@ -46,9 +65,9 @@ export function parameterOf({ place, reason }) {
 /** @param {string} name @param {Texts} texts */
 function ofParameter(name, texts) {
   const places = [`parameters.${name}`, `parameter_defaults.${name}`];
-  const given = places.find((one) => reaches(texts.environment, one));
-  if (given) return within("environment", texts, given, "");
-  return within("template", texts, `parameters.${name}`, "");
+  const inEnvironment = places.find((place) => reaches(texts.environment, place));
+  if (inEnvironment) return positionIn("environment", texts, inEnvironment, "");
+  return positionIn("template", texts, `parameters.${name}`, "");
 }
 
 /** @param {Finding} finding @param {Texts} texts */
@@ -61,15 +80,15 @@ function ofEnvironment({ place, reason }, texts) {
 
 /** @param {string} text @param {string} place */
 function reaches(text, place) {
-  return find(parsed(text).root, place).left === "";
+  return find(parseCached(text).root, place).left === "";
 }
 
 /** @param {string} name @param {Texts} texts @param {string} place @param {string} reason @returns {Spot} */
-function within(name, texts, place, reason) {
+function positionIn(name, texts, place, reason) {
   const text = textByName(texts, name);
   const line = Number(reason.match(/\bin line (\d+)/)?.[1] ?? 0);
   if (line > 0) return spot(name, text, lineRange(text, line));
-  const { root } = parsed(text);
+  const { root } = parseCached(text);
   const key = reason.match(/^Unknown Property (\S+)/)?.[1];
   const exact = key ? find(root, `${place}.${key}`, true) : { left: "none", from: 0, to: 0 };
   return spot(name, text, exact.left === "" ? exact : find(root, place));
@@ -91,7 +110,7 @@ function spot(name, text, { from, to }) {
 function lineRange(text, line) {
   const lines = text.split("\n");
   const index = Math.min(line, lines.length) - 1;
-  const start = lines.slice(0, index).reduce((sum, one) => sum + one.length + 1, 0);
+  const start = lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0);
   const content = lines[index] ?? "";
   return { from: start + content.length - content.trimStart().length, to: start + content.length };
 }
@@ -101,33 +120,35 @@ export function syntaxErrors(texts) {
   const names = [
     "template",
     "environment",
-    ...Object.keys(texts.files).map((one) => `files/${one}`),
+    ...Object.keys(texts.files).map((key) => `files/${key}`),
   ];
   return names.flatMap((name) => {
     const text = textByName(texts, name);
     if (name.startsWith("files/") && !/\.(ya?ml|template)$/.test(name)) return [];
-    if (text.length > LONGEST) return [];
-    return parsed(text).faults.map((one) => ({
-      finding: { place: "", reason: one.reason, remedy: "" },
-      spot: spot(name, text, one),
+    if (text.length > MAX_PARSED_LENGTH) return [];
+    // The server accepts a key that is given twice, and warns of it.
+    const faults = parseCached(text).faults.filter(({ code }) => code !== "DUPLICATE_KEY");
+    return faults.map((fault) => ({
+      finding: { place: "", reason: fault.reason, remedy: "" },
+      spot: spot(name, text, fault),
     }));
   });
 }
 
 /** Longer texts are not parsed while typing; the server reports their errors. */
-const LONGEST = 100_000;
+const MAX_PARSED_LENGTH = 100_000;
 
 /** @type {Map<string, ReturnType<typeof read>>} */
-const known = new Map();
-const MOST_KNOWN = 12;
+const parseCache = new Map();
+const MAX_CACHED = 12;
 
 /** @param {string} text */
-function parsed(text) {
-  let found = known.get(text);
-  if (!found) {
-    found = read(text);
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(text, found);
+function parseCached(text) {
+  let existing = parseCache.get(text);
+  if (!existing) {
+    existing = read(text);
+    if (parseCache.size >= MAX_CACHED) parseCache.clear();
+    parseCache.set(text, existing);
   }
-  return found;
+  return existing;
 }

@@ -17,7 +17,7 @@ const POINTS = [
 
 /**
  * @typedef {import("./draft.js").Draft} Draft
- * @param {{draft: Draft, findings: import("./findings.js").Found[], isNew: boolean}} props
+ * @param {{draft: Draft, findings: import("./texts.js").Found[], isNew: boolean}} props
  */
 export function OptionsForm({ draft, findings, isNew }) {
   const options = draft.options.value;
@@ -39,31 +39,31 @@ export function OptionsForm({ draft, findings, isNew }) {
   </div>`;
 }
 
-/** The error at a place. @param {import("./findings.js").Found[]} findings @param {string} place */
-function wrongAt(findings, place) {
-  const found = findings.find(({ finding }) => finding.place.startsWith(place));
-  return found ? [found.finding.reason, found.finding.remedy].filter(Boolean).join(". ") : "";
+/** The error at a place. @param {import("./texts.js").Found[]} findings @param {string} place */
+function errorAt(findings, place) {
+  const match = findings.find(({ finding }) => finding.place.startsWith(place));
+  return match ? [match.finding.reason, match.finding.remedy].filter(Boolean).join(". ") : "";
 }
 
 /**
- * @param {{draft: Draft, findings: import("./findings.js").Found[], name: "timeout" | "tags" | "only" | "except",
+ * @param {{draft: Draft, findings: import("./texts.js").Found[], name: "timeout" | "tags" | "only" | "except",
  *   place: string, label: string, hint: string, numeric?: boolean}} props
  */
 function Text({ draft, findings, name, place, label, hint, numeric = false }) {
-  return html`<${Field} label=${label} hint=${hint} wrong=${wrongAt(findings, place)}>
+  return html`<${Field} label=${label} hint=${hint} error=${errorAt(findings, place)}>
     ${(/** @type {object} */ needs) => html`<input ...${needs} value=${draft.options.value[name]}
       inputmode=${numeric ? "numeric" : undefined} autocomplete="off" spellcheck=${false}
       onInput=${(/** @type {any} */ event) => draft.choose({ [name]: event.currentTarget.value })} />`}
   <//>`;
 }
 
-/** @param {{draft: Draft, findings: import("./findings.js").Found[], isNew: boolean}} props */
+/** @param {{draft: Draft, findings: import("./texts.js").Found[], isNew: boolean}} props */
 function Breakpoints({ draft, findings, isNew }) {
   const { add, clear } = draft.options.value;
   const at = useSignal("");
   const point = useSignal(isNew ? "pre-create" : "pre-update");
   const id = useId();
-  const wrong = wrongAt(findings, "hooks.");
+  const error = errorAt(findings, "hooks.");
   /** @param {Event} event */
   function added(event) {
     event.preventDefault();
@@ -77,7 +77,7 @@ function Breakpoints({ draft, findings, isNew }) {
     ${add.map(
       (rule) => html`<p key=${rule} class="row">Stop at <code class="breaks">${rule}</code>
         <button class="plain" aria-label=${`Remove ${rule}`}
-          onClick=${() => draft.choose({ add: add.filter((one) => one !== rule) })}>Remove</button></p>`,
+          onClick=${() => draft.choose({ add: add.filter((item) => item !== rule) })}>Remove</button></p>`,
     )}
     <form class="row" onSubmit=${added}>
       <label for=${`${id}-at`}>Resource</label>
@@ -90,16 +90,16 @@ function Breakpoints({ draft, findings, isNew }) {
         onInput=${(/** @type {any} */ event) => {
           point.value = event.currentTarget.value;
         }} />
-      <datalist id=${`${id}-points`}>${POINTS.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
+      <datalist id=${`${id}-points`}>${POINTS.map((point) => html`<option key=${point} value=${point} />`)}</datalist>
       <button>Add</button>
     </form>
-    ${wrong && html`<span class="wrong">${wrong}</span>`}
+    ${error && html`<span class="wrong">${error}</span>`}
     ${clear
       .filter((rule) => rule !== "*")
       .map(
         (rule) => html`<p key=${rule} class="row">Skip <code class="breaks">${rule}</code>
           <button class="plain" aria-label=${`Restore ${rule}`}
-            onClick=${() => draft.choose({ clear: clear.filter((one) => one !== rule) })}>Restore</button></p>`,
+            onClick=${() => draft.choose({ clear: clear.filter((item) => item !== rule) })}>Restore</button></p>`,
       )}
     <label class="row"><input type="checkbox" checked=${clear.includes("*")}
       onChange=${(/** @type {any} */ event) => draft.choose({ clear: event.currentTarget.checked ? ["*"] : [] })} />

@@ -7,29 +7,29 @@ import { html, useEffect, useSignal } from "../vendor/preact.js";
 
 /** @param {Props} props */
 export function EditPage(props) {
-  return html`<${Loaded} ...${props} which="EditStack" title="Edit" />`;
+  return html`<${LazyPage} ...${props} which="EditStack" title="Edit" />`;
 }
 
 /** @param {Props} props */
 export function NewPage(props) {
-  return html`<${Loaded} ...${props} which="NewStack" title="New stack" />`;
+  return html`<${LazyPage} ...${props} which="NewStack" title="New stack" />`;
 }
 
 /** @param {Props & {which: "EditStack" | "NewStack", title: string}} props */
-function Loaded({ which, title, project, rest }) {
+function LazyPage({ which, title, project, rest }) {
   const editor = useSignal(/** @type {typeof import("./editor.js") | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   useEffect(() => {
     import("./editor.js").then(
       (found) => {
         editor.value = found;
       },
       (error) => {
-        wrong.value = error;
+        failure.value = error;
       },
     );
   }, []);
   if (editor.value) return html`<${editor.value[which]} project=${project} rest=${rest} />`;
   return html`<h1>${title}</h1>
-    <${ProblemBox} error=${wrong.value} />`;
+    <${ProblemBox} error=${failure.value} />`;
 }

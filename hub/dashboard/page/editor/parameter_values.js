@@ -4,7 +4,7 @@
  */
 
 import { isMap, isScalar } from "../vendor/yaml.js";
-import { inline, keyOf, meaning, rangeOf, read } from "./yaml.js";
+import { inline, keyOf, parseValue, rangeOf, read } from "./yaml.js";
 
 /** What the server sends in place of a hidden value. */
 export const MASK = "******";
@@ -15,9 +15,9 @@ const SECTION = "parameters";
  * @param {string} text @returns {Record<string, unknown> | undefined}
  */
 export function parameterValues(text) {
-  const found = meaning(text);
-  if (found === undefined) return undefined;
-  const section = found?.[SECTION];
+  const result = parseValue(text);
+  if (result === undefined) return undefined;
+  const section = result?.[SECTION];
   return section && typeof section === "object" && !Array.isArray(section) ? section : {};
 }
 
@@ -33,19 +33,19 @@ export function withValue(text, name, value) {
   if (root === null || (isScalar(root) && root.value === null))
     return appendSection(text, name, value);
   if (!isMap(root)) return null;
-  const section = root.items.find((one) => keyOf(one.key) === SECTION);
+  const section = root.items.find((item) => keyOf(item.key) === SECTION);
   if (!section) return appendSection(text, name, value);
   const values = section.value;
   if (!isMap(values) || values.items.length === 0)
     return isScalar(values) && values.value !== null
       ? null
       : fillSection(text, section, name, value);
-  const there = values.items.find((one) => keyOf(one.key) === name);
-  if (there && value !== undefined) return replaceValue(text, there, value);
-  if (there)
+  const existing = values.items.find((item) => keyOf(item.key) === name);
+  if (existing && value !== undefined) return replaceValue(text, existing, value);
+  if (existing)
     return values.items.length === 1
       ? removeEntry(text, section, root.flow)
-      : removeEntry(text, there, values.flow);
+      : removeEntry(text, existing, values.flow);
   if (value === undefined) return text;
   return addEntry(text, values, name, value);
 }

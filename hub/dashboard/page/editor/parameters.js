@@ -2,43 +2,43 @@
 
 import { Field } from "../parts/field.js";
 import { html, useMemo, useSignal } from "../vendor/preact.js";
-import { fieldsOf, taken, typed } from "./fields.js";
+import { controlText, fieldsOf, parseControlText } from "./fields.js";
 import { parameterOf } from "./locations.js";
 import { MASK, parameterValues, withValue } from "./parameter_values.js";
-import { meaning } from "./yaml.js";
+import { parseValue } from "./yaml.js";
 
 /**
- * @typedef {import("./fields.js").Field} One
+ * @typedef {import("./fields.js").Field} FieldDefinition
  * @param {{draft: import("./draft.js").Draft, readonly: boolean, isNew: boolean,
- *   findings: import("./findings.js").Found[]}} props
+ *   findings: import("./texts.js").Found[]}} props
  */
 export function ParametersForm({ draft, findings, readonly, isNew }) {
   const { template, environment } = draft.texts.value;
-  const read = useMemo(() => meaning(template), [template]);
+  const read = useMemo(() => parseValue(template), [template]);
   const values = useMemo(() => parameterValues(environment), [environment]);
   if (read === undefined) return html`<p>The template is not valid YAML. Fix it first.</p>`;
   if (values === undefined) return html`<p>The environment is not valid YAML. Fix it first.</p>`;
   const fields = fieldsOf(read);
   if (fields.length === 0) return html`<p class="muted">The template has no parameters.</p>`;
-  /** @param {One} field @param {unknown} value */
+  /** @param {FieldDefinition} field @param {unknown} value */
   function set(field, value) {
     const text = withValue(draft.texts.value.environment, field.name, value);
     if (text !== null) draft.write("environment", text);
     return text !== null;
   }
   const before = isNew ? {} : (parameterValues(draft.initial.value.texts.environment) ?? {});
-  const groups = [...new Set(fields.map((one) => one.group))];
+  const groups = [...new Set(fields.map((field) => field.group))];
   return html`<div class="edit-form column">
     ${groups.map(
       (group) => html`<section key=${group} class="column">
         ${group && html`<h3>${group}</h3>`}
         ${fields
-          .filter((one) => one.group === group)
+          .filter((field) => field.group === group)
           .map(
             (
               field,
             ) => html`<${Parameter} key=${field.name} field=${field} value=${values[field.name]}
-              isSet=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
+              isSet=${field.name in values} error=${errorOf(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
               set=${(/** @type {unknown} */ value) => set(field, value)} />`,
           )}
       </section>`,
@@ -46,28 +46,28 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
   </div>`;
 }
 
-/** @param {One} field @param {import("./findings.js").Found[]} findings */
-function wrongWith(field, findings) {
-  const found = findings.find(
+/** @param {FieldDefinition} field @param {import("./texts.js").Found[]} findings */
+function errorOf(field, findings) {
+  const match = findings.find(
     ({ finding }) =>
       parameterOf(finding) === field.name || finding.place === `parameters.${field.name}`,
   );
-  return found?.finding.reason ?? "";
+  return match?.finding.reason ?? "";
 }
 
 /**
  * kept: the server has a hidden value that can stay.
- * @param {{field: One, value: unknown, isSet: boolean, wrong: string, readonly: boolean,
+ * @param {{field: FieldDefinition, value: unknown, isSet: boolean, error: string, readonly: boolean,
  *   kept: boolean, set: (value: unknown) => boolean}} props
  */
-function Parameter({ field, value, isSet, wrong, readonly, kept, set }) {
+function Parameter({ field, value, isSet, error, readonly, kept, set }) {
   const inputError = useSignal("");
-  const fallback = field.fallback === undefined ? "" : typed(field, field.fallback);
+  const fallback = field.fallback === undefined ? "" : controlText(field, field.fallback);
   /** @param {string} text */
   function changed(text) {
     inputError.value = "";
     try {
-      if (!set(taken(field, text)))
+      if (!set(parseControlText(field, text)))
         inputError.value = "This value cannot be changed here. Edit the Environment tab.";
     } catch (error) {
       inputError.value = `Not valid JSON: ${error instanceof Error ? error.message : error}`;
@@ -81,17 +81,17 @@ function Parameter({ field, value, isSet, wrong, readonly, kept, set }) {
   ].filter(Boolean);
   const name = field.label === field.name ? field.name : `${field.label} (${field.name})`;
   if (kept && value === MASK)
-    return html`<${Kept} name=${name} hints=${hints} readonly=${readonly} change=${() => set("")} />`;
+    return html`<${KeptValue} name=${name} hints=${hints} readonly=${readonly} change=${() => set("")} />`;
   const removed = () => {
     inputError.value = "";
     set(kept ? MASK : undefined);
   };
   const without = kept ? "Keep current value" : fallback === "" ? "Remove value" : "Use default";
   return html`<div class="edit-parameter">
-    <${Field} label=${name} hint=${hints.join(" · ")} wrong=${inputError.value || wrong}>
+    <${Field} label=${name} hint=${hints.join(" · ")} error=${inputError.value || error}>
       ${(
         /** @type {object} */ needs,
-      ) => html`<${Control} field=${field} value=${isSet ? typed(field, value) : ""}
+      ) => html`<${Control} field=${field} value=${isSet ? controlText(field, value) : ""}
         isSet=${isSet} fallback=${fallback} readonly=${readonly} changed=${changed} needs=${needs} />`}
     <//>
     ${
@@ -103,7 +103,7 @@ function Parameter({ field, value, isSet, wrong, readonly, kept, set }) {
 }
 
 /** @param {{name: string, hints: string[], readonly: boolean, change: () => void}} props */
-function Kept({ name, hints, readonly, change }) {
+function KeptValue({ name, hints, readonly, change }) {
   return html`<div class="edit-parameter">
     <div class="field">
       <span class="label">${name}</span>
@@ -115,7 +115,7 @@ function Kept({ name, hints, readonly, change }) {
 }
 
 /**
- * @param {{field: One, value: string, isSet: boolean, fallback: string, readonly: boolean,
+ * @param {{field: FieldDefinition, value: string, isSet: boolean, fallback: string, readonly: boolean,
  *   changed: (text: string) => void, needs: Record<string, unknown>}} props
  */
 function Control({ field, value, isSet, fallback, readonly, changed, needs }) {
@@ -128,7 +128,7 @@ function Control({ field, value, isSet, fallback, readonly, changed, needs }) {
       onChange=${(/** @type {any} */ event) => changed(event.currentTarget.value)}>
       ${!isSet && html`<option value="" disabled selected>${fallback ? `(${fallback})` : "Choose…"}</option>`}
       ${isSet && !choices.includes(value) && html`<option value=${value} selected>${value}</option>`}
-      ${choices.map((one) => html`<option key=${one} value=${one} selected=${isSet && one === value}>${one}</option>`)}
+      ${choices.map((choice) => html`<option key=${choice} value=${choice} selected=${isSet && choice === value}>${choice}</option>`)}
     </select>`;
   }
   if (field.kind === "json")
@@ -139,7 +139,7 @@ function Control({ field, value, isSet, fallback, readonly, changed, needs }) {
     inputmode=${field.kind === "number" ? "decimal" : undefined} placeholder=${field.hidden ? "" : fallback} />`;
 }
 
-/** The options of a field; null if any value is allowed. @param {One} field */
+/** The options of a field; null if any value is allowed. @param {FieldDefinition} field */
 function choicesOf(field) {
   if (field.hidden) return null;
   if (field.allowed.length > 0 && field.kind !== "list" && field.kind !== "json")

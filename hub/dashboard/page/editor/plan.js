@@ -3,14 +3,15 @@
 /**
  * @typedef {{resource_name: string, path: string, resource_type: string,
  *   changes: Record<string, {from?: unknown, to?: unknown}>, unknown: string[],
- *   certain: boolean, denied: string | null}} Planned
+ *   certain: boolean, denied: string | null, replace_reason: string | null,
+ *   moved_from: string | null, imported_id: string | null}} Planned
  * @typedef {{path: string, resource_name: string | null, point: string, mode: string,
  *   operation: string, certain: boolean, timeout_seconds: number | null, on_timeout: string,
  *   answer_by: string[], approvals: number}} Stop
- * @typedef {{resource_changes: Record<string, Planned[]>, stops: Stop[], stale: string[],
+ * @typedef {{resource_changes: Record<string, Planned[]>, stops: Stop[], out_of_date: string[],
  *   plan_digest: string}} Preview
  * @typedef {{kind: string, title: string, resources: Planned[]}} Group
- * @typedef {{groups: Group[], unchanged: number, stops: Stop[], stale: string[], digest: string,
+ * @typedef {{groups: Group[], unchanged: number, stops: Stop[], outOfDate: string[], digest: string,
  *   destroys: string[], same: boolean}} Plan
  */
 
@@ -25,21 +26,21 @@ const KINDS = [
 const DESTROYS = ["deleted", "replaced"];
 
 /** @param {Preview} preview @returns {Plan} */
-export function planned(preview) {
-  const by = preview.resource_changes;
+export function planOf(preview) {
+  const changes = preview.resource_changes;
   const groups = KINDS.map(([kind, title]) => ({
     kind,
     title,
-    resources: [...(by[kind] ?? [])].sort((a, b) => compared(a.path, b.path)),
-  })).filter((one) => one.resources.length > 0);
+    resources: [...(changes[kind] ?? [])].sort((a, b) => comparePaths(a.path, b.path)),
+  })).filter((item) => item.resources.length > 0);
   const destroys = groups
-    .filter((one) => DESTROYS.includes(one.kind))
-    .flatMap((one) => one.resources.map((resource) => resource.path));
+    .filter((group) => DESTROYS.includes(group.kind))
+    .flatMap((group) => group.resources.map((resource) => resource.path));
   return {
     groups,
-    unchanged: (by.unchanged ?? []).length,
+    unchanged: (changes.unchanged ?? []).length,
     stops: preview.stops,
-    stale: preview.stale,
+    outOfDate: preview.out_of_date,
     digest: preview.plan_digest,
     destroys,
     same: groups.length === 0,
@@ -48,11 +49,11 @@ export function planned(preview) {
 
 /**
  * Compares paths so that nested resources follow their parent.
- * @param {string} one @param {string} other
+ * @param {string} first @param {string} second
  */
-function compared(one, other) {
-  const a = one.split("/");
-  const b = other.split("/");
+function comparePaths(first, second) {
+  const a = first.split("/");
+  const b = second.split("/");
   for (const [index, part] of a.entries()) {
     const against = b[index];
     if (against === undefined) return 1;
@@ -61,18 +62,18 @@ function compared(one, other) {
   return a.length - b.length;
 }
 
-/** Nesting depth. @param {Planned} one */
-export function depth(one) {
-  return one.path.split("/").length - 1;
+/** Nesting depth. @param {Planned} planned */
+export function depth(planned) {
+  return planned.path.split("/").length - 1;
 }
 
 /**
- * What is uncertain about a planned resource; "" if nothing is.
- * @param {string} kind @param {Planned} one
+ * The uncertainty of a planned resource; "" if there is none.
+ * @param {string} kind @param {Planned} planned
  */
-export function open(kind, one) {
-  if (one.denied) return one.denied;
-  if (one.certain) return "";
+export function uncertainty(kind, planned) {
+  if (planned.denied) return planned.denied;
+  if (planned.certain) return "";
   if (kind === "updated")
     return "may be replaced or left unchanged, depending on values not known yet";
   if (kind === "deleted" || kind === "replaced")
@@ -82,21 +83,23 @@ export function open(kind, one) {
 
 /**
  * Property changes, including unknown values, without those that stay null.
- * @param {Planned} one @returns {Record<string, {from?: unknown, to?: unknown}>}
+ * @param {Planned} planned @returns {Record<string, {from?: unknown, to?: unknown}>}
  */
-export function changesOf(one) {
-  const entries = Object.entries(one.changes).filter(
+export function changesOf(planned) {
+  const entries = Object.entries(planned.changes).filter(
     ([, { from, to }]) => (from ?? to ?? null) !== null,
   );
   /** @type {Record<string, {from?: unknown, to?: unknown}>} */
-  const found = Object.fromEntries(entries);
-  for (const name of one.unknown) found[name] ??= {};
-  return found;
+  const result = Object.fromEntries(entries);
+  for (const name of planned.unknown) result[name] ??= {};
+  return result;
 }
 
 /** A summary: "1 deleted, 2 added". @param {Plan} plan */
 export function summary(plan) {
-  const parts = plan.groups.map((one) => `${one.resources.length} ${one.title.toLowerCase()}`);
+  const parts = plan.groups.map(
+    (group) => `${group.resources.length} ${group.title.toLowerCase()}`,
+  );
   if (plan.unchanged > 0) parts.push(`${plan.unchanged} unchanged`);
   if (parts.length === 0) return "No resources";
   return plan.same ? `No changes: ${parts.join(", ")}` : parts.join(", ");

@@ -1,11 +1,11 @@
 /** The plan panel: planned changes and stops. */
 
-import { span } from "../parts/ago.js";
+import { formatDuration } from "../parts/ago.js";
 import { Changes } from "../parts/changes.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
-import { changesOf, depth, open, summary } from "./plan.js";
+import { changesOf, depth, summary, uncertainty } from "./plan.js";
 
 /**
  * @typedef {import("./plan.js").Plan} Plan
@@ -25,7 +25,7 @@ export function PlanPanel({ draft, check, underWay }) {
   const current = check.isCurrent.value;
   return html`<section class="edit-plan" aria-labelledby="plan" aria-busy=${current ? undefined : "true"}>
     <h2 id="plan">Plan</h2>
-    <p class="edit-said" role="status">${statusText(plan, problem, findings.length, current)}</p>
+    <p class="edit-plan-status" role="status">${statusText(plan, problem, findings.length, current)}</p>
     ${underWay && html`<p class="muted">A change is in progress. Applying this plan supersedes it.</p>`}
     ${current && problem !== null && html`<${ProblemBox} error=${problem} />`}
     ${
@@ -34,9 +34,9 @@ export function PlanPanel({ draft, check, underWay }) {
       <${Stops} plan=${plan} draft=${draft} />
       ${plan.groups.map((group) => html`<${Group} key=${group.kind} group=${group} draft=${draft} />`)}
       ${
-        plan.stale.length > 0 &&
+        plan.outOfDate.length > 0 &&
         html`<p>Out of date (this partial update does not change them):
-          <span class="breaks"> ${plan.stale.join(", ")}</span></p>`
+          <span class="breaks"> ${plan.outOfDate.join(", ")}</span></p>`
       }
       <p class="muted">Plan <code title=${plan.digest}>${plan.digest.slice(0, 12)}</code>:
         ${" "}exactly this plan is applied.</p>
@@ -62,13 +62,16 @@ function Group({ group, draft }) {
     <ul>
       ${resources
         .slice(0, MANY)
-        .map((one) => html`<${Resource} key=${one.path} kind=${kind} one=${one} draft=${draft} />`)}
+        .map(
+          (resource) =>
+            html`<${Resource} key=${resource.path} kind=${kind} resource=${resource} draft=${draft} />`,
+        )}
     </ul>
     ${
       resources.length > MANY &&
       html`<details>
         <summary>${resources.length - MANY} more</summary>
-        <ul class="breaks">${resources.slice(MANY).map((one) => html`<li key=${one.path}><code>${one.path}</code></li>`)}</ul>
+        <ul class="breaks">${resources.slice(MANY).map((resource) => html`<li key=${resource.path}><code>${resource.path}</code></li>`)}</ul>
       </details>`
     }
   </section>`;
@@ -77,28 +80,32 @@ function Group({ group, draft }) {
 /** Operation of each kind of change. @type {Record<string, string>} */
 const OPERATION = { deleted: "delete", replaced: "replace", updated: "update", added: "create" };
 
-/** @param {{kind: string, one: import("./plan.js").Planned, draft: Draft}} props */
-function Resource({ kind, one, draft }) {
-  const changes = kind === "deleted" ? {} : changesOf(one);
-  const left = open(kind, one);
-  const rule = `${one.path}:pre-${OPERATION[kind]}`;
+/** @param {{kind: string, resource: import("./plan.js").Planned, draft: Draft}} props */
+function Resource({ kind, resource, draft }) {
+  const changes = kind === "deleted" ? {} : changesOf(resource);
+  const left = uncertainty(kind, resource);
+  const rule = `${resource.path}:pre-${OPERATION[kind]}`;
   const { add } = draft.options.value;
   const set = add.includes(rule);
-  return html`<li class="edit-resource" data-depth=${Math.min(depth(one), 5)}>
+  const count = Object.keys(changes).length;
+  return html`<li class="edit-resource" data-depth=${Math.min(depth(resource), 5)}>
     <div class="row">
-      <code class="breaks name">${one.path}</code>
-      <span class="muted breaks">${one.resource_type}</span>
+      <code class="breaks name">${resource.path}</code>
+      <span class="muted breaks">${resource.resource_type}</span>
       <button class="plain stop-here" aria-pressed=${set ? "true" : "false"}
-        aria-label=${`Stop before ${one.path}`} title=${`Breakpoint for this change: ${rule}`}
+        aria-label=${`Stop before ${resource.path}`} title=${`Breakpoint for this change: ${rule}`}
         onClick=${() => draft.choose({ add: set ? add.filter((other) => other !== rule) : [...add, rule] })}>
         <${Icon} name="gate" />
       </button>
     </div>
-    ${left && html`<p class=${one.denied ? "wrong" : "unsure"}>${one.denied ? "Forbidden: " : ""}${left}</p>`}
+    ${left && html`<p class=${resource.denied ? "wrong" : "uncertain"}>${resource.denied ? "Forbidden: " : ""}${left}</p>`}
+    ${resource.moved_from && html`<p class="muted breaks">Moved from ${resource.moved_from}</p>`}
+    ${resource.imported_id && html`<p class="muted breaks">Imported: ${resource.imported_id}</p>`}
+    ${resource.replace_reason && html`<p class="muted breaks">${resource.replace_reason}</p>`}
     ${
-      Object.keys(changes).length > 0 &&
+      count > 0 &&
       (kind === "added"
-        ? html`<details><summary>${Object.keys(changes).length} properties</summary><${Changes} changes=${changes} /></details>`
+        ? html`<details><summary>${count === 1 ? "1 property" : `${count} properties`}</summary><${Changes} changes=${changes} /></details>`
         : html`<${Changes} changes=${changes} />`)
     }
   </li>`;
@@ -107,18 +114,19 @@ function Resource({ kind, one, draft }) {
 /** @param {{plan: Plan, draft: Draft}} props */
 function Stops({ plan, draft }) {
   const { clear } = draft.options.value;
-  if (plan.stops.length === 0 && clear.length === 0) return html`<p class="muted">No stops.</p>`;
+  if (plan.stops.length === 0 && clear.length === 0)
+    return html`<p class="muted">No breakpoints.</p>`;
   return html`<section class="edit-stops" aria-labelledby="stops">
-    <h3 id="stops">Stops <span class="muted">${plan.stops.length}</span></h3>
+    <h3 id="stops">Breakpoints <span class="muted">${plan.stops.length}</span></h3>
     <ol>
       ${plan.stops.map(
-        (one, index) =>
-          html`<${Stop} key=${`${index} ${one.path}:${one.point}`} one=${one} draft=${draft} />`,
+        (stop, index) =>
+          html`<${Stop} key=${`${index} ${stop.path}:${stop.point}`} stop=${stop} draft=${draft} />`,
       )}
     </ol>
     ${clear.map(
       (rule) => html`<p key=${rule} class="row muted">Skipped: <code class="breaks">${rule}</code>
-        <button class="plain" onClick=${() => draft.choose({ clear: clear.filter((one) => one !== rule) })}>Restore</button></p>`,
+        <button class="plain" onClick=${() => draft.choose({ clear: clear.filter((item) => item !== rule) })}>Restore</button></p>`,
     )}
   </section>`;
 }
@@ -130,15 +138,15 @@ const MODES = {
   stop: "stops the stack",
 };
 /** @type {Record<string, string>} */
-const AFTERWARDS = {
+const DEADLINE_TEXTS = {
   stop: "the stack stops",
   continue: "the change continues",
   reject: "the operation is rejected",
 };
 
-/** @param {{one: import("./plan.js").Stop, draft: Draft}} props */
-function Stop({ one, draft }) {
-  const rule = `${one.path}:${one.point}`;
+/** @param {{stop: import("./plan.js").Stop, draft: Draft}} props */
+function Stop({ stop, draft }) {
+  const rule = `${stop.path}:${stop.point}`;
   const { add, clear } = draft.options.value;
   const leaveOut = () =>
     add.includes(rule)
@@ -147,16 +155,16 @@ function Stop({ one, draft }) {
   return html`<li>
     <div class="row">
       <span class="tone-gate"><${Icon} name="gate" /></span>
-      <strong class="breaks">${one.point}${one.path && html` <code>${one.path}</code>`}</strong>
-      <span>${MODES[one.mode] ?? one.mode}${one.certain ? "" : " (possibly)"}</span>
+      <strong class="breaks">${stop.point}${stop.path && html` <code>${stop.path}</code>`}</strong>
+      <span>${MODES[stop.mode] ?? stop.mode}${stop.certain ? "" : " (possibly)"}</span>
       <button class="plain" aria-label=${`Skip ${rule}`} onClick=${leaveOut}>Skip</button>
     </div>
     ${
-      one.mode === "wait" &&
+      stop.mode === "wait" &&
       html`<p class="muted breaks">
-        ${one.approvals > 1 ? `${one.approvals} approvals from` : "Approval from"} ${one.answer_by.join(" or ")}.
-        ${one.timeout_seconds === null ? " After the default timeout" : ` After ${span(one.timeout_seconds)}`}
-        ${` ${AFTERWARDS[one.on_timeout] ?? one.on_timeout}.`}
+        ${stop.approvals > 1 ? `${stop.approvals} approvals from` : "Approval from"} ${stop.answer_by.join(" or ")}.
+        ${stop.timeout_seconds === null ? " After the default timeout" : ` After ${formatDuration(stop.timeout_seconds)}`}
+        ${` ${DEADLINE_TEXTS[stop.on_timeout] ?? stop.on_timeout}.`}
       </p>`
     }
   </li>`;

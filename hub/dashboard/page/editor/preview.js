@@ -7,17 +7,17 @@ import { connection } from "../api/live.js";
 import { state as signedIn } from "../api/session.js";
 import { computed, effect, signal } from "../vendor/preact.js";
 import { requestBody } from "./draft.js";
-import { positionOf, syntaxErrors } from "./locations.js";
-import { planned } from "./plan.js";
+import { locateWarning, positionOf, syntaxErrors } from "./locations.js";
+import { planOf } from "./plan.js";
 
 /**
  * @typedef {import("./plan.js").Plan} Plan
  * @typedef {import("./locations.js").Spot} Spot
  * @typedef {import("./locations.js").Finding} Finding
  *
- * problem: why there is no plan, if not because of findings.
+ * problem: why there is no plan, if not because of findings. warnings: about the plan's request.
  * @typedef {{of: unknown, plan: Plan | null, findings: {finding: Finding, spot: Spot}[],
- *   problem: unknown}} Answer
+ *   warnings: {finding: Finding, spot: Spot}[], problem: unknown}} Answer
  */
 
 /** Pause in typing before a request, in milliseconds. */
@@ -39,36 +39,45 @@ export function livePreview({ project, method, path, draft, isNew, allowed }) {
     ),
   );
   /** The latest response. @type {import("../vendor/preact.js").Signal<Answer>} */
-  const answer = signal({ of: null, plan: null, findings: [], problem: null });
+  const answer = signal({ of: null, plan: null, findings: [], warnings: [], problem: null });
   const isCurrent = computed(() => answer.value.of === body.value);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   /** @type {AbortController | null} */
   let pending = null;
 
-  async function ask() {
+  async function fetchPlan() {
     timer = undefined;
     pending?.abort();
     const request = new AbortController();
     pending = request;
-    const of = body.value;
+    const requestBody = body.value;
     const texts = draft.texts.value;
     try {
-      const response = await call(method, project, path, of, { signal: request.signal });
+      const response = await call(method, project, path, requestBody, { signal: request.signal });
       if (request.signal.aborted) return;
       const preview = isNew ? response.stack : response;
-      answer.value = { of, plan: planned(preview), findings: [], problem: null };
+      const warnings = preview.warnings.map(
+        (/** @type {import("./locations.js").Warning} */ warning) => locateWarning(warning, texts),
+      );
+      answer.value = {
+        of: requestBody,
+        plan: planOf(preview),
+        findings: [],
+        warnings,
+        problem: null,
+      };
     } catch (error) {
       if (isAborted(error) || request.signal.aborted) return;
-      answer.value = { of, plan: null, ...problemsOf(error, texts) };
+      answer.value = { of: requestBody, plan: null, warnings: [], ...problemsOf(error, texts) };
     }
   }
 
   /** @param {number} pause */
-  function soon(pause) {
+  function schedule(pause) {
     if (!allowed) return;
     clearTimeout(timer);
-    timer = setTimeout(ask, pause);
+    timer = setTimeout(fetchPlan, pause);
   }
 
   let first = true;
@@ -76,12 +85,12 @@ export function livePreview({ project, method, path, draft, isNew, allowed }) {
     effect(() => {
       body.value;
       pending?.abort();
-      soon(first ? 0 : PAUSE);
+      schedule(first ? 0 : PAUSE);
       first = false;
     }),
     effect(() => {
       const back = signedIn.value === "in" && connection.value.state === "live";
-      if (back && isOver(answer.peek())) soon(0);
+      if (back && isOver(answer.peek())) schedule(0);
     }),
   ];
   return {
@@ -93,9 +102,10 @@ export function livePreview({ project, method, path, draft, isNew, allowed }) {
       if (isCurrent.value) return answer.value.findings;
       return syntaxErrors(draft.texts.value);
     }),
-    again: () => soon(0),
+    warnings: computed(() => (isCurrent.value ? answer.value.warnings : [])),
+    again: () => schedule(0),
     later: () => {
-      if (allowed) timer ??= setTimeout(ask, LATER);
+      if (allowed) timer ??= setTimeout(fetchPlan, LATER);
     },
     stop() {
       for (const end of ends) end();

@@ -4,7 +4,6 @@ import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js
 import { NAME } from "./apply.js";
 import { Code } from "./code.js";
 import { Files } from "./files.js";
-import { Findings } from "./findings.js";
 import { textByName } from "./locations.js";
 import { OptionsForm } from "./options.js";
 import { ParametersForm } from "./parameters.js";
@@ -33,14 +32,14 @@ export function Texts({ draft, check, isNew, readonly }) {
     if (isNew) name.current?.focus();
   }, []);
   const texts = draft.texts.value;
-  const which = whichOf(tab.value, file.value, texts.files);
+  const selected = whichOf(tab.value, file.value, texts.files);
   const findings = check.findings.value;
   const marks = useMemo(
     () =>
       findings
-        .filter((one) => one.spot.text === which)
+        .filter((finding) => finding.spot.text === selected)
         .map(({ finding, spot }) => ({ ...spot, message: messageOf(finding) })),
-    [findings, which],
+    [findings, selected],
   );
 
   /** @param {import("./locations.js").Spot} spot */
@@ -51,7 +50,7 @@ export function Texts({ draft, check, isNew, readonly }) {
     goto.value = { from: spot.from, to: spot.to };
   }
 
-  const tabs = readonly ? TABS.filter(([one]) => one !== "options") : TABS;
+  const tabs = readonly ? TABS.filter(([name]) => name !== "options") : TABS;
   return html`<div class="edit-texts">
     ${isNew && html`<${Name} draft=${draft} field=${name} findings=${findings} />`}
     <${Tabs} tabs=${tabs} tab=${tab} counts=${countsOf(findings)} />
@@ -62,13 +61,14 @@ export function Texts({ draft, check, isNew, readonly }) {
         html`<${ParametersForm} draft=${draft} findings=${findings} readonly=${readonly} isNew=${isNew} />`
       }
       ${tab.value === "options" && html`<${OptionsForm} draft=${draft} findings=${findings} isNew=${isNew} />`}
-      <div class="edit-code" hidden=${which === ""}>
-        <${Code} name=${which || "template"} label=${labelOf(which)} text=${textByName(texts, which || "template")}
-          read=${(/** @type {string} */ one) => textByName(draft.texts.peek(), one)}
+      <div class="edit-code" hidden=${selected === ""}>
+        <${Code} name=${selected || "template"} label=${labelOf(selected)} text=${textByName(texts, selected || "template")}
+          read=${(/** @type {string} */ item) => textByName(draft.texts.peek(), item)}
           marks=${marks} readonly=${readonly} goto=${goto.value} onWrite=${draft.write} />
       </div>
     </div>
-    ${!readonly && html`<${Findings} findings=${findings} show=${show} />`}
+    ${!readonly && html`<${Findings} label="Errors" findings=${findings} show=${show} />`}
+    ${!readonly && html`<${Findings} label="Warnings" findings=${check.warnings.value} show=${show} />`}
   </div>`;
 }
 
@@ -81,10 +81,10 @@ function whichOf(tab, file, files) {
   return tab === "files" && file in files ? `files/${file}` : "";
 }
 
-/** @param {string} which */
-function labelOf(which) {
-  if (which.startsWith("files/")) return `File ${which.slice("files/".length)}`;
-  return which === "environment" ? "Environment" : "Template";
+/** @param {string} selected */
+function labelOf(selected) {
+  if (selected.startsWith("files/")) return `File ${selected.slice("files/".length)}`;
+  return selected === "environment" ? "Environment" : "Template";
 }
 
 /** @param {import("./locations.js").Finding} finding */
@@ -95,12 +95,12 @@ function messageOf({ reason, remedy }) {
 /** Number of findings by tab. @param {{spot: import("./locations.js").Spot}[]} findings */
 function countsOf(findings) {
   /** @type {Record<string, number>} */
-  const found = {};
+  const result = {};
   for (const { spot } of findings) {
     const tab = spot.text.startsWith("files/") ? "files" : spot.text;
-    found[tab] = (found[tab] ?? 0) + 1;
+    result[tab] = (result[tab] ?? 0) + 1;
   }
-  return found;
+  return result;
 }
 
 /**
@@ -109,36 +109,74 @@ function countsOf(findings) {
  */
 function Tabs({ tabs, tab, counts }) {
   /** @param {KeyboardEvent} event */
-  function moved(event) {
+  function onKeyDown(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const at = tabs.findIndex(([one]) => one === tab.value);
+    const at = tabs.findIndex(([name]) => name === tab.value);
     const [next] = tabs[(at + step + tabs.length) % tabs.length] ?? ["template"];
     tab.value = next;
     document.getElementById(`tab-${next}`)?.focus();
   }
-  return html`<div class="tabs" role="tablist" aria-label="Stack definition" onKeyDown=${moved}>
+  return html`<div class="tabs" role="tablist" aria-label="Stack definition" onKeyDown=${onKeyDown}>
     ${tabs.map(
-      ([one, title]) => html`<button key=${one} role="tab" id=${`tab-${one}`} aria-controls="panel"
-        aria-selected=${one === tab.value ? "true" : "false"} tabindex=${one === tab.value ? 0 : -1}
+      ([
+        name,
+        title,
+      ]) => html`<button key=${name} role="tab" id=${`tab-${name}`} aria-controls="panel"
+        aria-selected=${name === tab.value ? "true" : "false"} tabindex=${name === tab.value ? 0 : -1}
         onClick=${() => {
-          tab.value = one;
-        }}>${title}${counts[one] && html`<span class="wrong-count">${counts[one]}<span class="only-read"> errors</span></span>`}</button>`,
+          tab.value = name;
+        }}>${title}${counts[name] && html`<span class="wrong-count">${counts[name]}<span class="only-read"> errors</span></span>`}</button>`,
     )}
   </div>`;
 }
 
 /** @param {{draft: Draft, field: any, findings: {finding: any, spot: import("./locations.js").Spot}[]}} props */
 function Name({ draft, field, findings }) {
-  const wrong = findings.find((one) => one.spot.text === "name" && draft.name.value !== "");
+  const error = findings.find((finding) => finding.spot.text === "name" && draft.name.value !== "");
   return html`<div class="field">
     <label class="label" for=${NAME}>Stack name</label>
     <input id=${NAME} ref=${field} value=${draft.name.value} autocomplete="off" spellcheck=${false}
-      aria-invalid=${wrong ? "true" : undefined} aria-describedby=${wrong ? `${NAME}-wrong` : undefined}
+      aria-invalid=${error ? "true" : undefined} aria-describedby=${error ? `${NAME}-wrong` : undefined}
       onInput=${(/** @type {any} */ event) => {
         draft.name.value = event.currentTarget.value;
       }} />
-    ${wrong && html`<span class="wrong" id=${`${NAME}-wrong`}>${messageOf(wrong.finding)}</span>`}
+    ${error && html`<span class="wrong" id=${`${NAME}-wrong`}>${messageOf(error.finding)}</span>`}
   </div>`;
+}
+
+/**
+ * @typedef {{finding: import("./locations.js").Finding, spot: import("./locations.js").Spot}} Found
+ * @param {{label: string, findings: Found[], show: (spot: import("./locations.js").Spot) => void}} props
+ */
+function Findings({ label, findings, show }) {
+  return html`<section class="edit-findings" data-kind=${label} aria-label=${label} aria-live="polite">
+    ${
+      findings.length === 0
+        ? null
+        : html`<ul>
+            ${findings.map(
+              (
+                { finding, spot },
+                index,
+              ) => html`<li key=${`${index} ${finding.place} ${finding.reason}`}>
+                <button class="plain" onClick=${() => show(spot)}>
+                  <span class="where">${where(spot)}</span>
+                  <span class="breaks">
+                    ${finding.place && html`<code>${finding.place}</code>${": "}`}${finding.reason}
+                    ${finding.remedy && html` <span class="remedy">${finding.remedy}</span>`}
+                  </span>
+                </button>
+              </li>`,
+            )}
+          </ul>`
+    }
+  </section>`;
+}
+
+/** @param {import("./locations.js").Spot} spot */
+function where({ text, line }) {
+  const named = text.startsWith("files/") ? text.slice("files/".length) : text;
+  return line > 0 ? `${named} ${line}` : named;
 }

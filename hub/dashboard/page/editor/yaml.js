@@ -17,7 +17,8 @@ import {
 /**
  * @typedef {import("../vendor/yaml.js").Node} Node
  * @typedef {{from: number, to: number}} Range
- * @typedef {Range & {reason: string}} Fault
+ * code: DUPLICATE_KEY and others of the parser.
+ * @typedef {Range & {reason: string, code: string}} Fault
  */
 
 /** @typedef {import("yaml").DocumentOptions & import("yaml").SchemaOptions & import("yaml").ParseOptions} Options */
@@ -44,7 +45,7 @@ function options(others, ...more) {
     version: "1.1",
     customTags: (tags) => [
       ...more,
-      ...tags.filter((one) => !others.test(typeof one === "string" ? one : one.tag)),
+      ...tags.filter((tag) => !others.test(typeof tag === "string" ? tag : tag.tag)),
     ],
     prettyErrors: false,
   };
@@ -63,16 +64,17 @@ const UNSEEN = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
 export function read(text) {
   const document = parseDocument(text, OPTIONS);
   /** @type {Fault[]} */
-  const faults = document.errors.map((one) => ({
-    from: Math.min(one.pos[0], text.length),
-    to: Math.min(one.pos[1], text.length),
-    reason: one.message,
+  const faults = document.errors.map((error) => ({
+    from: Math.min(error.pos[0], text.length),
+    to: Math.min(error.pos[1], text.length),
+    reason: error.message,
+    code: error.code,
   }));
   return { root: document.contents, document, faults };
 }
 
 /** The value of a text; undefined if it cannot be parsed. @param {string} text @returns {any} */
-export function meaning(text) {
+export function parseValue(text) {
   const { document, faults } = read(text);
   if (faults.length > 0) return undefined;
   try {
@@ -83,14 +85,14 @@ export function meaning(text) {
 }
 
 /** Maximum number of values with aliases expanded, as on the server. */
-const MOST = 200_000;
+const MAX_VALUES = 200_000;
 
 /** Converts nodes to plain values; keys stay as written: `on` stays `on`. */
 class Plain {
   /** @param {import("yaml").Document} document */
   constructor(document) {
     this.document = document;
-    this.left = MOST;
+    this.left = MAX_VALUES;
   }
 
   /** @param {unknown} node @returns {any} */
@@ -98,7 +100,7 @@ class Plain {
     this.left -= 1;
     if (this.left < 0) throw new RangeError("too much");
     if (isAlias(node)) return this.of(node.resolve(this.document));
-    if (isSeq(node)) return node.items.map((one) => this.of(one));
+    if (isSeq(node)) return node.items.map((item) => this.of(item));
     if (isScalar(node)) return node.value;
     return isMap(node) ? this.ofMap(node) : undefined;
   }
@@ -111,7 +113,7 @@ class Plain {
     const own = {};
     for (const { key, value } of node.items) {
       if (keyOf(key) !== "<<") own[keyOf(key)] = this.of(value);
-      else for (const one of [this.of(value)].flat().reverse()) Object.assign(merged, one);
+      else for (const item of [this.of(value)].flat().reverse()) Object.assign(merged, item);
     }
     return { ...merged, ...own };
   }
@@ -124,7 +126,7 @@ export function keyOf(key) {
 }
 
 /** A value as block-style YAML; multi-line strings keep their lines. @param {unknown} value */
-export function written(value) {
+export function toYaml(value) {
   if (isEmpty(value)) return "";
   const document = new Document(value, WRITTEN);
   visit(document, {
@@ -142,13 +144,13 @@ export function written(value) {
       }
     },
   });
-  apart(document.contents);
-  return escaped(document.toString({ lineWidth: 0, flowCollectionPadding: false }));
+  separateSections(document.contents);
+  return escapeInvisible(document.toString({ lineWidth: 0, flowCollectionPadding: false }));
 }
 
 /** Escapes invisible characters and Unicode line breaks. @param {string} text */
-function escaped(text) {
-  return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+function escapeInvisible(text) {
+  return text.replace(UNSEEN, (item) => `\\u${item.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Functions written in one line: `{get_param: size}`. */
@@ -159,11 +161,11 @@ function isShort(node) {
   const [only, another] = node.items;
   if (!only || another || !isScalar(only.key) || !SHORT.test(String(only.key.value))) return false;
   const parts = isSeq(only.value) ? only.value.items : [only.value];
-  return parts.every((one) => isScalar(one) && !/[\n\r]/.test(String(one.value)));
+  return parts.every((part) => isScalar(part) && !/[\n\r]/.test(String(part.value)));
 }
 
 /** Adds an empty line before each multi-line section. @param {unknown} root */
-function apart(root) {
+function separateSections(root) {
   if (!isMap(root)) return;
   for (const [index, pair] of root.items.entries()) {
     const many = isMap(pair.value) || isSeq(pair.value);
@@ -178,9 +180,9 @@ function isEmpty(value) {
 
 /** A value as one line of YAML. @param {unknown} value */
 export function inline(value) {
-  if (value !== null && typeof value === "object") return escaped(JSON.stringify(value));
+  if (value !== null && typeof value === "object") return escapeInvisible(JSON.stringify(value));
   if (typeof value === "string" && (/[\n\r]/.test(value) || SPECIAL.test(value)))
-    return escaped(JSON.stringify(value));
+    return escapeInvisible(JSON.stringify(value));
   return new Document(value, WRITTEN).toString({ lineWidth: 0 }).replace(/\n$/, "");
 }
 
@@ -209,7 +211,7 @@ function step(node, place, here, byKey) {
   const all = [best];
   if (isMap(node)) {
     for (const pair of node.items) {
-      const left = after(place, keyOf(pair.key));
+      const left = restAfter(place, keyOf(pair.key));
       if (left === null) continue;
       const key = /** @type {Node} */ (pair.key);
       const value = /** @type {Node | null} */ (pair.value);
@@ -218,27 +220,27 @@ function step(node, place, here, byKey) {
     }
   }
   if (isSeq(node)) {
-    const found = place.match(/^\.?\[?(\d+)\]?/);
-    const item = found ? node.items[Number(found[1])] : undefined;
-    if (found && item !== undefined) {
-      const left = trimmed(place.slice(found[0].length));
+    const match = place.match(/^\.?\[?(\d+)\]?/);
+    const item = match ? node.items[Number(match[1])] : undefined;
+    if (match && item !== undefined) {
+      const left = trimPlace(place.slice(match[0].length));
       all.push(step(item, left, rangeOf(/** @type {Node} */ (item)), byKey));
     }
   }
-  return all.reduce((one, other) => (other.left.length < one.left.length ? other : one));
+  return all.reduce((a, b) => (b.left.length < a.left.length ? b : a));
 }
 
 /**
  * The rest of a place after a name; null if it begins differently.
  * @param {string} place @param {string} name
  */
-function after(place, name) {
+function restAfter(place, name) {
   if (name === "" || !place.startsWith(name)) return null;
   const left = place.slice(name.length);
-  return left === "" || /^[.[<]/.test(left) ? trimmed(left) : null;
+  return left === "" || /^[.[<]/.test(left) ? trimPlace(left) : null;
 }
 
 /** @param {string} left */
-function trimmed(left) {
+function trimPlace(left) {
   return left.replace(/^\./, "");
 }

@@ -57,7 +57,7 @@ export function Graph(props) {
     if (!host.current) return;
     const made = new Stage(host.current, model);
     stage.current = made;
-    const show = throttled(() => {
+    const show = throttle(() => {
       const { counts, all } = tally(model.known.values());
       const path = critical.value
         ? criticalPath(model.tree, model.known, model.tree.root, Date.now())
@@ -80,7 +80,7 @@ export function Graph(props) {
       if (latest.current.selected) latest.current.selected.value = node?.key ?? null;
       latest.current.onSelect?.(node);
     };
-    const acts = {
+    const actions = {
       select,
       side: (/** @type {string} */ key, /** @type {"pre" | "post"} */ side) => {
         const [node, progress] = [model.node(key), model.known.get(key)];
@@ -91,8 +91,8 @@ export function Graph(props) {
       },
     };
     const endings = [
-      listenToPointer(made, acts),
-      listenToKeys(made, acts, {
+      listenToPointer(made, actions),
+      listenToKeys(made, actions, {
         seek: () => seeking.current?.focus(),
         critical: () => {
           critical.value = !critical.value;
@@ -101,8 +101,8 @@ export function Graph(props) {
       }),
       critical.subscribe(show.now),
       query.subscribe((text) => {
-        const found = text.trim() ? new Set(search(model.tree, model.known, text)) : null;
-        made.set({ found });
+        const result = text.trim() ? new Set(search(model.tree, model.known, text)) : null;
+        made.set({ found: result });
         show.now();
       }),
       selected?.subscribe((key) => {
@@ -124,11 +124,11 @@ export function Graph(props) {
   /** @param {KeyboardEvent} event */
   const go = (event) => {
     const made = stage.current;
-    const found = made?.found ? search(model.tree, model.known, query.value) : [];
+    const result = made?.found ? search(model.tree, model.known, query.value) : [];
     if (event.key === "Escape" && query.value) query.value = "";
-    else if (event.key !== "Enter" || !made || !found.length) return;
+    else if (event.key !== "Enter" || !made || !result.length) return;
     else {
-      const next = found[(found.indexOf(made.focused ?? "") + 1) % found.length];
+      const next = result[(result.indexOf(made.focused ?? "") + 1) % result.length];
       if (next) made.reveal(next);
     }
     event.preventDefault();
@@ -171,7 +171,7 @@ export function Graph(props) {
           critical.value = !critical.value;
         }}
       >
-        Critical path${critical.value && seconds > 0 ? ` · ${lasting(seconds)}` : ""}
+        Critical path${critical.value && seconds > 0 ? ` · ${durationText(seconds)}` : ""}
       </button>
       <label class="graph-folds">
         <span class="only-read">Grouping</span>
@@ -180,7 +180,7 @@ export function Graph(props) {
           title="Grouping of nodes"
           onChange=${(/** @type {any} */ event) => {
             by.value = event.target.value;
-            stage.current?.foldBy(by.value);
+            stage.current?.groupBy(by.value);
           }}
         >
           ${Object.entries(FOLDS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}
@@ -208,7 +208,7 @@ export function Graph(props) {
  * @param {() => void} call
  * @returns {{ soon: () => void, now: () => void, end: () => void }} soon: at most once per EVERY milliseconds
  */
-function throttled(call) {
+function throttle(call) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const now = () => {
@@ -226,7 +226,7 @@ function throttled(call) {
 }
 
 /** @param {number} seconds */
-function lasting(seconds) {
+function durationText(seconds) {
   if (seconds < 1) return "under 1 s";
   if (seconds < 90) return `about ${Math.round(seconds)} s`;
   if (seconds < 5400) return `about ${Math.round(seconds / 60)} min`;

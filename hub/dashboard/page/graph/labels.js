@@ -1,5 +1,5 @@
 // Labels of the graph.
-import { shown } from "./fold/tally.js";
+import { displayState } from "./fold/tally.js";
 
 /**
  * @typedef {import("./types.js").Progress} Progress
@@ -25,7 +25,7 @@ export const WORDS = {
  * @returns {string} for example "web, create, waiting for approval at pre-create"
  */
 export function sentence(progress) {
-  const state = shown(progress);
+  const state = displayState(progress);
   if (state === "gate") return `waiting for approval at ${progress.hook?.point}`;
   if (state === "parked") return progress.reason ? `parked: ${progress.reason}` : "parked";
   if (state === "waiting") return "waiting for dependencies";

@@ -1,7 +1,6 @@
 // The live state of a graph: a signal per node, updated by events and new documents.
 import { batch, signal } from "../vendor/preact.js";
-import { stackOf } from "./fold/event_target.js";
-import { fold, progressOf } from "./fold/events.js";
+import { fold, progressOf, stackOf } from "./fold/events.js";
 import { Playback } from "./fold/playback.js";
 import { treeOf } from "./tree.js";
 
@@ -16,7 +15,7 @@ import { treeOf } from "./tree.js";
  */
 
 /** Maximum number of events kept for a document that may be older than they are. */
-const KEPT = 5000;
+const MAX_EVENTS = 5000;
 
 /**
  * @param {GraphDocument} document
@@ -38,14 +37,14 @@ export class GraphModel {
     /**
      * Whether a newer traversal exists that this graph does not show: fetch it and call `replace`.
      */
-    this.stale = signal(false);
+    this.outdated = signal(false);
     /** Increases when the graph has other nodes. */
     this.version = signal(0);
     /** @type {EventDocument[]} */
     this.recent = [];
     /** @type {Set<Listener>} */
     this.listeners = new Set();
-    this.#take(this.tree);
+    this.#setTree(this.tree);
   }
 
   /**
@@ -61,8 +60,8 @@ export class GraphModel {
    * @returns {GraphNode | undefined} the forward node, if there are two
    */
   at(path) {
-    const found = [...this.tree.nodes.values()].filter((node) => node.path === path);
-    return found.find((node) => node.direction === "forward") ?? found[0];
+    const matches = [...this.tree.nodes.values()].filter((node) => node.path === path);
+    return matches.find((node) => node.direction === "forward") ?? matches[0];
   }
 
   /**
@@ -70,12 +69,12 @@ export class GraphModel {
    * @returns {ProgressSignal}
    */
   progress(key) {
-    const made = this.signals.get(key);
-    if (made) return made;
+    const existing = this.signals.get(key);
+    if (existing) return existing;
     const known = /** @type {Progress} */ (this.known.get(key));
-    const one = signal(known);
-    this.signals.set(key, one);
-    return one;
+    const progressSignal = signal(known);
+    this.signals.set(key, progressSignal);
+    return progressSignal;
   }
 
   /**
@@ -97,7 +96,7 @@ export class GraphModel {
    */
   apply(event) {
     this.recent.push(event);
-    if (this.recent.length > 2 * KEPT) this.recent.splice(0, KEPT);
+    if (this.recent.length > 2 * MAX_EVENTS) this.recent.splice(0, MAX_EVENTS);
     this.#change(this.#fold(event));
   }
 
@@ -110,14 +109,14 @@ export class GraphModel {
     const tree = treeOf(document);
     const same = signature(tree) === signature(this.tree);
     this.tree = tree;
-    this.stale.value = false;
+    this.outdated.value = false;
     if (!same) {
       this.known = new Map();
       this.signals = new Map();
     }
-    this.#take(tree);
+    this.#setTree(tree);
     if (!same) this.version.value++;
-    this.recent = this.recent.filter((event) => this.#isNews(event));
+    this.recent = this.recent.filter((event) => this.#isNewer(event));
     for (const event of this.recent) this.#change(this.#fold(event));
     if (!same) for (const listener of this.listeners) listener(null);
   }
@@ -134,7 +133,7 @@ export class GraphModel {
   }
 
   /**
-   * Replays the events of the traversal from its initialProgress, instead of live updates.
+   * Replays the events of the traversal from its beginning, instead of live updates.
    *
    * @param {readonly EventDocument[]} events in their order
    * @returns {{ length: number, seek: (count: number) => void }}
@@ -160,20 +159,20 @@ export class GraphModel {
 
   /** @param {EventDocument} event */
   #fold(event) {
-    if (!this.#isNews(event)) return new Map();
-    const { changes, stale } = fold(this.tree, this.known, event);
-    if (stale) this.stale.value = true;
+    if (!this.#isNewer(event)) return new Map();
+    const { changes, outdated } = fold(this.tree, this.known, event);
+    if (outdated) this.outdated.value = true;
     return changes;
   }
 
   /** @param {EventDocument} event */
-  #isNews(event) {
+  #isNewer(event) {
     const stackGraph = this.tree.stackGraphs.get(stackOf(event));
     return !stackGraph || event.sequence > stackGraph.sequence;
   }
 
   /** @param {Tree} tree */
-  #take(tree) {
+  #setTree(tree) {
     /** @type {Map<string, Progress>} */
     const changes = new Map();
     for (const [key, document] of tree.documents) {
@@ -194,8 +193,8 @@ export class GraphModel {
     batch(() => {
       for (const [key, progress] of changes) {
         this.known.set(key, progress);
-        const one = this.signals.get(key);
-        if (one) one.value = progress;
+        const progressSignal = this.signals.get(key);
+        if (progressSignal) progressSignal.value = progress;
       }
     });
     const keys = new Set(changes.keys());

@@ -1,11 +1,11 @@
-// The graphs of a stack and its nested stacks as one graph: nodes by key, with their neighbours.
+// The graphs of a stack and its nested stacks as one graph: nodes by key, with their neighbors.
 import { layersOf } from "./layout/layers.js";
 
 /**
  * @typedef {import("./types.js").GraphDocument} GraphDocument
  * @typedef {import("./types.js").GraphNode} GraphNode
  * @typedef {import("./types.js").NodeDocument} NodeDocument
- * @typedef {import("./types.js").OneGraph} OneGraph
+ * @typedef {import("./types.js").SingleGraph} SingleGraph
  * @typedef {import("./types.js").StackGraph} StackGraph
  *
  * @typedef {object} Tree
@@ -31,12 +31,13 @@ export function treeOf(document) {
     holder: new Map(),
   };
   add(tree, document, root, document.stack_id ?? null);
-  const inside = [...(document.stacks ?? [])].sort((one, other) => depth(one) - depth(other));
-  for (const one of inside) add(tree, one, one.path, one.stack_id);
+  const nested = [...(document.stacks ?? [])].sort((a, b) => depth(a) - depth(b));
+  for (const item of nested) add(tree, item, item.path, item.stack_id);
   for (const stackGraph of tree.stackGraphs.values()) {
     const holders = [...tree.nodes.values()].filter((node) => node.path === stackGraph.path);
     // A replacement and its cleanup share a path; the ID of the stack distinguishes them.
-    const holder = holders.find((node) => node.inside === stackGraph.stackId) ?? holders[0];
+    const holder =
+      holders.find((node) => node.nested_stack_id === stackGraph.stackId) ?? holders[0];
     if (stackGraph.path !== root && holder) tree.holder.set(stackGraph.path, holder.key);
   }
   return tree;
@@ -57,18 +58,18 @@ export function keyOf(path, id) {
  * @param {string} path of the nested stack
  * @returns {string[]}
  */
-export function within(tree, path) {
+export function keysWithin(tree, path) {
   return [...tree.stackGraphs.values()]
     .filter((stackGraph) => stackGraph.path === path || stackGraph.path.startsWith(`${path}/`))
     .flatMap((stackGraph) => stackGraph.keys);
 }
 
-/** @param {{ path: string }} one */
-function depth(one) {
-  return one.path.split("/").length;
+/** @param {{ path: string }} item */
+function depth(item) {
+  return item.path.split("/").length;
 }
 
-/** @param {OneGraph} graph */
+/** @param {SingleGraph} graph */
 function pathOf(graph) {
   const [first] = graph.nodes;
   if (!first) return "";
@@ -77,7 +78,7 @@ function pathOf(graph) {
 
 /**
  * @param {Tree} tree
- * @param {OneGraph} graph
+ * @param {SingleGraph} graph
  * @param {string} path
  * @param {string | null} stackId
  */
@@ -93,15 +94,15 @@ function add(tree, graph, path, stackId) {
       path: node.path,
       type: node.type,
       direction: node.direction,
-      inside: node.inside,
+      nested_stack_id: node.nested_stack_id,
       before: [],
       after: [],
     });
   }
   for (const [from, to] of graph.edges) {
-    const [one, other] = [keyOf(path, from), keyOf(path, to)];
-    tree.nodes.get(one)?.after.push(other);
-    tree.nodes.get(other)?.before.push(one);
+    const [source, target] = [keyOf(path, from), keyOf(path, to)];
+    tree.nodes.get(source)?.after.push(target);
+    tree.nodes.get(target)?.before.push(source);
   }
   const keys = graph.nodes.map((node) => keyOf(path, node.id));
   const around = { after: new Map(), before: new Map() };

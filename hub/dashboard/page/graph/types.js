@@ -2,7 +2,7 @@
 
 /**
  * @typedef {"waiting" | "ready" | "running" | "parked" | "done" | "failed" | "stopped" | "dropped"} State
- * @typedef {"pre" | "act" | "confirm" | "post"} Phase
+ * @typedef {"pre" | "execute" | "confirm" | "post"} Phase
  *
  * @typedef {object} NodeDocument
  * @property {number} id
@@ -16,7 +16,7 @@
  * @property {string[]} waiting_for
  * @property {string[]} breakpoints points
  * @property {string | null} reason
- * @property {string | null} inside ID of the nested stack of its resource
+ * @property {string | null} nested_stack_id ID of the nested stack of its resource
  * @property {string | null} [started_at]
  * @property {string | null} [ended_at]
  * @property {string | null} [until]
@@ -29,14 +29,14 @@
  * @property {string} [started_at]
  * @property {string | null} [ended_at]
  *
- * @typedef {object} OneGraph the graph of one stack
+ * @typedef {object} SingleGraph the graph of one stack
  * @property {NodeDocument[]} nodes
  * @property {[number, number][]} edges
  * @property {TraversalDocument} traversal
  * @property {number} [sequence] of the last event included
  *
- * @typedef {OneGraph & { stack_id: string, path: string }} GraphInside
- * @typedef {OneGraph & { stack_id?: string, path?: string, stacks?: GraphInside[] }} GraphDocument
+ * @typedef {SingleGraph & { stack_id: string, path: string }} GraphInside
+ * @typedef {SingleGraph & { stack_id?: string, path?: string, stacks?: GraphInside[] }} GraphDocument
  *
  * @typedef {object} EventDocument a CloudEvent
  * @property {string} type
@@ -58,7 +58,7 @@
  * @property {string} path
  * @property {string} type
  * @property {"forward" | "cleanup"} direction
- * @property {string | null} inside
+ * @property {string | null} nested_stack_id
  * @property {string[]} before keys
  * @property {string[]} after keys
  *

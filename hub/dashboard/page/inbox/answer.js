@@ -21,13 +21,13 @@ import { decide } from "./submit.js";
 /** @typedef {import("./submit.js").DraftSignal} DraftSignal */
 
 /** Decisions sent immediately; the others open a panel first. @type {[Decision, string][]} */
-const AT_ONCE = [
+const IMMEDIATE_DECISIONS = [
   ["continue", "Continue"],
   ["step", "Step"],
   ["run", "Run to end"],
 ];
 /** @type {[Decision | "hand-over", import("./drafts.js").OpenPanel, string][]} */
-const ASKING = [
+const PANEL_DECISIONS = [
   ["patch", "patch", "Change properties…"],
   ["progress", "progress", "Extend deadline…"],
   ["hand-over", "hand-over", "Hand over…"],
@@ -39,31 +39,31 @@ export function Answer({ project, hook }) {
   const draft = draftOf(hook);
   const form = useMemo(() => dataFormFor(hook), [hook.id]);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  const { late, result, wrongs, busy } = draft.value;
+  const { late, result, errors, busy } = draft.value;
   const over = late || hook.state !== "waiting";
-  useFocusKept(place, over, wrongs);
+  useFocus(place, over, errors);
   const sending = { project, hook, draft, form };
-  const who = session.value;
-  const why = denialReason(hook, who);
+  const user = session.value;
+  const why = denialReason(hook, user);
   return html`<section class="answer" aria-label="Answer" aria-busy=${busy} ref=${place} tabindex="-1">
     ${over && html`<${Outcome} hook=${hook} />`}
     ${over && (late || hasContent(draft.value)) && html`<${LateNotice} hook=${hook} draft=${draft} />`}
-    <p class="said" role="status">${result}</p>
+    <p class="result" role="status">${result}</p>
     ${!over && why && html`<p>${why} Approvers: ${approversText(hook)}.</p>`}
-    ${!over && !why && hasApproved(hook, who) && html`<${Approved} hook=${hook} />`}
+    ${!over && !why && hasApproved(hook, user) && html`<${ApprovedNotice} hook=${hook} />`}
     ${!over && !why && html`<${ChangedNotice} hook=${hook} draft=${draft} />`}
-    ${(over ? late || hasContent(draft.value) : !why) && html`<${Written} sending=${sending} over=${over} />`}
-    ${over && (late || hasContent(draft.value)) && html`<${Dismiss} hook=${hook} draft=${draft} />`}
-    ${!over && !why && html`<${Buttons} sending=${sending} />`}
+    ${(over ? late || hasContent(draft.value) : !why) && html`<${CommonFields} sending=${sending} over=${over} />`}
+    ${over && (late || hasContent(draft.value)) && html`<${DiscardButton} hook=${hook} draft=${draft} />`}
+    ${!over && !why && html`<${DecisionButtons} sending=${sending} />`}
   </section>`;
 }
 
 /**
  * Keeps the focus inside the form after an answer, and moves it to the first invalid field.
- * @param {{current: HTMLElement | null}} place @param {boolean} over @param {Record<string, string>} wrongs
+ * @param {{current: HTMLElement | null}} place @param {boolean} over @param {Record<string, string>} errors
  */
-function useFocusKept(place, over, wrongs) {
-  const was = useRef(over);
+function useFocus(place, over, errors) {
+  const previous = useRef(over);
   const inside = useRef(false);
   useEffect(() => {
     /** @param {FocusEvent} event */
@@ -75,19 +75,19 @@ function useFocusKept(place, over, wrongs) {
   }, []);
   useEffect(() => {
     const lost = document.activeElement === null || document.activeElement === document.body;
-    if (over !== was.current && inside.current && lost)
+    if (over !== previous.current && inside.current && lost)
       place.current?.focus({ preventScroll: true });
-    was.current = over;
+    previous.current = over;
   }, [over]);
   useEffect(() => {
     /** @type {HTMLElement | null | undefined} */
     const first = place.current?.querySelector('[aria-invalid="true"]');
     first?.focus();
-  }, [wrongs]);
+  }, [errors]);
 }
 
 /** @param {{hook: Hook}} props */
-function Approved({ hook }) {
+function ApprovedNotice({ hook }) {
   const { given, needed } = hook.approvals;
   return html`<p>
     You have approved (${given} of ${needed} approvals). Another approver must give the next one. You can
@@ -99,20 +99,21 @@ function Approved({ hook }) {
  * Fields of every answer: requested data and reason.
  * @param {{sending: Sending, over: boolean}} props
  */
-function Written({ sending, over }) {
+function CommonFields({ sending, over }) {
   const { hook, draft, form } = sending;
-  const { reason, data, wrongs, problem, busy } = draft.value;
+  const { reason, data, errors, problem, busy } = draft.value;
   const approves = offeredDecisions(hook, session.value).includes("continue");
-  const filling = {
+  /** @type {import("./data_form.js").FormState} */
+  const formState = {
     raws: data,
-    wrongs,
-    stays: over || busy,
+    errors,
+    readonly: over || busy,
     set: (/** @type {string} */ path, /** @type {import("./form.js").Raw} */ raw) =>
       change(draft, { data: { ...draft.value.data, [path]: raw } }),
   };
   return html`
-    ${form && (over || approves) && html`<${DataForm} form=${form} filling=${filling} />`}
-    <${Field} label="Reason (optional)" wrong=${wrongs.reason}>
+    ${form && (over || approves) && html`<${DataForm} form=${form} formState=${formState} />`}
+    <${Field} label="Reason (optional)" error=${errors.reason}>
       ${(/** @type {object} */ needs) => html`<textarea ...${needs} rows="2" maxlength="4000"
         value=${reason} readonly=${over || busy}
         onInput=${(/** @type {{currentTarget: HTMLTextAreaElement}} */ event) =>
@@ -123,9 +124,9 @@ function Written({ sending, over }) {
 }
 
 /** @param {{sending: Sending}} props */
-function Buttons({ sending }) {
+function DecisionButtons({ sending }) {
   const { hook, draft } = sending;
-  const { asks } = draft.value;
+  const { panel: openPanel, busy } = draft.value;
   const allowed = offeredDecisions(hook, session.value);
   /** @param {Decision} decision */
   const send = (decision) => {
@@ -133,22 +134,28 @@ function Buttons({ sending }) {
   };
   return html`
     <div class="answer-acts">
-      ${AT_ONCE.filter(([decision]) => allowed.includes(decision)).map(([decision, name]) => {
-        const button = html`<button type="button"
-          class=${decision === "continue" ? "first" : ""} onClick=${() => send(decision)}>${name}</button>`;
-        return decision === "step" ? html`<${Step} button=${button} draft=${draft} />` : button;
-      })}
+      ${IMMEDIATE_DECISIONS.filter(([decision]) => allowed.includes(decision)).map(
+        ([decision, name]) => {
+          const button = html`<button type="button"
+          class=${decision === "continue" ? "first" : ""} aria-disabled=${busy} onClick=${() => send(decision)}>${name}</button>`;
+          return decision === "step"
+            ? html`<${StepButton} button=${button} draft=${draft} />`
+            : button;
+        },
+      )}
     </div>
     <div class="answer-acts">
-        ${ASKING.filter(([one]) => one === "hand-over" || allowed.includes(one)).map(
-          ([one, panel, name]) => html`<button key=${one} type="button"
-            class=${one === "reject" ? "danger" : ""} aria-expanded=${asks === panel}
-            onClick=${() => change(draft, { asks: asks === panel ? "" : panel })}>
+        ${PANEL_DECISIONS.filter(
+          ([decision]) => decision === "hand-over" || allowed.includes(decision),
+        ).map(
+          ([decision, panel, name]) => html`<button key=${decision} type="button"
+            class=${decision === "reject" ? "danger" : ""} aria-expanded=${openPanel === panel}
+            onClick=${() => change(draft, { panel: openPanel === panel ? "" : panel })}>
             ${name}
           </button>`,
         )}
     </div>
-    ${asks && html`<${AnswerPanel} key=${asks} sending=${sending} send=${send} />`}
+    ${openPanel && html`<${AnswerPanel} key=${openPanel} sending=${sending} send=${send} />`}
   `;
 }
 
@@ -156,7 +163,7 @@ function Buttons({ sending }) {
  * The step button with its mode for nested stacks.
  * @param {{button: unknown, draft: DraftSignal}} props
  */
-function Step({ button, draft }) {
+function StepButton({ button, draft }) {
   return html`<span class="joined">
     ${button}
     <select aria-label="Step mode" value=${draft.value.how}
@@ -170,7 +177,7 @@ function Step({ button, draft }) {
 }
 
 /** @param {{hook: Hook, draft: DraftSignal}} props */
-function Dismiss({ hook, draft }) {
+function DiscardButton({ hook, draft }) {
   return html`<div class="answer-acts">
     <button type="button" onClick=${() => resetDraft(draft, hook)}>Discard draft</button>
   </div>`;

@@ -4,7 +4,7 @@ import { Field } from "../parts/field.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { change } from "./drafts.js";
 import { AT_DEADLINE } from "./hook_text.js";
-import { anyProperty, patchable } from "./patch.js";
+import { anyProperty, patchableProperties } from "./patch.js";
 import { handOver } from "./submit.js";
 
 /** @typedef {import("../api/documents.js").Decision} Decision */
@@ -24,7 +24,7 @@ export function AnswerPanel(props) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const close = () => {
     const opener = place.current?.parentElement?.querySelector('[aria-expanded="true"]');
-    change(draft, { asks: "" });
+    change(draft, { panel: "" });
     /** @type {HTMLElement | null | undefined} */ (opener)?.focus();
   };
   useEffect(() => {
@@ -38,14 +38,14 @@ export function AnswerPanel(props) {
     event.stopPropagation();
     close();
   };
-  const Panel = PANELS[draft.value.asks];
-  return html`<div class="asking" ref=${place} onKeyDown=${onKeyDown}>
+  const Panel = PANELS[draft.value.panel];
+  return html`<div class="answer-panel" ref=${place} onKeyDown=${onKeyDown}>
     ${Panel && html`<${Panel} ...${props} close=${close} />`}
   </div>`;
 }
 
 /** @param {{close: () => void, children?: any}} props */
-function Acts({ close, children }) {
+function PanelActions({ close, children }) {
   return html`<div class="row">
     ${children}
     <button type="button" class="plain" onClick=${close}>Cancel</button>
@@ -56,8 +56,8 @@ function Acts({ close, children }) {
 function Reject({ sending, send, close }) {
   const fails = sending.hook.resource ? "The operation fails" : "The whole action fails";
   return html`<p>${fails}. This cannot be undone.</p>
-    <${Acts} close=${close}>
-      <button type="button" class="danger" onClick=${() => send("reject")}>Reject</button>
+    <${PanelActions} close=${close}>
+      <button type="button" class="danger" aria-disabled=${sending.draft.value.busy} onClick=${() => send("reject")}>Reject</button>
     <//>`;
 }
 
@@ -65,15 +65,15 @@ function Reject({ sending, send, close }) {
 function Patch({ sending, send, close }) {
   const { hook, draft } = sending;
   const adding = useSignal("");
-  const { patch, wrongs } = draft.value;
-  const there = patchable(hook);
-  const added = Object.keys(patch).filter((name) => !there.some((one) => one.name === name));
+  const { patch, errors, busy } = draft.value;
+  const patchable = patchableProperties(hook);
+  const added = Object.keys(patch).filter((name) => !patchable.some((item) => item.name === name));
   /** @param {string} name @param {string} text */
   const set = (name, text) => change(draft, { patch: { ...draft.value.patch, [name]: text } });
-  const rows = [...there, ...added.map((name) => ({ name, now: "", hidden: false }))];
+  const rows = [...patchable, ...added.map((name) => ({ name, now: "", hidden: false }))];
   const add = () => {
     const name = adding.value.trim();
-    if (name && !rows.some((one) => one.name === name)) set(name, "");
+    if (name && !rows.some((row) => row.name === name)) set(name, "");
     adding.value = "";
   };
   return html`<p>The operation continues with these values. They apply until the next stack update.</p>
@@ -82,7 +82,7 @@ function Patch({ sending, send, close }) {
         name,
         now,
         hidden,
-      }) => html`<${Field} key=${name} label=${name} wrong=${wrongs[`properties.${name}`]}
+      }) => html`<${Field} key=${name} label=${name} error=${errors[`properties.${name}`]}
         hint=${hidden ? "The current value is hidden. Leave this empty to keep it." : undefined}>
         ${(/** @type {object} */ needs) => html`<textarea ...${needs} class="code" rows="1"
           spellcheck=${false} value=${patch[name] ?? now}
@@ -99,29 +99,29 @@ function Patch({ sending, send, close }) {
         <button type="button" onClick=${add}>Add</button>
       </div>`
     }
-    ${wrongs.properties && html`<p class="wrong">${wrongs.properties}</p>`}
-    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("patch")}>Continue with changes</button><//>`;
+    ${errors.properties && html`<p class="wrong">${errors.properties}</p>`}
+    <${PanelActions} close=${close}><button type="button" class="first" aria-disabled=${busy} onClick=${() => send("patch")}>Continue with changes</button><//>`;
 }
 
 /** @param {PanelProps} props */
 function Progress({ sending, send, close }) {
   const { hook, draft } = sending;
-  const { extend, wrongs } = draft.value;
-  return html`<${Field} label="Time until the deadline" wrong=${wrongs.extend}
+  const { extend, errors, busy } = draft.value;
+  return html`<${Field} label="Time until the deadline" error=${errors.extend}
       hint=${`From now, for example 30m, 2h or 1d. Leave empty for the rule's timeout. At the deadline, ${AT_DEADLINE[hook.on_timeout]}.`}>
       ${(
         /** @type {object} */ needs,
       ) => html`<input ...${needs} value=${extend} size="8" autocomplete="off"
         onInput=${(/** @type {Changed} */ event) => change(draft, { extend: event.currentTarget.value })} />`}
     <//>
-    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("progress")}>Extend deadline</button><//>`;
+    <${PanelActions} close=${close}><button type="button" class="first" aria-disabled=${busy} onClick=${() => send("progress")}>Extend deadline</button><//>`;
 }
 
 /** @param {PanelProps} props */
 function HandOver({ sending, close }) {
   const { draft } = sending;
-  const { to, note, wrongs } = draft.value;
-  return html`<${Field} label="To" wrong=${wrongs.to} hint="This user or role can answer from now on. You can still answer.">
+  const { to, note, errors, busy } = draft.value;
+  return html`<${Field} label="To" error=${errors.to} hint="This user or role can answer from now on. You can still answer.">
       ${(/** @type {object} */ needs) => html`<span class="row">
         <select aria-label="User or role" value=${to.kind}
           onChange=${(/** @type {Changed} */ event) =>
@@ -140,8 +140,8 @@ function HandOver({ sending, close }) {
       ) => html`<textarea ...${needs} rows="2" maxlength="4000" value=${note}
         onInput=${(/** @type {Changed} */ event) => change(draft, { note: event.currentTarget.value })}></textarea>`}
     <//>
-    <${Acts} close=${close}>
-      <button type="button" class="first" onClick=${() => !draft.value.busy && handOver(sending)}>
+    <${PanelActions} close=${close}>
+      <button type="button" class="first" aria-disabled=${busy} onClick=${() => !busy && handOver(sending)}>
         Hand over
       </button>
     <//>`;

@@ -1,19 +1,17 @@
 /** One hook in the inbox: a summary row that expands to details and answer form. */
 
-import { call, isAborted } from "../api/client.js";
 import { session } from "../api/session.js";
 import { href } from "../app/route.js";
 import { Icon } from "../parts/icon.js";
-import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { html, useRef } from "../vendor/preact.js";
 import { Answer } from "./answer.js";
 import { Countdown } from "./countdown.js";
-import { DecisionHistory } from "./decision_history.js";
+import { DecisionHistory, useDecisionHistory } from "./decision_history.js";
 import { Facts, PlannedChanges, StackLink } from "./facts.js";
-import { badgeStateOf, outcome, pointInWords, subject } from "./hook_text.js";
+import { badgeStateOf, outcomeText, pointInWords, subject } from "./hook_text.js";
 import { isForUser } from "./rights.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("../api/documents.js").Entry} Entry */
 
 /**
  * level: heading level.
@@ -42,10 +40,10 @@ export function Card({ project, hook, open, onToggle, level }) {
         ${hook.resource?.type && html`<span class="muted breaks">${hook.resource.type}</span>`}
       </span>
       <span class="hook-how">
-        ${waits ? html`<${HowFar} hook=${hook} />` : html`<span class="outcome-line">${outcome(hook)}</span>`}
+        ${waits ? html`<${HookProgress} hook=${hook} />` : html`<span class="outcome-line">${outcomeText(hook)}</span>`}
       </span>
     </div>
-    ${open && html`<${Body} project=${project} hook=${hook} level=${level + 1} />`}
+    ${open && html`<${HookBody} project=${project} hook=${hook} level=${level + 1} />`}
   </article>`;
 }
 
@@ -67,7 +65,7 @@ function useHeight(waits) {
 }
 
 /** @param {{hook: Hook}} props */
-function HowFar({ hook }) {
+function HookProgress({ hook }) {
   const { needed, given } = hook.approvals;
   return html`
     ${isForUser(hook, session.value) && html`<span class="mine">for you</span>`}
@@ -80,8 +78,8 @@ function HowFar({ hook }) {
  * level: heading level. page: shown on its own page.
  * @param {{project: string, hook: Hook, level: number, page?: boolean}} props
  */
-export function Body({ project, hook, level, page = false }) {
-  const { history, wrong } = useHistory(project, hook, page);
+export function HookBody({ project, hook, level, page = false }) {
+  const { history, failure } = useDecisionHistory(project, hook, page);
   return html`<div class="hook-body">
     <div class="column">
       <${Facts} project=${project} hook=${hook} history=${history} />
@@ -90,31 +88,7 @@ export function Body({ project, hook, level, page = false }) {
     </div>
     <div class="column">
       <${Answer} project=${project} hook=${hook} />
-      ${page && html`<${DecisionHistory} history=${history} wrong=${wrong} />`}
+      ${page && html`<${DecisionHistory} history=${history} failure=${failure} />`}
     </div>
   </div>`;
-}
-
-/**
- * The decision history of a hook; fetched again when the hook changes.
- * @param {string} project @param {Hook} hook @param {boolean} always
- */
-function useHistory(project, hook, always) {
-  const history = useSignal(/** @type {readonly Entry[]} */ ([]));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const wanted = always || hook.assigned !== null;
-  useEffect(() => {
-    if (!wanted) return;
-    const gone = new AbortController();
-    call("GET", project, `/hooks/${hook.id}/decisions`, undefined, { signal: gone.signal })
-      .then((found) => {
-        history.value = found.decisions;
-        wrong.value = null;
-      })
-      .catch((error) => {
-        if (!isAborted(error)) wrong.value = error;
-      });
-    return () => gone.abort();
-  }, [project, hook, wanted]);
-  return { history: history.value, wrong: wrong.value };
 }

@@ -1,28 +1,28 @@
 /** A countdown to the deadline of a hook. */
 
 import { now } from "../api/clock.js";
-import { span } from "../parts/ago.js";
+import { formatDuration } from "../parts/ago.js";
 import { html, useComputed } from "../vendor/preact.js";
 import { AT_DEADLINE } from "./hook_text.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 
 /** Remaining seconds from which the countdown is highlighted. */
-const PRESSING = 300;
+const URGENT_SECONDS = 300;
 
 /** Only the text is updated each second. @param {{hook: Hook}} props */
 export function Countdown({ hook }) {
   const at = Date.parse(hook.deadline);
-  const text = useComputed(() => left(at));
-  const pressing = useComputed(() => (at - now.value < PRESSING * 1000 ? "true" : undefined));
+  const text = useComputed(() => remainingText(at));
+  const urgent = useComputed(() => (at - now.value < URGENT_SECONDS * 1000 ? "true" : undefined));
   return html`<time class="countdown" dateTime=${hook.deadline} title=${`${hook.deadline}: ${AT_DEADLINE[hook.on_timeout]}`}
-    data-pressing=${pressing}>${text}</time>`;
+    data-pressing=${urgent}>${text}</time>`;
 }
 
 /** @param {number} at milliseconds since 1970 */
-function left(at) {
+function remainingText(at) {
   const seconds = (at - now.value) / 1000;
-  return seconds > 0 ? `${span(seconds)} left` : "deadline passed";
+  return seconds > 0 ? `${formatDuration(seconds)} left` : "deadline passed";
 }
 
 /** The elapsed share of the time as a bar. @param {{hook: Hook}} props */

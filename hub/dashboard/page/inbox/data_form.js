@@ -3,14 +3,14 @@
 import { Field } from "../parts/field.js";
 import { html } from "../vendor/preact.js";
 import { formOf } from "./form.js";
-import { placeOf } from "./submit.js";
+import { serverPlace } from "./submit.js";
 
 /** @typedef {import("./form.js").Control} Control */
 /** @typedef {import("./form.js").Raw} Raw */
 /**
- * set: changes a value. stays: the fields are read-only.
- * @typedef {{raws: import("./form.js").Raws, wrongs: Record<string, string>, stays: boolean,
- *   set: (path: string, raw: Raw) => void}} Filling
+ * set: changes a value. readonly: the fields cannot be edited.
+ * @typedef {{raws: import("./form.js").Raws, errors: Record<string, string>, readonly: boolean,
+ *   set: (path: string, raw: Raw) => void}} FormState
  */
 
 /**
@@ -24,14 +24,14 @@ const CHOICES = { "pre-batch": "members", "pre-scale-in": "victims" };
  * @param {import("../api/documents.js").Hook} hook
  */
 export function dataFormFor(hook) {
-  const chosen = choiceOf(hook);
+  const chosen = memberChoice(hook);
   if (!chosen) return hook.ask ? formOf(hook.ask) : null;
   const schema = hook.ask ?? { type: "object", properties: {} };
   return formOf({ ...schema, properties: { ...schema.properties, ...chosen } });
 }
 
 /** @param {import("../api/documents.js").Hook} hook */
-function choiceOf(hook) {
+function memberChoice(hook) {
   const key = CHOICES[hook.point];
   const seen = hook.resource?.seen ?? {};
   if (!key || !Array.isArray(seen.may_choose) || !Array.isArray(seen[key])) return null;
@@ -49,112 +49,115 @@ function choiceOf(hook) {
   };
 }
 
-/** @param {{form: Control, filling: Filling}} props */
-export function DataForm({ form, filling }) {
+/** @param {{form: Control, formState: FormState}} props */
+export function DataForm({ form, formState }) {
   const { title, description } = form.schema;
-  const top = filling.wrongs.data;
-  if (form.kind !== "group") return html`<${One} of=${form} filling=${filling} />`;
+  const top = formState.errors.data;
+  if (form.kind !== "group")
+    return html`<${ControlField} control=${form} formState=${formState} />`;
   return html`<fieldset class="ask">
     <legend>${title ?? "Requested data"}</legend>
     ${description && html`<p class="hint">${description}</p>`}
     ${top && html`<p class="wrong">${top}</p>`}
-    ${form.children.map((one) => html`<${One} key=${one.path} of=${one} filling=${filling} />`)}
+    ${form.children.map((child) => html`<${ControlField} key=${child.path} control=${child} formState=${formState} />`)}
   </fieldset>`;
 }
 
-/** @param {{of: Control, filling: Filling}} props */
-function One({ of, filling }) {
-  const wrong = filling.wrongs[placeOf(of.path)];
-  if (of.kind === "group") {
+/** @param {{control: Control, formState: FormState}} props */
+function ControlField({ control, formState }) {
+  const error = formState.errors[serverPlace(control.path)];
+  if (control.kind === "group") {
     return html`<fieldset class="ask">
-      <legend>${of.label}${!of.required && html` <span class="hint">(optional)</span>`}</legend>
-      ${of.hint && html`<p class="hint">${of.hint}</p>`}
-      ${of.children.map((one) => html`<${One} key=${one.path} of=${one} filling=${filling} />`)}
+      <legend>${control.label}${!control.required && html` <span class="hint">(optional)</span>`}</legend>
+      ${control.hint && html`<p class="hint">${control.hint}</p>`}
+      ${control.children.map((child) => html`<${ControlField} key=${child.path} control=${child} formState=${formState} />`)}
     </fieldset>`;
   }
-  if (of.kind === "flag") return html`<${Flag} of=${of} filling=${filling} wrong=${wrong} />`;
-  if (of.kind === "choices") return html`<${Several} of=${of} filling=${filling} wrong=${wrong} />`;
-  return html`<${Field} label=${labelled(of)} hint=${hintOf(of)} wrong=${wrong}>
-    ${(/** @type {Record<string, unknown>} */ needs) => controlOf(of, filling, needs)}
+  if (control.kind === "flag")
+    return html`<${Checkbox} control=${control} formState=${formState} error=${error} />`;
+  if (control.kind === "choices")
+    return html`<${CheckboxGroup} control=${control} formState=${formState} error=${error} />`;
+  return html`<${Field} label=${labelOf(control)} hint=${hintOf(control)} error=${error}>
+    ${(/** @type {Record<string, unknown>} */ needs) => controlOf(control, formState, needs)}
   <//>`;
 }
 
-/** @param {Control} of */
-function labelled(of) {
-  return of.required ? of.label : `${of.label} (optional)`;
+/** @param {Control} control */
+function labelOf(control) {
+  return control.required ? control.label : `${control.label} (optional)`;
 }
 
-/** @param {Control} of */
-function hintOf(of) {
-  if (of.kind === "json") return `${of.hint} Enter JSON.`.trim();
-  return of.kind === "lines" ? `${of.hint} Enter one per line.`.trim() : of.hint;
+/** @param {Control} control */
+function hintOf(control) {
+  if (control.kind === "json") return `${control.hint} Enter JSON.`.trim();
+  return control.kind === "lines" ? `${control.hint} Enter one per line.`.trim() : control.hint;
 }
 
-/** @param {Control} of @param {Filling} filling @param {Record<string, unknown>} needs */
-function controlOf(of, { raws, set, stays }, needs) {
-  const raw = String(raws[of.path] ?? of.initial ?? "");
+/** @param {Control} control @param {FormState} formState @param {Record<string, unknown>} needs */
+function controlOf(control, { raws, set, readonly }, needs) {
+  const raw = String(raws[control.path] ?? control.initial ?? "");
   const common = {
     ...needs,
     value: raw,
-    required: of.required,
+    required: control.required,
     onInput: (/** @type {{currentTarget: HTMLInputElement}} */ event) =>
-      set(of.path, event.currentTarget.value),
+      set(control.path, event.currentTarget.value),
   };
-  if (of.kind === "choice") {
-    return html`<select ...${common} disabled=${stays}>
-      <option value="">${of.required ? "Choose…" : "None"}</option>
-      ${of.labels.map((label, at) => html`<option key=${at} value=${String(at)}>${label}</option>`)}
+  if (control.kind === "choice") {
+    return html`<select ...${common} disabled=${readonly}>
+      <option value="">${control.required ? "Choose…" : "None"}</option>
+      ${control.labels.map((label, at) => html`<option key=${at} value=${String(at)}>${label}</option>`)}
     </select>`;
   }
-  if (["long", "lines", "json"].includes(of.kind)) {
-    const code = of.kind === "json" ? "code" : "";
-    return html`<textarea ...${common} class=${code} rows="3" readonly=${stays}></textarea>`;
+  if (["long", "lines", "json"].includes(control.kind)) {
+    const code = control.kind === "json" ? "code" : "";
+    return html`<textarea ...${common} class=${code} rows="3" readonly=${readonly}></textarea>`;
   }
-  const number = of.kind === "number" ? { inputmode: "decimal" } : {};
-  const example = of.schema.examples?.[0];
-  return html`<input ...${common} ...${number} type=${of.input} readonly=${stays}
+  const number = control.kind === "number" ? { inputmode: "decimal" } : {};
+  const example = control.schema.examples?.[0];
+  return html`<input ...${common} ...${number} type=${control.input} readonly=${readonly}
     autocomplete="off" placeholder=${example === undefined ? undefined : `for example ${example}`} />`;
 }
 
-/** @param {{of: Control, filling: Filling, wrong?: string}} props */
-function Flag({ of, filling, wrong }) {
-  const checked = (filling.raws[of.path] ?? of.initial) === true;
+/** @param {{control: Control, formState: FormState, error?: string}} props */
+function Checkbox({ control, formState, error }) {
+  const checked = (formState.raws[control.path] ?? control.initial) === true;
   return html`<div class="field">
     <label class="row">
-      <input type="checkbox" checked=${checked} disabled=${filling.stays}
-        aria-invalid=${wrong ? "true" : undefined}
+      <input type="checkbox" checked=${checked} disabled=${formState.readonly}
+        aria-invalid=${error ? "true" : undefined}
         onChange=${(/** @type {{currentTarget: HTMLInputElement}} */ event) =>
-          filling.set(of.path, event.currentTarget.checked)} />
-      <span>${of.label}</span>
+          formState.set(control.path, event.currentTarget.checked)} />
+      <span>${control.label}</span>
     </label>
-    ${of.hint && html`<span class="hint">${of.hint}</span>`}
-    ${wrong && html`<span class="wrong">${wrong}</span>`}
+    ${control.hint && html`<span class="hint">${control.hint}</span>`}
+    ${error && html`<span class="wrong">${error}</span>`}
   </div>`;
 }
 
-/** @param {{of: Control, filling: Filling, wrong?: string}} props */
-function Several({ of, filling, wrong }) {
-  const raw = filling.raws[of.path] ?? of.initial;
+/** @param {{control: Control, formState: FormState, error?: string}} props */
+function CheckboxGroup({ control, formState, error }) {
+  const raw = formState.raws[control.path] ?? control.initial;
   const chosen = new Set(Array.isArray(raw) ? raw : []);
   /** @param {string} at @param {boolean} checked */
   function choose(at, checked) {
     const now = new Set(chosen);
     if (checked) now.add(at);
     else now.delete(at);
-    filling.set(of.path, [...now]);
+    formState.set(control.path, [...now]);
   }
   return html`<fieldset class="ask several">
-    <legend>${labelled(of)}</legend>
-    ${of.hint && html`<p class="hint">${of.hint}</p>`}
-    ${of.labels.map(
+    <legend>${labelOf(control)}</legend>
+    ${control.hint && html`<p class="hint">${control.hint}</p>`}
+    ${control.labels.map(
       (label, at) => html`<label key=${at} class="row">
-        <input type="checkbox" checked=${chosen.has(String(at))} disabled=${filling.stays}
-          aria-invalid=${wrong ? "true" : undefined}
+        <input type="checkbox" checked=${chosen.has(String(at))} disabled=${formState.readonly}
+          aria-invalid=${error ? "true" : undefined}
           onChange=${(/** @type {{currentTarget: HTMLInputElement}} */ event) =>
             choose(String(at), event.currentTarget.checked)} />
         <span>${label}</span>
       </label>`,
     )}
-    ${wrong && html`<p class="wrong">${wrong}</p>`}
+    ${error && html`<p class="wrong">${error}</p>`}
   </fieldset>`;
 }

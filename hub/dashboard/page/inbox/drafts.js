@@ -14,11 +14,11 @@ import { signal } from "../vendor/preact.js";
  */
 
 /**
- * seen: the hook as the user saw it; its digest is sent with the answer. wrongs: errors by place,
+ * seen: the hook as the user saw it; its digest is sent with the answer. errors: errors by place,
  * as the server names them. problem: any other error. result: the result as text.
  * @typedef {{owner: string, seen: Hook, reason: string, data: Raws, patch: Record<string, string>,
- *   how: string, extend: string, to: {kind: string, name: string}, note: string, asks: OpenPanel,
- *   wrongs: Record<string, string>, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
+ *   how: string, extend: string, to: {kind: string, name: string}, note: string, panel: OpenPanel,
+ *   errors: Record<string, string>, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
  */
 
 /** @type {Map<string, import("../vendor/preact.js").Signal<Draft>>} */
@@ -27,8 +27,8 @@ const drafts = new Map();
 /** The draft for a hook; created if there is none. @param {Hook} hook */
 export function draftOf(hook) {
   const owner = session.value?.name ?? "";
-  const found = drafts.get(hook.id);
-  if (found && found.peek().owner === owner) return found;
+  const existing = drafts.get(hook.id);
+  if (existing && existing.peek().owner === owner) return existing;
   const created = signal(blank(owner, hook));
   drafts.set(hook.id, created);
   return created;
@@ -46,8 +46,8 @@ function blank(owner, hook) {
     extend: "",
     to: { kind: "user", name: "" },
     note: "",
-    asks: "",
-    wrongs: {},
+    panel: "",
+    errors: {},
     problem: null,
     result: "",
     late: false,
@@ -72,7 +72,7 @@ export function resetDraft(draft, hook, result = "") {
 export function hasContent(draft) {
   const texts = [draft.reason, draft.extend, draft.note, draft.to.name];
   const maps = [draft.data, draft.patch];
-  return texts.some(Boolean) || maps.some((one) => Object.keys(one).length > 0);
+  return texts.some(Boolean) || maps.some((values) => Object.keys(values).length > 0);
 }
 
 /** Whether a hook stays visible after it ended because of its draft. @param {string} id */

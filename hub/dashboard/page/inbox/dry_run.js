@@ -15,16 +15,16 @@ const PAGE = 50;
 export function DryRunHooks({ project }) {
   const hooks = useSignal(/** @type {Hook[] | null} */ (null));
   const next = useSignal("");
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   async function read() {
     try {
       const from = next.value && `&marker=${next.value}`;
-      const found = await call("GET", project, `/hooks?dry=true&limit=${PAGE}${from}`);
-      hooks.value = [...(hooks.value ?? []), ...found.hooks];
-      next.value = found.next ?? "";
-      wrong.value = null;
+      const response = await call("GET", project, `/hooks?dry=true&limit=${PAGE}${from}`);
+      hooks.value = [...(hooks.value ?? []), ...response.hooks];
+      next.value = response.next ?? "";
+      failure.value = null;
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     }
   }
   /** @param {{currentTarget: HTMLDetailsElement}} event */
@@ -35,17 +35,17 @@ export function DryRunHooks({ project }) {
     <summary>Dry-run rules</summary>
     <div class="column">
       <p class="muted">A dry-run rule never blocks a change. These are the hooks it would have opened.</p>
-      <${ProblemBox} error=${wrong.value} />
+      <${ProblemBox} error=${failure.value} />
       ${hooks.value?.length === 0 && html`<p>No dry-run rule has matched yet.</p>`}
       <ul>
         ${hooks.value?.map(
-          (one) => html`<li key=${one.id}>
-            <a href=${href(project, "inbox", one.id)}><code class="breaks">${subject(one)}</code> ${pointInWords(one.point)}</a>
-            <span class="muted"> in ${one.root_stack_name}, <${Ago} at=${one.opened_at} /></span>
+          (hook) => html`<li key=${hook.id}>
+            <a href=${href(project, "inbox", hook.id)}><code class="breaks">${subject(hook)}</code> ${pointInWords(hook.point)}</a>
+            <span class="muted"> in ${hook.root_stack_name}, <${Ago} at=${hook.opened_at} /></span>
           </li>`,
         )}
       </ul>
-      ${(next.value || wrong.value) && html`<div><button onClick=${read}>${wrong.value ? "Try again" : "Show more"}</button></div>`}
+      ${(next.value || failure.value) && html`<div><button onClick=${read}>${failure.value ? "Try again" : "Show more"}</button></div>`}
     </div>
   </details>`;
 }

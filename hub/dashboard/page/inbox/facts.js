@@ -2,18 +2,18 @@
 
 import { href } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
-import { Changes, shown } from "../parts/changes.js";
+import { Changes, displayText } from "../parts/changes.js";
 import { html } from "../vendor/preact.js";
 import { Countdown, TimeBar } from "./countdown.js";
-import { AT_DEADLINE, approversText, arrival, person } from "./hook_text.js";
+import { AT_DEADLINE, approversText, deliveryText, principalText } from "./hook_text.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Entry} Entry */
 
 /** Operations that create a resource with the given properties. */
-const MAKES = new Set(["create", "adopt"]);
+const CREATING = new Set(["create", "adopt"]);
 /** Number of plan entries shown without expanding. */
-const PLAN = 12;
+const PLAN_ROWS = 12;
 
 /** @param {{project: string, hook: Hook, history: readonly Entry[]}} props history: the decision history, as far as it is loaded */
 export function Facts({ project, hook, history }) {
@@ -21,7 +21,7 @@ export function Facts({ project, hook, history }) {
   return html`<dl class="facts">
     <dt>Stack</dt>
     <dd><${StackLink} project=${project} hook=${hook} /></dd>
-    <${OfResource} hook=${hook} />
+    <${ResourceFacts} hook=${hook} />
     <dt>${waits ? "Waiting since" : "Opened"}</dt>
     <dd><${Ago} at=${hook.opened_at} />, requested by ${hook.requested_by}</dd>
     ${
@@ -39,18 +39,18 @@ export function Facts({ project, hook, history }) {
     }
     <dt>Notified</dt>
     <dd><${Notifications} hook=${hook} /></dd>
-    <${Earlier} hook=${hook} />
+    <${EarlierAnswers} hook=${hook} />
   </dl>`;
 }
 
 /** @param {{project: string, hook: Hook}} props */
 export function StackLink({ project, hook }) {
-  const to = href(project, "stack", hook.root_stack_name, hook.root_stack_id);
-  return html`<a class="breaks" href=${to}>${hook.root_stack_name}</a>`;
+  const target = href(project, "stack", hook.root_stack_name, hook.root_stack_id);
+  return html`<a class="breaks" href=${target}>${hook.root_stack_name}</a>`;
 }
 
 /** @param {{hook: Hook}} props */
-function OfResource({ hook }) {
+function ResourceFacts({ hook }) {
   const { resource } = hook;
   if (!resource) return null;
   const dependents = resource.dependents ?? [];
@@ -72,12 +72,12 @@ function OfResource({ hook }) {
 
 /** @param {{hook: Hook, history: readonly Entry[]}} props */
 function HandedOver({ hook, history }) {
-  const handed = history.filter((one) => one.kind === "handed-over");
+  const handed = history.filter((item) => item.kind === "handed-over");
   if (!hook.assigned) return null;
   return html`<dt>Handed over</dt>
     <dd>
-      to ${person(hook.assigned)}
-      ${handed.map((one) => html`<div key=${one.number} class="note">${one.by}: ${one.reason ? html`<q class="breaks">${one.reason}</q>` : "no note"}</div>`)}
+      to ${principalText(hook.assigned)}
+      ${handed.map((item) => html`<div key=${item.number} class="note">${item.by}: ${item.reason ? html`<q class="breaks">${item.reason}</q>` : "no note"}</div>`)}
     </dd>`;
 }
 
@@ -88,34 +88,34 @@ function Notifications({ hook }) {
     ` ${hook.reminders === 1 ? "1 reminder" : `${hook.reminders} reminders`} sent.`;
   if (hook.asked.length === 0)
     return html`<span class="muted">No subscription matches this hook.</span>${reminded}`;
-  return html`<ul class="told">
+  return html`<ul class="notifications">
       ${hook.asked.map(
-        (one) => html`<li key=${one.subscription} data-state=${one.state}>
-          <span class="breaks">${one.channel} <code>${one.target}</code></span>: ${arrival(one)}
-          ${one.next_at && one.state === "pending" && html`, next attempt <${Ago} at=${one.next_at} />`}
+        (item) => html`<li key=${item.subscription} data-state=${item.state}>
+          <span class="breaks">${item.channel} <code>${item.target}</code></span>: ${deliveryText(item)}
+          ${item.next_at && item.state === "pending" && html`, next attempt <${Ago} at=${item.next_at} />`}
         </li>`,
       )}
     </ul>${reminded}`;
 }
 
 /** Answer data of earlier hooks in this change. @param {{hook: Hook}} props */
-function Earlier({ hook }) {
+function EarlierAnswers({ hook }) {
   const answers = Object.entries(hook.answers);
   if (answers.length === 0) return null;
   return html`<dt>Earlier answers</dt>
-    <dd>${answers.map(([at, data]) => html`<div key=${at} class="breaks"><code>${at}</code>: ${shown(data)}</div>`)}</dd>`;
+    <dd>${answers.map(([at, data]) => html`<div key=${at} class="breaks"><code>${at}</code>: ${displayText(data)}</div>`)}</dd>`;
 }
 
 /** The planned changes. level: heading level. @param {{hook: Hook, level: number}} props */
 export function PlannedChanges({ hook, level }) {
   const heading = `h${level}`;
-  if (!hook.resource) return html`<${Planned} hook=${hook} heading=${heading} />`;
+  if (!hook.resource) return html`<${StackPlan} hook=${hook} heading=${heading} />`;
   const { operation, properties, changes, seen } = hook.resource;
-  const all = MAKES.has(operation ?? "") ? made(properties) : changes;
+  const all = CREATING.has(operation ?? "") ? asNewValues(properties) : changes;
   const rows = Object.entries(all);
-  return html`<div class="would">
+  return html`<div class="planned">
     <${heading}>${operation ? `Planned ${operation}` : "Planned changes"}<//>
-    ${rows.length === 0 ? html`<p class="muted">${nothing(operation)}</p>` : html`<${Changes} changes=${all} />`}
+    ${rows.length === 0 ? html`<p class="muted">${noChangesText(operation)}</p>` : html`<${Changes} changes=${all} />`}
     ${
       Object.keys(seen ?? {}).length > 0 &&
       html`<${heading}>Observed state<//>
@@ -125,29 +125,31 @@ export function PlannedChanges({ hook, level }) {
 }
 
 /** @param {Record<string, unknown>} properties */
-function made(properties) {
-  return Object.fromEntries(Object.entries(properties).map(([name, to]) => [name, { to }]));
+function asNewValues(properties) {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, target]) => [name, { to: target }]),
+  );
 }
 
 /** @param {string | null} operation */
-function nothing(operation) {
+function noChangesText(operation) {
   return operation === "delete" ? "The resource will be deleted." : "No property changes.";
 }
 
 /** The plan of a whole stack. @param {{hook: Hook, heading: string}} props */
-function Planned({ hook, heading }) {
+function StackPlan({ hook, heading }) {
   const plan = hook.change?.plan ?? [];
-  const line = (/** @type {{name: string, type?: string, change?: string}} */ one) =>
-    html`<li key=${one.name}><span class="what">${one.change}</span> <code class="breaks">${one.name}</code> <span class="muted breaks">${one.type}</span></li>`;
-  return html`<div class="would">
+  const line = (/** @type {{name: string, type?: string, change?: string}} */ item) =>
+    html`<li key=${item.name}><span class="what">${item.change}</span> <code class="breaks">${item.name}</code> <span class="muted breaks">${item.type}</span></li>`;
+  return html`<div class="planned">
     <${heading}>Planned ${(hook.change?.action ?? "change").toLowerCase()}<//>
     ${plan.length === 0 && html`<p class="muted">No changes.</p>`}
-    <ul class="plan">${plan.slice(0, PLAN).map(line)}</ul>
+    <ul class="plan">${plan.slice(0, PLAN_ROWS).map(line)}</ul>
     ${
-      plan.length > PLAN &&
+      plan.length > PLAN_ROWS &&
       html`<details>
-        <summary>${plan.length - PLAN} more</summary>
-        <ul class="plan">${plan.slice(PLAN).map(line)}</ul>
+        <summary>${plan.length - PLAN_ROWS} more</summary>
+        <ul class="plan">${plan.slice(PLAN_ROWS).map(line)}</ul>
       </details>`
     }
   </div>`;

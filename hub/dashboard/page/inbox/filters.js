@@ -11,7 +11,7 @@ import { isForUser } from "./rights.js";
  */
 
 /** More hooks than this are grouped by stack. */
-const MANY = 30;
+const GROUPING_THRESHOLD = 30;
 
 /** @param {URLSearchParams} query @returns {Filter} */
 export function parseFilter(query) {
@@ -24,12 +24,12 @@ export function parseFilter(query) {
 }
 
 /** @param {Filter} filter */
-export function filters(filter) {
+export function isFiltered(filter) {
   return filter.mine || filter.stack !== "" || filter.point !== "" || filter.text !== "";
 }
 
 /** @param {Hook} hook @param {Filter} filter @param {User | null} who */
-export function fits(hook, filter, who) {
+export function matchesFilter(hook, filter, who) {
   const { mine, stack, point, text } = filter;
   if (stack && stack !== hook.root_stack_name && stack !== hook.root_stack_id) return false;
   if (point && point !== hook.point) return false;
@@ -41,14 +41,16 @@ export function fits(hook, filter, who) {
 /** The options of the filters. @param {readonly Hook[]} hooks */
 export function filterOptions(hooks) {
   return {
-    stacks: [...new Set(hooks.map((one) => one.root_stack_name))].sort(),
-    points: [...new Set(hooks.map((one) => one.point))].sort(),
+    stacks: [...new Set(hooks.map((hook) => hook.root_stack_name))].sort(),
+    points: [...new Set(hooks.map((hook) => hook.point))].sort(),
   };
 }
 
 /** Whether to group the hooks by stack. @param {readonly Hook[]} hooks */
 export function shouldGroup(hooks) {
-  return hooks.length > MANY && new Set(hooks.map((one) => one.root_stack_id)).size > 1;
+  return (
+    hooks.length > GROUPING_THRESHOLD && new Set(hooks.map((hook) => hook.root_stack_id)).size > 1
+  );
 }
 
 /**
@@ -58,12 +60,12 @@ export function shouldGroup(hooks) {
  */
 export function byStack(hooks) {
   /** @type {Map<string, {id: string, name: string, hooks: Hook[]}>} */
-  const found = new Map();
+  const result = new Map();
   for (const hook of hooks) {
     const id = hook.root_stack_id;
-    const group = found.get(id) ?? { id, name: hook.root_stack_name, hooks: [] };
+    const group = result.get(id) ?? { id, name: hook.root_stack_name, hooks: [] };
     group.hooks.push(hook);
-    found.set(id, group);
+    result.set(id, group);
   }
-  return [...found.values()];
+  return [...result.values()];
 }

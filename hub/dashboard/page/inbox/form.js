@@ -17,9 +17,9 @@
  *   children: Control[]}} Control
  */
 
-const DEEPEST = 6;
+const MAX_DEPTH = 6;
 /** Maximum length in characters of a single-line text. */
-const LONG = 200;
+const LONG_TEXT = 200;
 /** Keywords that a form of the properties cannot express. */
 const MORE_THAN_PROPERTIES = [
   "anyOf",
@@ -34,7 +34,7 @@ const INPUTS = { date: "date", time: "time", email: "email", uri: "url", passwor
 
 /** The form for the data that a rule requests. @param {Schema} schema @returns {Control} */
 export function formOf(schema) {
-  return control(schema, schema, { path: "", key: "", required: true }, 0);
+  return buildControl(schema, schema, { path: "", key: "", required: true }, 0);
 }
 
 /**
@@ -42,9 +42,9 @@ export function formOf(schema) {
  * @param {{path: string, key: string, required: boolean}} place @param {number} depth
  * @returns {Control}
  */
-function control(definition, root, place, depth) {
-  const schema = whole(definition, root);
-  const kind = depth > DEEPEST ? "json" : kindOf(schema);
+function buildControl(definition, root, place, depth) {
+  const schema = resolveSchema(definition, root);
+  const kind = depth > MAX_DEPTH ? "json" : kindOf(schema);
   const made = {
     ...place,
     kind,
@@ -58,25 +58,25 @@ function control(definition, root, place, depth) {
     /** @type {Control[]} */
     children: [],
   };
-  if (kind === "group") return { ...made, children: children(schema, root, place, depth) };
+  if (kind === "group") return { ...made, children: childControls(schema, root, place, depth) };
   if (kind === "choice") Object.assign(made, choices(schema));
-  if (kind === "choices") Object.assign(made, choices(whole(schema.items, root)));
-  return { ...made, initial: initial(made, schema.default ?? constant(schema, kind)) };
+  if (kind === "choices") Object.assign(made, choices(resolveSchema(schema.items, root)));
+  return { ...made, initial: initialValue(made, schema.default ?? constValue(schema, kind)) };
 }
 
 /** @param {Schema} schema @param {Kind} kind */
-function constant(schema, kind) {
+function constValue(schema, kind) {
   return kind === "choice" && "const" in schema ? schema.const : undefined;
 }
 
 /**
  * @param {Schema} schema @param {Schema} root @param {{path: string}} place @param {number} depth
  */
-function children(schema, root, place, depth) {
+function childControls(schema, root, place, depth) {
   const needed = new Set(schema.required ?? []);
-  return Object.entries(schema.properties).map(([key, one]) => {
+  return Object.entries(schema.properties).map(([key, property]) => {
     const path = place.path ? `${place.path}.${key}` : key;
-    return control(one, root, { path, key, required: needed.has(key) }, depth + 1);
+    return buildControl(property, root, { path, key, required: needed.has(key) }, depth + 1);
   });
 }
 
@@ -84,43 +84,42 @@ function children(schema, root, place, depth) {
  * Resolves references within the document and merges `allOf`.
  * @param {unknown} definition @param {Schema} root @returns {Schema}
  */
-function whole(definition, root, depth = 0) {
+function resolveSchema(definition, root, depth = 0) {
   if (typeof definition !== "object" || definition === null) return {};
   /** @type {Schema} */
   let schema = definition;
-  if (depth > DEEPEST) return schema;
+  if (depth > MAX_DEPTH) return schema;
   if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
     const { $ref, ...rest } = schema;
-    schema = { ...whole(pointed(root, $ref), root, depth + 1), ...rest };
+    schema = { ...resolveSchema(resolvePointer(root, $ref), root, depth + 1), ...rest };
   }
   if (!Array.isArray(schema.allOf)) return schema;
   const { allOf, ...rest } = schema;
-  return allOf.map((one) => whole(one, root, depth + 1)).reduce(joined, rest);
+  return allOf.map((item) => resolveSchema(item, root, depth + 1)).reduce(mergeSchemas, rest);
 }
 
-/** @param {Schema} one @param {Schema} other @returns {Schema} */
-function joined(one, other) {
-  const both = { ...other, ...one };
-  if (one.properties || other.properties)
-    both.properties = { ...other.properties, ...one.properties };
-  if (one.required || other.required)
-    both.required = [...new Set([...(one.required ?? []), ...(other.required ?? [])])];
+/** @param {Schema} a @param {Schema} b @returns {Schema} */
+function mergeSchemas(a, b) {
+  const both = { ...b, ...a };
+  if (a.properties || b.properties) both.properties = { ...b.properties, ...a.properties };
+  if (a.required || b.required)
+    both.required = [...new Set([...(a.required ?? []), ...(b.required ?? [])])];
   return both;
 }
 
 /** @param {Schema} root @param {string} pointer @returns {unknown} */
-function pointed(root, pointer) {
+function resolvePointer(root, pointer) {
   /** @type {any} */
-  let found = root;
+  let result = root;
   for (const part of pointer.slice(1).split("/").filter(Boolean))
-    found = found?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
-  return found;
+    result = result?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
+  return result;
 }
 
 /** The type of a schema, ignoring null. @param {Schema} schema @returns {string | undefined} */
 function typeOf(schema) {
   const declared = [schema.type ?? (schema.properties ? "object" : [])].flat();
-  const types = declared.filter((/** @type {string} */ one) => one !== "null");
+  const types = declared.filter((/** @type {string} */ item) => item !== "null");
   return types.length === 1 ? types[0] : undefined;
 }
 
@@ -134,38 +133,38 @@ function kindOf(schema) {
     return plain && Object.keys(schema.properties ?? {}).length > 0 ? "group" : "json";
   }
   if (["anyOf", "oneOf", "if", "not"].some((word) => word in schema)) return "json";
-  if (type === "string") return (schema.maxLength ?? 0) > LONG ? "long" : "text";
+  if (type === "string") return (schema.maxLength ?? 0) > LONG_TEXT ? "long" : "text";
   if (type === "number" || type === "integer") return "number";
-  if (type === "array") return ofMany(schema.items ?? {});
+  if (type === "array") return kindOfItems(schema.items ?? {});
   return "json";
 }
 
 /** @param {Schema} items @returns {Kind} */
-function ofMany(items) {
+function kindOfItems(items) {
   if (Array.isArray(items.enum)) return "choices";
   return ["string", "number", "integer"].includes(typeOf(items) ?? "") ? "lines" : "json";
 }
 
 /** @param {Schema} schema @returns {{options: unknown[], labels: string[]}} */
 function choices(schema) {
-  if ("const" in schema) return { options: [schema.const], labels: [written(schema.const)] };
+  if ("const" in schema) return { options: [schema.const], labels: [optionLabel(schema.const)] };
   if (Array.isArray(schema.enum))
     return {
       options: schema.enum,
-      labels: schema.enum.map((/** @type {unknown} */ one) => written(one)),
+      labels: schema.enum.map((/** @type {unknown} */ item) => optionLabel(item)),
     };
   /** @type {Schema[]} */
   const named = schema.oneOf ?? schema.anyOf ?? [];
-  if (!named.every((one) => typeof one === "object" && "const" in one))
+  if (!named.every((item) => typeof item === "object" && "const" in item))
     return { options: [], labels: [] };
   return {
-    options: named.map((one) => one.const),
-    labels: named.map((one) => one.title ?? written(one.const)),
+    options: named.map((item) => item.const),
+    labels: named.map((item) => item.title ?? optionLabel(item.const)),
   };
 }
 
 /** @param {unknown} value */
-function written(value) {
+function optionLabel(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -173,29 +172,29 @@ function written(value) {
  * The control value that represents a JSON value.
  * @param {{kind: Kind, options: unknown[]}} of @param {unknown} value @returns {Raw | undefined}
  */
-function initial(of, value) {
+function initialValue(of, value) {
   if (value === undefined) return undefined;
   switch (of.kind) {
     case "flag":
       return value === true;
     case "choice":
-      return place(of.options, value);
+      return optionIndex(of.options, value);
     case "choices":
       return [value]
         .flat()
-        .map((one) => place(of.options, one))
+        .map((item) => optionIndex(of.options, item))
         .filter(Boolean);
     case "lines":
       return [value].flat().join("\n");
     case "json":
       return JSON.stringify(value, null, 2);
     default:
-      return written(value);
+      return optionLabel(value);
   }
 }
 
 /** The index of an option as text. @param {unknown[]} options @param {unknown} value */
-function place(options, value) {
-  const at = options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+function optionIndex(options, value) {
+  const at = options.findIndex((option) => JSON.stringify(option) === JSON.stringify(value));
   return at < 0 ? "" : String(at);
 }

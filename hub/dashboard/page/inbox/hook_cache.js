@@ -4,31 +4,31 @@
 /** @typedef {ReadonlyMap<string, Hook>} Known */
 
 /** Maximum number of ended hooks kept. */
-const MOST_ENDED = 500;
+const MAX_ENDED = 500;
 
 /**
  * Adds hooks. A hook that ended stays ended, even if an older response says that it waits.
- * @param {Known} known @param {readonly Hook[]} news @returns {Known}
+ * @param {Known} known @param {readonly Hook[]} incoming @returns {Known}
  */
-export function withHooks(known, news) {
+export function withHooks(known, incoming) {
   const next = new Map(known);
-  for (const one of news) {
-    const was = next.get(one.id);
-    if (was && was.state !== "waiting" && one.state === "waiting") continue;
-    next.set(one.id, one);
+  for (const item of incoming) {
+    const cached = next.get(item.id);
+    if (cached && cached.state !== "waiting" && item.state === "waiting") continue;
+    next.set(item.id, item);
   }
-  return bounded(next);
+  return dropOldestEnded(next);
 }
 
 /**
  * IDs of cached waiting hooks that are not in a complete list of waiting hooks.
  * @param {Known} known @param {readonly Hook[]} all @returns {string[]}
  */
-export function missing(known, all) {
-  const there = new Set(all.map((one) => one.id));
+export function missingIds(known, all) {
+  const listed = new Set(all.map((item) => item.id));
   return [...known.values()]
-    .filter((one) => one.state === "waiting" && !there.has(one.id))
-    .map((one) => one.id);
+    .filter((item) => item.state === "waiting" && !listed.has(item.id))
+    .map((item) => item.id);
 }
 
 /** @param {Known} known @param {readonly string[]} ids @returns {Known} */
@@ -40,18 +40,18 @@ export function withoutHooks(known, ids) {
 
 /** The waiting hooks, oldest first. @param {Known} known @returns {Hook[]} */
 export function waitingInOrder(known) {
-  return [...known.values()].filter((one) => one.state === "waiting").sort(byAge);
+  return [...known.values()].filter((item) => item.state === "waiting").sort(byAge);
 }
 
-/** @param {Hook} one @param {Hook} other */
-export function byAge(one, other) {
-  if (one.opened_at !== other.opened_at) return one.opened_at < other.opened_at ? -1 : 1;
-  return one.id < other.id ? -1 : 1;
+/** @param {Hook} a @param {Hook} b */
+export function byAge(a, b) {
+  if (a.opened_at !== b.opened_at) return a.opened_at < b.opened_at ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }
 
 /** @param {Map<string, Hook>} known @returns {Known} */
-function bounded(known) {
-  const ended = [...known.values()].filter((one) => one.state !== "waiting");
-  for (const one of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) known.delete(one.id);
+function dropOldestEnded(known) {
+  const ended = [...known.values()].filter((item) => item.state !== "waiting");
+  for (const item of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) known.delete(item.id);
   return known;
 }

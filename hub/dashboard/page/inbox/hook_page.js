@@ -5,26 +5,26 @@ import { href } from "../app/route.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
-import { Body } from "./card.js";
+import { HookBody } from "./card.js";
 import { badgeStateOf, pointInWords, subject } from "./hook_text.js";
 import { cachedHook, readHook } from "./waiting.js";
 
 /** @param {{project: string, id: string}} props */
 export function HookPage({ project, id }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const attempt = useSignal(0);
   useEffect(() => {
     readHook(project, id).then(
       () => {
-        wrong.value = null;
+        failure.value = null;
       },
       (error) => {
-        if (!isAborted(error)) wrong.value = error;
+        if (!isAborted(error)) failure.value = error;
       },
     );
   }, [project, id, attempt.value]);
   const hook = cachedHook(id);
-  const gone = wrong.value instanceof Problem && wrong.value.status === 404;
+  const notFound = failure.value instanceof Problem && failure.value.status === 404;
   return html`<nav aria-label="Breadcrumb"><a href=${href(project, "inbox")}>Inbox</a></nav>
     ${
       hook
@@ -32,16 +32,16 @@ export function HookPage({ project, id }) {
             <h1><code class="breaks">${subject(hook)}</code> ${pointInWords(hook.point)}</h1>
             <${Badge} state=${badgeStateOf(hook)} word=${hook.dry ? "dry run" : hook.state} />
           </div>`
-        : html`<h1>${gone ? "Hook not found" : "Hook"}</h1>`
+        : html`<h1>${notFound ? "Hook not found" : "Hook"}</h1>`
     }
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     ${
-      wrong.value &&
-      !gone &&
+      failure.value &&
+      !notFound &&
       html`<div><button onClick=${() => {
         attempt.value += 1;
       }}>Try again</button></div>`
     }
-    ${!hook && !wrong.value && html`<p class="muted">Loading the hook…</p>`}
-    ${hook && html`<div class="card"><${Body} project=${project} hook=${hook} level=${2} page=${true} /></div>`}`;
+    ${!hook && !failure.value && html`<p class="muted">Loading the hook…</p>`}
+    ${hook && html`<div class="card"><${HookBody} project=${project} hook=${hook} level=${2} page=${true} /></div>`}`;
 }

@@ -1,7 +1,7 @@
 /** Hooks as text. Pure. */
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("../api/documents.js").Asked} Asked */
+/** @typedef {import("../api/documents.js").HookNotification} HookNotification */
 
 /** A hook point in words: "before create", "after stack update". @param {string} point */
 export function pointInWords(point) {
@@ -18,7 +18,7 @@ export function subject(hook) {
 }
 
 /** An entry of `answer_by` or `assigned` as text. @param {string} who */
-export function person(who) {
+export function principalText(who) {
   if (who === "token") return "anyone with the hook token";
   const [kind, ...name] = who.split(":");
   if (kind === "subscription") return `the subscription ${name.join(":")}`;
@@ -27,15 +27,15 @@ export function person(who) {
 
 /** The approvers as text. @param {Hook} hook */
 export function approversText(hook) {
-  const named = [...new Set(hook.answer_by)].map(person);
+  const named = [...new Set(hook.answer_by)].map(principalText);
   const text =
-    named.length === 0 ? "anyone in the project with permission to answer" : listed(named);
+    named.length === 0 ? "anyone in the project with permission to answer" : joinWithOr(named);
   if (hook.exclude !== "requester") return text;
   return `${text}, except ${hook.requested_by} (the requester)`;
 }
 
 /** @param {string[]} names */
-function listed(names) {
+function joinWithOr(names) {
   if (names.length < 2) return names.join("");
   return `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
@@ -48,7 +48,7 @@ export const AT_DEADLINE = {
 };
 
 /** Kind of decision and its text; follows the user's name. @type {Record<string, string>} */
-const DID = {
+const DECISION_TEXTS = {
   continue: "approved",
   reject: "rejected",
   step: "approved with step",
@@ -70,12 +70,12 @@ const DID = {
  */
 export function decisionText(kind) {
   const plain = (kind ?? "").replace(/^dry-/, "");
-  const text = DID[plain] ?? plain;
+  const text = DECISION_TEXTS[plain] ?? plain;
   return kind?.startsWith("dry-") ? `${text} (dry run)` : text;
 }
 
 /** The outcome of a hook as a sentence. @param {Hook} hook */
-export function outcome(hook) {
+export function outcomeText(hook) {
   if (hook.state === "superseded") return "A newer change of the stack superseded this hook.";
   if (hook.state === "expired") {
     return `${decisionText(`expired-${hook.decision ?? hook.on_timeout}`)}.`;
@@ -85,19 +85,19 @@ export function outcome(hook) {
 }
 
 /** Outcome to badge state. @type {Record<string, string>} */
-const LOOKS = { reject: "failed", stop: "stopped", superseded: "dropped" };
+const BADGE_STATES = { reject: "failed", stop: "stopped", superseded: "dropped" };
 
 /** The badge state of a hook. @param {Hook} hook */
 export function badgeStateOf(hook) {
   if (hook.state === "waiting") return "gate";
-  return LOOKS[hook.state === "superseded" ? hook.state : (hook.decision ?? "")] ?? "done";
+  return BADGE_STATES[hook.state === "superseded" ? hook.state : (hook.decision ?? "")] ?? "done";
 }
 
-/** The state of a hook notification as text. @param {Asked} one */
-export function arrival(one) {
-  if (one.state === "delivered") return "delivered";
-  const why = one.error ?? (one.code ? `response ${one.code}` : "");
-  const tries = one.attempts === 1 ? "1 attempt" : `${one.attempts} attempts`;
-  if (one.state === "dead") return `dead after ${tries}${why && `: ${why}`}`;
-  return one.attempts === 0 ? "pending" : `not delivered after ${tries}${why && `: ${why}`}`;
+/** The state of a hook notification as text. @param {HookNotification} delivery */
+export function deliveryText(delivery) {
+  if (delivery.state === "delivered") return "delivered";
+  const why = delivery.error ?? (delivery.code ? `response ${delivery.code}` : "");
+  const tries = delivery.attempts === 1 ? "1 attempt" : `${delivery.attempts} attempts`;
+  if (delivery.state === "dead") return `dead after ${tries}${why && `: ${why}`}`;
+  return delivery.attempts === 0 ? "pending" : `not delivered after ${tries}${why && `: ${why}`}`;
 }

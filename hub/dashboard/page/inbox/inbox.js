@@ -2,17 +2,17 @@
 
 import { session } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
-import { ask, here, href } from "../app/route.js";
+import { currentPlace, href, setQuery } from "../app/route.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 import { Card } from "./card.js";
 import { DryRunHooks } from "./dry_run.js";
-import { byStack, filterOptions, filters, parseFilter } from "./filters.js";
+import { byStack, filterOptions, isFiltered, parseFilter } from "./filters.js";
 import { HookPage } from "./hook_page.js";
 import { isForUser } from "./rights.js";
-import { openOf, useGrouped, useInUse, useRows } from "./rows.js";
-import { cachedHook, more, tryAgain, waiting, wrong } from "./waiting.js";
+import { openSignal, useBusy, useGrouped, useRows } from "./rows.js";
+import { cachedHook, failure, more, tryAgain, waiting } from "./waiting.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./filters.js").Filter} Filter */
@@ -26,34 +26,34 @@ export function Inbox({ project, rest }) {
   const [id] = rest;
   return id
     ? html`<${HookPage} project=${project} id=${id} />`
-    : html`<${Everything} project=${project} />`;
+    : html`<${HookList} project=${project} />`;
 }
 
 /** @param {{project: string}} props */
-function Everything({ project }) {
-  const { query } = here.value;
+function HookList({ project }) {
+  const { query } = currentPlace.value;
   const filter = parseFilter(query);
   const grouped = useGrouped(query.get("group") ?? "");
-  const { place, busy } = useInUse();
+  const { place, busy } = useBusy();
   const list = useRows(filter, grouped, busy);
-  useMoving();
+  useRowKeys();
   const all = waiting.value;
-  const hooks = list.rows.map(cachedHook).filter((one) => one !== undefined);
+  const hooks = list.rows.map(cachedHook).filter((item) => item !== undefined);
   return html`<div class="page-head inbox-head">
       <h1>Inbox</h1>
-      <${Notifications} hooks=${all} />
+      <${WaitingCount} hooks=${all} />
     <div class="acts">
       ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
-      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear completed</button>`}
+      ${hooks.some((hook) => hook.state !== "waiting") && html`<button onClick=${list.clear}>Clear completed</button>`}
       ${more.value && html`<span class="muted">Showing only the oldest hooks.</span>`}
     </div>
     </div>
     <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
-    <${ProblemBox} error=${wrong.value} />
-    ${wrong.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
+    <${ProblemBox} error=${failure.value} />
+    ${failure.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
     <div class="inbox" ref=${place}>
-      ${all === null && !wrong.value && html`<p class="muted">Loading the inbox…</p>`}
-      ${all !== null && hooks.length === 0 && html`<${Nothing} filter=${filter} />`}
+      ${all === null && !failure.value && html`<p class="muted">Loading the inbox…</p>`}
+      ${all !== null && hooks.length === 0 && html`<${EmptyInbox} filter=${filter} />`}
       ${
         grouped
           ? html`<${Groups} project=${project} hooks=${hooks} />`
@@ -64,17 +64,18 @@ function Everything({ project }) {
 }
 
 /** The number of waiting hooks, announced when it changes. @param {{hooks: Hook[] | null}} props */
-function Notifications({ hooks }) {
+function WaitingCount({ hooks }) {
   if (hooks === null) return null;
-  const mine = hooks.filter((one) => isForUser(one, session.value)).length;
+  const answerable = hooks.filter((hook) => isForUser(hook, session.value)).length;
   const text = `${hooks.length} waiting`;
-  return html`<p class="muted" role="status">${text}, ${mine} for you</p>`;
+  return html`<p class="muted" role="status">${text}, ${answerable} for you</p>`;
 }
 
 /** @param {{filter: Filter}} props */
-function Nothing({ filter }) {
-  if (!filters(filter)) return html`<p class="inbox-empty">No hooks are waiting for approval.</p>`;
-  const clear = () => ask({ mine: "", stack: "", point: "", search: "" });
+function EmptyInbox({ filter }) {
+  if (!isFiltered(filter))
+    return html`<p class="inbox-empty">No hooks are waiting for approval.</p>`;
+  const clear = () => setQuery({ mine: "", stack: "", point: "", search: "" });
   return html`<p class="inbox-empty">No waiting hooks match the filters. <button onClick=${clear}>Clear filters</button></p>`;
 }
 
@@ -83,11 +84,11 @@ function Filters({ filter, grouped, hooks }) {
   const { stacks, points } = filterOptions(hooks);
   /** @param {string} name */
   const set = (name) => (/** @type {Changed} */ event) =>
-    ask({ [name]: event.currentTarget.value });
+    setQuery({ [name]: event.currentTarget.value });
   return html`<search class="inbox-filters">
     <label class="row">
       <input type="checkbox" checked=${filter.mine}
-        onChange=${(/** @type {Changed} */ event) => ask({ mine: event.currentTarget.checked ? "true" : "" })} />
+        onChange=${(/** @type {Changed} */ event) => setQuery({ mine: event.currentTarget.checked ? "true" : "" })} />
       For me
     </label>
     <${Choice} label="Stack" value=${filter.stack} from=${stacks} onChange=${set("stack")} />
@@ -99,7 +100,7 @@ function Filters({ filter, grouped, hooks }) {
     </label>
     <label class="row">
       <input type="checkbox" checked=${grouped}
-        onChange=${(/** @type {Changed} */ event) => ask({ group: event.currentTarget.checked ? "stack" : "none" })} />
+        onChange=${(/** @type {Changed} */ event) => setQuery({ group: event.currentTarget.checked ? "stack" : "none" })} />
       Group by stack
     </label>
   </search>`;
@@ -112,7 +113,7 @@ function Choice({ label, value, from, onChange }) {
     ${label}
     <select value=${value} onChange=${onChange}>
       <option value="">any</option>
-      ${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+      ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
     </select>
   </label>`;
 }
@@ -123,7 +124,7 @@ function Choice({ label, value, from, onChange }) {
  */
 function List({ project, hooks, level }) {
   const many = useSignal(PAGE);
-  return html`${hooks.slice(0, many.value).map((one) => html`<${Row} key=${one.id} project=${project} hook=${one} level=${level} />`)}
+  return html`${hooks.slice(0, many.value).map((hook) => html`<${Row} key=${hook.id} project=${project} hook=${hook} level=${level} />`)}
     ${
       hooks.length > many.value &&
       html`<button onClick=${() => {
@@ -134,7 +135,7 @@ function List({ project, hooks, level }) {
 
 /** @param {{project: string, hook: Hook, level: number}} props */
 function Row({ project, hook, level }) {
-  const open = openOf(hook.id);
+  const open = openSignal(hook.id);
   const toggle = () => {
     open.value = !open.value;
   };
@@ -151,8 +152,8 @@ function Groups({ project, hooks }) {
 
 /** @param {{project: string, id: string, name: string, hooks: Hook[]}} props */
 function Group({ project, id, name, hooks }) {
-  const open = openOf(id);
-  const waits = hooks.filter((one) => one.state === "waiting").length;
+  const open = openSignal(id);
+  const waits = hooks.filter((hook) => hook.state === "waiting").length;
   return html`<section class="inbox-group" aria-label=${name}>
     <h2>
       <button type="button" class="plain hook-opens" aria-expanded=${open.value} onClick=${() => {
@@ -167,22 +168,26 @@ function Group({ project, id, name, hooks }) {
 }
 
 /** Registers j and k for moving between rows and / for the search. */
-function useMoving() {
+function useRowKeys() {
   useKeys([
-    { key: "j", does: "next waiting hook", run: () => move(1) },
-    { key: "k", does: "previous waiting hook", run: () => move(-1) },
-    { key: "/", does: "search", run: () => document.getElementById("inbox-search")?.focus() },
+    { key: "j", description: "next waiting hook", run: () => focusRow(1) },
+    { key: "k", description: "previous waiting hook", run: () => focusRow(-1) },
+    {
+      key: "/",
+      description: "search",
+      run: () => document.getElementById("inbox-search")?.focus(),
+    },
   ]);
 }
 
 /** @param {number} by */
-function move(by) {
+function focusRow(by) {
   /** @type {HTMLElement[]} */
   const heads = [...document.querySelectorAll(".inbox .hook-opens")].map(
-    (one) => /** @type {HTMLElement} */ (one),
+    (item) => /** @type {HTMLElement} */ (item),
   );
   const inside = document.activeElement?.closest(".hook, .inbox-group h2");
-  const at = heads.findIndex((one) => inside?.contains(one));
+  const at = heads.findIndex((head) => inside?.contains(head));
   const next = at < 0 ? (by > 0 ? 0 : heads.length - 1) : at + by;
   heads[Math.min(Math.max(next, 0), heads.length - 1)]?.focus();
 }

@@ -1,12 +1,12 @@
-/** The outcome of a hook, and notices about late answers and changed hooks. */
+/** The outcome of a hook, and notices about late answers and changed hooks with the differences. */
 
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { displayText } from "../parts/changes.js";
 import { asProblem } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
-import { differences } from "./differences.js";
 import { change } from "./drafts.js";
-import { badgeStateOf, outcome } from "./hook_text.js";
+import { badgeStateOf, outcomeText } from "./hook_text.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./submit.js").DraftSignal} DraftSignal */
@@ -16,7 +16,7 @@ export function Outcome({ hook }) {
   if (hook.state === "waiting") return null;
   return html`<div class="outcome">
     <${Badge} state=${badgeStateOf(hook)} word=${hook.state} />
-    <span>${outcome(hook)} ${hook.decided_at && html`<span class="muted"><${Ago} at=${hook.decided_at} /></span>`}</span>
+    <span>${outcomeText(hook)} ${hook.decided_at && html`<span class="muted"><${Ago} at=${hook.decided_at} /></span>`}</span>
     ${hook.state === "answered" && hook.reason && html`<q class="breaks">${hook.reason}</q>`}
   </div>`;
 }
@@ -42,12 +42,45 @@ export function LateNotice({ hook, draft }) {
 export function ChangedNotice({ hook, draft }) {
   const { seen } = draft.value;
   if (seen.digest === hook.digest) return null;
-  const found = differences(seen, hook);
+  const result = differences(seen, hook);
   return html`<div class="late" role="alert">
     <p class="reason">This hook changed since you opened it. No decision was made.</p>
     <ul>
-      ${found.map((one) => html`<li key=${one.place}><code>${one.place}</code>: <del>${one.was}</del>${" → "}<ins>${one.is}</ins></li>`)}
+      ${result.map((item) => html`<li key=${item.place}><code>${item.place}</code>: <del>${item.before}</del>${" → "}<ins>${item.after}</ins></li>`)}
     </ul>
     <button type="button" onClick=${() => change(draft, { seen: hook, problem: null })}>Accept the new version</button>
   </div>`;
+}
+
+/** Depth to which values are compared key by key. */
+const MAX_DEPTH = 3;
+
+/** @param {Hook} before @param {Hook} after @returns {{place: string, before: string, after: string}[]} */
+export function differences(before, after) {
+  return compare(decisionBasis(before), decisionBasis(after), "", 0);
+}
+
+/** The parts of a hook that a decision depends on. @param {Hook} hook */
+function decisionBasis(hook) {
+  const { path, point, resource, change, answers } = hook;
+  return { path, point, resource, change, answers };
+}
+
+/**
+ * @param {any} before @param {any} after @param {string} place @param {number} depth
+ * @returns {{place: string, before: string, after: string}[]}
+ */
+function compare(before, after, place, depth) {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  if (depth >= MAX_DEPTH || !isMap(before) || !isMap(after))
+    return [{ place, before: displayText(before) || "none", after: displayText(after) || "none" }];
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.flatMap((name) =>
+    compare(before[name], after[name], place ? `${place}.${name}` : name, depth + 1),
+  );
+}
+
+/** @param {unknown} value */
+function isMap(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -17,34 +17,36 @@ export function anyProperty(hook) {
  * The changeable properties with their current values as JSON; "" if hidden or unknown.
  * @param {Hook} hook @returns {{name: string, now: string, hidden: boolean}[]}
  */
-export function patchable(hook) {
-  const there = hook.resource?.properties ?? {};
-  const names = anyProperty(hook) ? Object.keys(there) : hook.patch;
+export function patchableProperties(hook) {
+  const properties = hook.resource?.properties ?? {};
+  const names = anyProperty(hook) ? Object.keys(properties) : hook.patch;
   return names.map((name) => {
-    const hidden = JSON.stringify(there[name] ?? null).includes(MASK);
-    const known = name in there && !hidden;
-    return { name, now: known ? JSON.stringify(there[name], null, 1) : "", hidden };
+    const hidden = JSON.stringify(properties[name] ?? null).includes(MASK);
+    const known = name in properties && !hidden;
+    return { name, now: known ? JSON.stringify(properties[name], null, 1) : "", hidden };
   });
 }
 
 /**
  * The changed properties to send.
  * @param {Hook} hook @param {Record<string, string>} written by property, as JSON
- * @returns {{properties: Record<string, unknown>, wrongs: Record<string, string>}}
+ * @returns {{properties: Record<string, unknown>, errors: Record<string, string>}}
  */
 export function parsePatch(hook, written) {
   /** @type {Record<string, unknown>} */
   const properties = {};
   /** @type {Record<string, string>} */
-  const wrongs = {};
-  const before = Object.fromEntries(patchable(hook).map((one) => [one.name, one.now]));
+  const errors = {};
+  const before = Object.fromEntries(
+    patchableProperties(hook).map((property) => [property.name, property.now]),
+  );
   for (const [name, text] of Object.entries(written)) {
     if (text === before[name] || text.trim() === "") continue;
     const read = parseJson(text);
-    if (read.wrong) wrongs[`properties.${name}`] = read.wrong;
+    if (read.error) errors[`properties.${name}`] = read.error;
     else properties[name] = read.value;
   }
-  const nothing = Object.keys(properties).length === 0 && Object.keys(wrongs).length === 0;
-  if (nothing) wrongs.properties = "Change at least one property, or use Continue.";
-  return { properties, wrongs };
+  const nothing = Object.keys(properties).length === 0 && Object.keys(errors).length === 0;
+  if (nothing) errors.properties = "Change at least one property, or use Continue.";
+  return { properties, errors };
 }

@@ -9,37 +9,37 @@ const APPROVES = new Set(["continue", "step", "run", "patch"]);
 
 /**
  * Why the user may not answer; "" if the user may.
- * @param {Hook} hook @param {User | null} who
+ * @param {Hook} hook @param {User | null} user
  */
-export function denialReason(hook, who) {
-  if (!who?.rights.includes("answer")) return "You do not have permission to answer hooks.";
-  if (hook.exclude === "requester" && hook.requested_by === who.name)
+export function denialReason(hook, user) {
+  if (!user?.rights.includes("answer")) return "You do not have permission to answer hooks.";
+  if (hook.exclude === "requester" && hook.requested_by === user.name)
     return "You requested this change, so another approver must answer.";
   if (hook.answer_by.length === 0) return "";
-  const me = [`user:${who.name}`, ...who.roles.map((role) => `role:${role}`)];
-  return hook.answer_by.some((one) => me.includes(one))
+  const identities = [`user:${user.name}`, ...user.roles.map((role) => `role:${role}`)];
+  return hook.answer_by.some((item) => identities.includes(item))
     ? ""
     : "You are not an approver of this hook.";
 }
 
-/** Whether the user has already approved. @param {Hook} hook @param {User | null} who */
-export function hasApproved(hook, who) {
-  return who !== null && hook.approvals.by.includes(who.name);
+/** Whether the user has already approved. @param {Hook} hook @param {User | null} user */
+export function hasApproved(hook, user) {
+  return user !== null && hook.approvals.by.includes(user.name);
 }
 
 /**
  * The decisions to offer the user.
- * @param {Hook} hook @param {User | null} who @returns {Decision[]}
+ * @param {Hook} hook @param {User | null} user @returns {Decision[]}
  */
-export function offeredDecisions(hook, who) {
-  if (hook.state !== "waiting" || denialReason(hook, who)) return [];
-  return hook.allowed.filter((one) => !(hasApproved(hook, who) && APPROVES.has(one)));
+export function offeredDecisions(hook, user) {
+  if (hook.state !== "waiting" || denialReason(hook, user)) return [];
+  return hook.allowed.filter((item) => !(hasApproved(hook, user) && APPROVES.has(item)));
 }
 
 /**
  * Whether the hook waits for an answer that this user may give.
- * @param {Hook} hook @param {User | null} who
+ * @param {Hook} hook @param {User | null} user
  */
-export function isForUser(hook, who) {
-  return hook.state === "waiting" && !denialReason(hook, who) && !hasApproved(hook, who);
+export function isForUser(hook, user) {
+  return hook.state === "waiting" && !denialReason(hook, user) && !hasApproved(hook, user);
 }

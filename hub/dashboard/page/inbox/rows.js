@@ -5,7 +5,7 @@ import { session } from "../api/session.js";
 import { stableOrder } from "../parts/stable_rows.js";
 import { signal, useEffect, useRef, useSignal, useSignalEffect } from "../vendor/preact.js";
 import { keepsVisible } from "./drafts.js";
-import { byStack, fits, shouldGroup } from "./filters.js";
+import { byStack, matchesFilter, shouldGroup } from "./filters.js";
 import { byAge } from "./hook_cache.js";
 import { cachedHook, waiting } from "./waiting.js";
 
@@ -14,9 +14,9 @@ import { cachedHook, waiting } from "./waiting.js";
 /** @typedef {import("../vendor/preact.js").Signal<boolean>} Busy */
 
 /** Milliseconds that the row of an ended hook stays at least. */
-const STAYS = 6000;
+const ENDED_ROW_TIME = 6000;
 /** Milliseconds after a touch during which the list counts as in use. */
-const TOUCHED = 20_000;
+const TOUCH_TIME = 20_000;
 /** Up to this number of hooks, all rows start expanded. */
 const FEW = 3;
 
@@ -24,13 +24,13 @@ const FEW = 3;
  * Whether each row is expanded, by hook ID.
  * @type {Map<string, import("../vendor/preact.js").Signal<boolean>>}
  */
-const opened = new Map();
+const openByHook = new Map();
 
 /** Whether a row is expanded. @param {string} id */
-export function openOf(id) {
-  const found = opened.get(id) ?? signal((waiting.peek()?.length ?? 0) <= FEW);
-  opened.set(id, found);
-  return found;
+export function openSignal(id) {
+  const existing = openByHook.get(id) ?? signal((waiting.peek()?.length ?? 0) <= FEW);
+  openByHook.set(id, existing);
+  return existing;
 }
 
 /**
@@ -47,12 +47,12 @@ export function useRows(filter, grouped, busy) {
   const last = useRef(options.value);
 
   /** @param {boolean} still */
-  function look(still) {
+  function update(still) {
     const { kept, ends } = endedRows(rows.peek(), ended.current, still);
-    const wanted = ordered([...(waiting.value ?? []), ...kept], options.value);
-    const found = stableOrder(rows.peek(), wanted, still);
-    rows.value = found.rows;
-    held.value = found.held;
+    const ids = orderedIds([...(waiting.value ?? []), ...kept], options.value);
+    const result = stableOrder(rows.peek(), ids, still);
+    rows.value = result.rows;
+    held.value = result.held;
     // Depend on the clock only while ended rows must be removed later.
     if (ends && !still) void now.value;
   }
@@ -60,16 +60,16 @@ export function useRows(filter, grouped, busy) {
   useSignalEffect(() => {
     const changed = options.value !== last.current;
     last.current = options.value;
-    look(busy.value && !changed);
+    update(busy.value && !changed);
   });
   return {
     rows: rows.value,
     held: held.value,
-    show: () => look(false),
+    show: () => update(false),
     clear: () => {
       for (const id of rows.peek())
         if (cachedHook(id)?.state !== "waiting") ended.current.set(id, 0);
-      look(false);
+      update(false);
     },
   };
 }
@@ -98,18 +98,18 @@ function endedRows(rows, since, still) {
     if (!hook || hook.state === "waiting") continue;
     const seen = since.get(id) ?? now.peek();
     since.set(id, seen);
-    const stays = still || keepsVisible(id) || now.peek() - seen < STAYS;
-    if (stays) kept.push(hook);
-    if (stays && !keepsVisible(id)) ends = true;
+    const remains = still || keepsVisible(id) || now.peek() - seen < ENDED_ROW_TIME;
+    if (remains) kept.push(hook);
+    if (remains && !keepsVisible(id)) ends = true;
   }
   return { kept, ends };
 }
 
 /** @param {Hook[]} hooks @param {{filter: Filter, grouped: boolean}} options */
-function ordered(hooks, { filter, grouped }) {
-  const found = hooks.filter((one) => fits(one, filter, session.value)).sort(byAge);
-  const rows = grouped ? byStack(found).flatMap((group) => group.hooks) : found;
-  return rows.map((one) => one.id);
+function orderedIds(hooks, { filter, grouped }) {
+  const matches = hooks.filter((hook) => matchesFilter(hook, filter, session.value)).sort(byAge);
+  const rows = grouped ? byStack(matches).flatMap((group) => group.hooks) : matches;
+  return rows.map((row) => row.id);
 }
 
 /**
@@ -123,32 +123,32 @@ export function useGrouped(choice) {
 }
 
 /** Whether the user interacts with an element: pointer over it, recent touch, or focus inside. */
-export function useInUse() {
+export function useBusy() {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const busy = useSignal(false);
   useEffect(() => {
     const element = place.current;
     if (!element) return;
-    let over = false;
+    let hovered = false;
     let touched = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    const look = () => {
+    const update = () => {
       const focused =
         element.contains(document.activeElement) && document.activeElement !== element;
-      const left = touched + TOUCHED - Date.now();
+      const left = touched + TOUCH_TIME - Date.now();
       clearTimeout(timer);
-      if (left > 0) timer = setTimeout(look, left);
-      busy.value = over || focused || left > 0;
+      if (left > 0) timer = setTimeout(update, left);
+      busy.value = hovered || focused || left > 0;
     };
     /** @param {PointerEvent} event */
     const pointer = (event) => {
       if (event.pointerType === "touch") touched = Date.now();
-      else over = event.type !== "pointerleave";
-      look();
+      else hovered = event.type !== "pointerleave";
+      update();
     };
     // When the focus leaves, the next focused element is known only later.
-    const focus = () => setTimeout(look);
+    const focus = () => setTimeout(update);
     const ending = new AbortController();
     const { signal: until } = ending;
     for (const kind of ["pointerenter", "pointerleave", "pointerdown"])

@@ -3,19 +3,19 @@
 import { call, Problem } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { computed, signal } from "../vendor/preact.js";
-import { missing, waitingInOrder, withHooks, withoutHooks } from "./hook_cache.js";
+import { missingIds, waitingInOrder, withHooks, withoutHooks } from "./hook_cache.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 
 /** Milliseconds to collect events before fetching hooks. */
-const SOON = 150;
-/** Milliseconds until a failed fetch is coalesced. */
-const LATER = 3000;
+const COLLECT_TIME = 150;
+/** Milliseconds until a failed fetch is repeated. */
+const RETRY_DELAY = 3000;
 /** With more changed hooks than this, the whole list is fetched. */
-const MANY = 12;
+const FETCH_ALL_THRESHOLD = 12;
 const PAGE = 1000;
-const MOST_PAGES = 5;
+const MAX_PAGES = 5;
 
 /** Hooks by ID: all waiting hooks and some ended ones. */
 const known = signal(/** @type {import("./hook_cache.js").Known} */ (new Map()));
@@ -25,7 +25,7 @@ let project = "";
 /** Waiting hooks, oldest first; null until loaded. */
 export const waiting = computed(() => (loaded.value ? waitingInOrder(known.value) : null));
 /** The error of the last fetch. @type {import("../vendor/preact.js").Signal<unknown>} */
-export const wrong = signal(null);
+export const failure = signal(null);
 /** Whether there are more hooks than were fetched. */
 export const more = signal(false);
 
@@ -35,16 +35,16 @@ export function cachedHook(id) {
 }
 
 /** Stores a hook returned by the server. @param {Hook} hook */
-export function learn(hook) {
+export function storeHook(hook) {
   known.value = withHooks(known.value, [hook]);
 }
 
 /** Fetches a hook. Throws Problem. @param {string} of project of the hook @param {string} id */
 export async function readHook(of, id) {
   /** @type {Hook} */
-  const found = await call("GET", of, `/hooks/${encodeURIComponent(id)}`);
-  if (of === project) learn(found);
-  return found;
+  const response = await call("GET", of, `/hooks/${encodeURIComponent(id)}`);
+  if (of === project) storeHook(response);
+  return response;
 }
 
 /** Keeps `waiting` up to date until the returned function is called. @param {string} of */
@@ -57,7 +57,7 @@ export function watchInbox(of) {
   const reader = new Reader(of);
   reader.readAll();
   const stopListening = listen({
-    event: (event) => reader.read(touchedBy(event)),
+    event: (event) => reader.read(affectedHookIds(event)),
     resync: () => reader.readAll(),
   });
   return () => {
@@ -70,15 +70,15 @@ export function watchInbox(of) {
 export let tryAgain = () => {};
 
 /** IDs of the hooks that an event may change. @param {CloudEvent} event @returns {string[]} */
-function touchedBy(event) {
+function affectedHookIds(event) {
   if (event.type.startsWith("headgate.hook.")) return [event.data.hook.id];
   if (!event.type.startsWith("headgate.delivery.")) return [];
   if (event.data.event?.type !== "headgate.hook.waiting") return [];
   // The event names only the stack: one of its hooks was notified.
   const stack = event.data.stack?.id;
   return waitingInOrder(known.peek())
-    .filter((one) => one.stack_id === stack)
-    .map((one) => one.id);
+    .filter((item) => item.stack_id === stack)
+    .map((item) => item.id);
 }
 
 /** Fetches hooks, one request at a time. */
@@ -105,7 +105,7 @@ class Reader {
   read(ids) {
     if (ids.length === 0) return;
     for (const id of ids) this.touched.add(id);
-    this.plan(SOON);
+    this.plan(COLLECT_TIME);
   }
 
   end() {
@@ -124,20 +124,20 @@ class Reader {
   async run() {
     this.timer = undefined;
     this.busy = true;
-    const all = this.all || this.touched.size > MANY;
+    const all = this.all || this.touched.size > FETCH_ALL_THRESHOLD;
     const ids = [...this.touched];
     this.all = false;
     this.touched.clear();
-    let pause = SOON;
+    let pause = COLLECT_TIME;
     try {
       if (all) await this.fetchAll();
       else await this.fetchSome(ids);
-      wrong.value = null;
+      failure.value = null;
     } catch (error) {
       if (this.ended) return;
-      wrong.value = error;
+      failure.value = error;
       this.all = true;
-      pause = LATER;
+      pause = RETRY_DELAY;
     } finally {
       this.busy = false;
     }
@@ -146,22 +146,22 @@ class Reader {
 
   async fetchAll() {
     /** @type {Hook[]} */
-    const found = [];
+    const result = [];
     let marker = "";
-    for (let page = 0; page < MOST_PAGES; page += 1) {
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const query = `state=waiting&limit=${PAGE}${marker && `&marker=${marker}`}`;
       const answer = await call("GET", this.project, `/hooks?${query}`);
-      found.push(...answer.hooks);
+      result.push(...answer.hooks);
       marker = answer.next ?? "";
       if (!marker) break;
     }
     if (this.ended) return;
-    const lost = marker ? [] : missing(known.value, found);
+    const lost = marker ? [] : missingIds(known.value, result);
     more.value = marker !== "";
-    known.value = withHooks(known.value, found);
+    known.value = withHooks(known.value, result);
     loaded.value = true;
     // Show the outcome of a few ended hooks; remove many at once.
-    if (lost.length <= MANY) await this.fetchSome(lost);
+    if (lost.length <= FETCH_ALL_THRESHOLD) await this.fetchSome(lost);
     else known.value = withoutHooks(known.value, lost);
   }
 
@@ -173,8 +173,8 @@ class Reader {
   /** @param {string} id */
   async fetchOne(id) {
     try {
-      const found = await call("GET", this.project, `/hooks/${id}`);
-      if (!this.ended) learn(found);
+      const response = await call("GET", this.project, `/hooks/${id}`);
+      if (!this.ended) storeHook(response);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 404) throw error;
       known.value = withoutHooks(known.value, [id]);

@@ -12,7 +12,7 @@ const UNITS = [
 ];
 
 /** A duration in its two largest units: "2 h 5 min". @param {number} seconds */
-export function span(seconds) {
+export function formatDuration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const at = UNITS.findIndex(([size]) => whole >= size);
   const [size, unit] = UNITS[at] ?? [1, "s"];
@@ -23,7 +23,7 @@ export function span(seconds) {
 }
 
 /** A time in the browser's locale and time zone. @param {string} at */
-export function clock(at) {
+export function formatTime(at) {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
@@ -31,6 +31,6 @@ export function clock(at) {
 export function Ago({ at }) {
   if (!at) return html`<span class="muted">never</span>`;
   const seconds = (Date.parse(at) - now.value) / 1000;
-  const text = seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
+  const text = seconds >= 0.5 ? `in ${formatDuration(seconds)}` : `${formatDuration(-seconds)} ago`;
   return html`<time class="unbroken" dateTime=${at} title=${at}>${text}</time>`;
 }

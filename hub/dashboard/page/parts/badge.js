@@ -1,4 +1,4 @@
-/** A state as colour, icon and text. */
+/** A state as color, icon and text. */
 
 import { html } from "../vendor/preact.js";
 import { Icon } from "./icon.js";

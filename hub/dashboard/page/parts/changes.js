@@ -6,7 +6,7 @@ import { html } from "../vendor/preact.js";
  * A value for display: strings as they are; other values and the empty string as JSON.
  * @param {unknown} value
  */
-export function shown(value) {
+export function displayText(value) {
   if (value === undefined) return "";
   return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 }
@@ -18,7 +18,7 @@ const MASK = "******";
 function Value({ value }) {
   return value === MASK
     ? html`<span class="muted" title="Hidden value">hidden</span>`
-    : shown(value);
+    : displayText(value);
 }
 
 /**
@@ -31,10 +31,10 @@ export function Changes({ changes }) {
   if (rows.length === 0) return html`<p class="muted">No property changes.</p>`;
   return html`<dl class="changes">
     ${rows.map(
-      ([name, one]) => html`<dt key=${name}>${name}</dt>
+      ([name, change]) => html`<dt key=${name}>${name}</dt>
         <dd>
-          ${"from" in one && html`<del><${Value} value=${one.from} /></del>${" → "}`}
-          ${"to" in one ? html`<ins><${Value} value=${one.to} /></ins>` : html`<span class="muted">known after apply</span>`}
+          ${"from" in change && html`<del><${Value} value=${change.from} /></del>${" → "}`}
+          ${"to" in change ? html`<ins><${Value} value=${change.to} /></ins>` : html`<span class="muted">unknown until created</span>`}
         </dd>`,
     )}
   </dl>`;

@@ -1,4 +1,4 @@
-/** Icons. Each has its own shape, so that no information depends on colour alone. */
+/** Icons. Each has its own shape, so that no information depends on color alone. */
 
 import { html } from "../vendor/preact.js";
 

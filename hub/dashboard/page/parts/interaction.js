@@ -9,29 +9,29 @@ import { useMemo, useSignal } from "../vendor/preact.js";
  * @returns {{held: import("../vendor/preact.js").Signal<boolean>, on: Record<string, (event: any) => void>}}
  */
 export function useInteraction() {
-  const over = useSignal(false);
+  const hovered = useSignal(false);
   const inside = useSignal(false);
   const held = useSignal(false);
   return useMemo(() => {
-    const settle = () => {
-      held.value = over.peek() || inside.peek();
+    const update = () => {
+      held.value = hovered.peek() || inside.peek();
     };
     /** @param {import("../vendor/preact.js").Signal<boolean>} which @param {boolean} value */
     const set = (which, value) => () => {
       which.value = value;
-      settle();
+      update();
     };
     return {
       held,
       on: {
-        onPointerEnter: set(over, true),
-        onPointerLeave: set(over, false),
+        onPointerEnter: set(hovered, true),
+        onPointerLeave: set(hovered, false),
         onFocusIn: set(inside, true),
         /** @param {FocusEvent} event */
         onFocusOut: (event) => {
           const list = /** @type {Node} */ (event.currentTarget);
           inside.value = list.contains(/** @type {Node | null} */ (event.relatedTarget));
-          settle();
+          update();
         },
       },
     };

@@ -2,7 +2,7 @@
 
 import { Problem } from "../api/client.js";
 import { html } from "../vendor/preact.js";
-import { span } from "./ago.js";
+import { formatDuration } from "./ago.js";
 
 /** @param {unknown} error @returns {Problem} */
 export function asProblem(error) {
@@ -17,18 +17,21 @@ export function ProblemBox({ error }) {
   if (!error) return null;
   const problem = asProblem(error);
   const findings = problem.findings.length > 1 ? problem.findings : [];
+  const only = findings.length === 0 ? problem.findings[0] : undefined;
+  const { place, remedy } = only ?? problem;
+  const reason = only?.reason ?? problem.message;
   return html`<div class="problem" role="alert">
     <p class="reason">
-      ${problem.place && !findings.length && html`<code>${problem.place}</code>${": "}`}${problem.message}
+      ${place && !findings.length && html`<code>${place}</code>${": "}`}${reason}
     </p>
-    ${problem.remedy && html`<p>${problem.remedy}</p>`}
-    ${problem.wait > 0 && html`<p>Try again in ${span(problem.wait)}.</p>`}
+    ${remedy && !findings.length && html`<p>${remedy}</p>`}
+    ${problem.wait > 0 && html`<p>Try again in ${formatDuration(problem.wait)}.</p>`}
     ${
       findings.length > 0 &&
       html`<ul>
         ${findings.map(
-          (one) => html`<li>
-            ${one.place && html`<code>${one.place}</code>${": "}`}${one.reason}. ${one.remedy}
+          (finding) => html`<li>
+            ${finding.place && html`<code>${finding.place}</code>${": "}`}${finding.reason}. ${finding.remedy}
           </li>`,
         )}
       </ul>`

@@ -5,18 +5,18 @@
 
 /**
  * @param {readonly string[]} shown the current rows
- * @param {readonly string[]} wanted the rows in their correct order
+ * @param {readonly string[]} ordered the rows in their correct order
  * @param {boolean} busy whether the user interacts with the list
  * @returns {{rows: readonly string[], held: number}} held: number of rows held back
  */
-export function stableOrder(shown, wanted, busy) {
-  if (!busy || shown.length === 0) return { rows: same(shown, wanted), held: 0 };
-  const there = new Set(shown);
-  let end = wanted.length;
-  while (end > 0 && !there.has(wanted[end - 1] ?? "")) end -= 1;
-  const appended = wanted.slice(end);
-  const held = wanted.slice(0, end).filter((id) => !there.has(id)).length;
-  return { rows: same(shown, [...shown, ...appended]), held };
+export function stableOrder(shown, ordered, busy) {
+  if (!busy || shown.length === 0) return { rows: reuseIfEqual(shown, ordered), held: 0 };
+  const visible = new Set(shown);
+  let end = ordered.length;
+  while (end > 0 && !visible.has(ordered[end - 1] ?? "")) end -= 1;
+  const appended = ordered.slice(end);
+  const held = ordered.slice(0, end).filter((id) => !visible.has(id)).length;
+  return { rows: reuseIfEqual(shown, [...shown, ...appended]), held };
 }
 
 /**
@@ -26,17 +26,17 @@ export function stableOrder(shown, wanted, busy) {
  * @returns {{rows: T[], held: number}}
  */
 export function stableRows(shown, fresh, busy) {
-  const ids = (/** @type {readonly T[]} */ rows) => rows.map((one) => one.id);
+  const ids = (/** @type {readonly T[]} */ rows) => rows.map((row) => row.id);
   const { rows, held } = stableOrder(ids(shown), ids(fresh), busy);
-  const found = new Map([...shown, ...fresh].map((one) => [one.id, one]));
-  return { rows: rows.flatMap((id) => found.get(id) ?? []), held };
+  const result = new Map([...shown, ...fresh].map((item) => [item.id, item]));
+  return { rows: rows.flatMap((id) => result.get(id) ?? []), held };
 }
 
 /**
  * The first array if both are equal, so that identity comparison detects no change.
- * @param {readonly string[]} one @param {readonly string[]} other
+ * @param {readonly string[]} a @param {readonly string[]} b
  */
-function same(one, other) {
-  const alike = one.length === other.length && one.every((id, at) => id === other[at]);
-  return alike ? one : other;
+function reuseIfEqual(a, b) {
+  const equal = a.length === b.length && a.every((id, at) => id === b[at]);
+  return equal ? a : b;
 }

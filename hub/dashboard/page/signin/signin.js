@@ -1,13 +1,13 @@
 /** Sign-in with a token or a password. */
 
 import { mode, signIn } from "../api/session.js";
-import { go, href } from "../app/route.js";
+import { href, navigate } from "../app/route.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 
 /** Storage key of the last project. */
-export const PROJECT = "headgate.project";
+const PROJECT = "headgate.project";
 
 /**
  * project: from the address, or "". over: the session has ended.
@@ -15,7 +15,7 @@ export const PROJECT = "headgate.project";
  */
 export function SignIn({ project, over = false }) {
   const way = useSignal("token");
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
 
   /** @param {SubmitEvent} event */
@@ -24,13 +24,13 @@ export function SignIn({ project, over = false }) {
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     const named = String(form.get("project") ?? "").trim();
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
-      if (mode !== "none") await signIn(named, presented(form, way.value));
+      if (mode !== "none") await signIn(named, credentialFrom(form, way.value));
       localStorage.setItem(PROJECT, named);
-      if (named !== project) go(href(named, "inbox"));
+      if (named !== project) navigate(href(named, "inbox"));
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     } finally {
       busy.value = false;
     }
@@ -46,25 +46,25 @@ export function SignIn({ project, over = false }) {
         ${(/** @type {object} */ needs) =>
           html`<input name="project" required autocomplete="organization" defaultValue=${known} ...${needs} />`}
       <//>
-      ${mode !== "none" && html`<${Ways} way=${way} />`}
-      <${ProblemBox} error=${wrong.value} />
+      ${mode !== "none" && html`<${MethodFields} way=${way} />`}
+      <${ProblemBox} error=${failure.value} />
       <button class="first" disabled=${busy.value}>${mode === "none" ? "Open" : "Sign in"}</button>
     </form>
   </section>`;
 }
 
 /** @param {{way: import("../vendor/preact.js").Signal<string>}} props */
-function Ways({ way }) {
+function MethodFields({ way }) {
   const token = way.value === "token";
   return html`<fieldset>
       <legend class="only-read">Sign-in method</legend>
       ${["token", "password"].map(
-        (one) => html`<label key=${one} class="row">
-          <input type="radio" name="way" value=${one} checked=${way.value === one}
+        (item) => html`<label key=${item} class="row">
+          <input type="radio" name="way" value=${item} checked=${way.value === item}
             onChange=${() => {
-              way.value = one;
+              way.value = item;
             }} />
-          Use a ${one}
+          Use a ${item}
         </label>`,
       )}
     </fieldset>
@@ -86,7 +86,7 @@ function Ways({ way }) {
 }
 
 /** @param {FormData} form @param {string} way */
-function presented(form, way) {
+function credentialFrom(form, way) {
   /** @param {string} name */
   const field = (name) => String(form.get(name) ?? "");
   if (way === "token") return { token: field("token").trim() };

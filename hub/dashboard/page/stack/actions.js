@@ -5,101 +5,105 @@
 /**
  * @typedef {object} Act
  * @property {string} name
- * @property {string} word label of its button
- * @property {(stack: Stack) => boolean} fits whether it is available now
- * @property {(path: string) => [method: string, path: string, body?: unknown]} sends
+ * @property {string} label label of its button
+ * @property {(stack: Stack) => boolean} isAvailable whether it is available now
+ * @property {(path: string) => [method: string, path: string, body?: unknown]} request
  * @property {string} done notification after it was accepted
- * @property {string} [asks] text of the confirmation; without it there is none
+ * @property {string} [confirmation] text of the confirmation; without it there is none
  * @property {boolean} [bad] cannot be undone
  */
 
 /** @param {Stack} stack */
-function parts({ stack_status }) {
+function statusParts({ stack_status }) {
   const at = stack_status.indexOf("_");
   return { action: stack_status.slice(0, at), status: stack_status.slice(at + 1) };
 }
 
 /** @param {Stack} stack */
-const busy = (stack) => parts(stack).status === "IN_PROGRESS";
+const isBusy = (stack) => statusParts(stack).status === "IN_PROGRESS";
 /** @param {Stack} stack */
-const inside = (stack) => stack.root !== null && stack.root !== stack.id;
+const isNested = (stack) => stack.root !== null && stack.root !== stack.id;
 /** @param {Stack} stack */
-const gone = (stack) => stack.stack_status === "DELETE_COMPLETE";
+const isDeleted = (stack) => stack.stack_status === "DELETE_COMPLETE";
 /** @param {Stack} stack */
-const rests = (stack) => !busy(stack) && !gone(stack) && !inside(stack);
+const isIdle = (stack) => !isBusy(stack) && !isDeleted(stack) && !isNested(stack);
 
-/** @param {string} name @returns {Act["sends"]} */
+/** @param {string} name @returns {Act["request"]} */
 const action = (name) => (path) => ["POST", `${path}/actions`, { [name]: null }];
 
 /** In display order. @type {readonly Act[]} */
-export const ACTIONS = [
+const ACTIONS = [
   {
-    name: "go-on",
-    word: "Resume change",
-    fits: (stack) =>
-      rests(stack) &&
-      ["STOPPED", "FAILED"].includes(parts(stack).status) &&
-      parts(stack).action !== "DELETE",
-    sends: (path) => ["PATCH", path, {}],
+    name: "resume-change",
+    label: "Resume change",
+    isAvailable: (stack) =>
+      isIdle(stack) &&
+      ["STOPPED", "FAILED"].includes(statusParts(stack).status) &&
+      statusParts(stack).action !== "DELETE",
+    request: (path) => ["PATCH", path, {}],
     done: "Resuming the change.",
   },
   {
     name: "stop",
-    word: "Stop",
-    fits: (stack) => busy(stack) && !inside(stack),
-    sends: action("stop"),
+    label: "Stop",
+    isAvailable: (stack) => isBusy(stack) && !isNested(stack),
+    request: action("stop"),
     done: "Stopping. Operations in progress will finish.",
-    asks: "Operations in progress finish, no new operations start, and waiting hooks are superseded. You can resume the change later with an update.",
+    confirmation:
+      "Operations in progress finish, no new operations start, and waiting hooks are superseded. You can resume the change later with an update.",
   },
   {
     name: "cancel",
-    word: "Roll back",
-    fits: (stack) => stack.stack_status === "UPDATE_IN_PROGRESS" && !inside(stack),
-    sends: action("cancel_update"),
+    label: "Roll back",
+    isAvailable: (stack) => stack.stack_status === "UPDATE_IN_PROGRESS" && !isNested(stack),
+    request: action("cancel_update"),
     done: "Cancelling the update and rolling back.",
-    asks: "Cancels the update and returns the stack to the last version it reached.",
+    confirmation: "Cancels the update and returns the stack to the last version it reached.",
   },
   {
     name: "check",
-    word: "Check",
-    fits: (stack) => rests(stack),
-    sends: action("check"),
+    label: "Check",
+    isAvailable: (stack) => isIdle(stack),
+    request: action("check"),
     done: "Checking the physical resources of the stack.",
   },
   {
     name: "suspend",
-    word: "Suspend",
-    fits: (stack) => rests(stack) && stack.stack_status !== "SUSPEND_COMPLETE",
-    sends: action("suspend"),
+    label: "Suspend",
+    isAvailable: (stack) => isIdle(stack) && stack.stack_status !== "SUSPEND_COMPLETE",
+    request: action("suspend"),
     done: "Suspending the stack.",
-    asks: "Suspends every resource that supports it, in dependency order. Resume reverses this.",
+    confirmation:
+      "Suspends every resource that supports it, in dependency order. Resume reverses this.",
   },
   {
     name: "resume",
-    word: "Resume",
-    fits: (stack) => rests(stack) && parts(stack).action === "SUSPEND",
-    sends: action("resume"),
+    label: "Resume",
+    isAvailable: (stack) => isIdle(stack) && statusParts(stack).action === "SUSPEND",
+    request: action("resume"),
     done: "Resuming every suspended resource.",
   },
   {
     name: "snapshot",
-    word: "Snapshot",
-    fits: (stack) => rests(stack) && parts(stack).status === "COMPLETE",
-    sends: (path) => ["POST", `${path}/snapshots`, {}],
+    label: "Snapshot",
+    isAvailable: (stack) => isIdle(stack) && statusParts(stack).status === "COMPLETE",
+    request: (path) => ["POST", `${path}/snapshots`, {}],
     done: "Creating a snapshot.",
   },
   {
     name: "delete",
-    word: "Delete",
-    fits: (stack) => !gone(stack) && !inside(stack) && stack.stack_status !== "DELETE_IN_PROGRESS",
-    sends: (path) => ["DELETE", path],
+    label: "Delete",
+    isAvailable: (stack) =>
+      !isDeleted(stack) && !isNested(stack) && stack.stack_status !== "DELETE_IN_PROGRESS",
+    request: (path) => ["DELETE", path],
     done: "Deleting the stack.",
-    asks: "Deletes every resource in dependency order, except those whose deletion policy retains them. This cannot be undone.",
+    confirmation:
+      "Deletes every resource in dependency order, except those whose deletion policy retains them. This cannot be undone.",
     bad: true,
   },
 ];
 
 /** The actions available for a stack. @param {Stack | null} stack */
 export function actionsFor(stack) {
-  return stack ? ACTIONS.filter((one) => one.fits(stack)) : [];
+  return stack ? ACTIONS.filter((action) => action.isAvailable(stack)) : [];
 }

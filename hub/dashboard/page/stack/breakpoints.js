@@ -31,16 +31,16 @@ const POINTS = ["create", "update", "replace", "delete", "check", "suspend", "re
  */
 export function Breakpoints({ debugging, subject, node, seen }) {
   const { viewState, watched } = debugging;
-  const holds = seen?.breakpoints ?? [];
+  const breakpoints = seen?.breakpoints ?? [];
   const open = viewState.past.value === null && watched.gone.value === null && may("write");
   return html`<section class="column">
     <h3>Breakpoints</h3>
-    ${open && node && html`<${Sides} debugging=${debugging} node=${node} />`}
-    ${seen && holds.length === 0 && html`<p class="muted">No breakpoints.</p>`}
+    ${open && node && html`<${SideToggles} debugging=${debugging} node=${node} />`}
+    ${seen && breakpoints.length === 0 && html`<p class="muted">No breakpoints.</p>`}
     <ul class="stack-list">
-      ${holds.map((one) => html`<${Row} key=${one.point} debugging=${debugging} one=${one} open=${open} />`)}
+      ${breakpoints.map((breakpoint) => html`<${Row} key=${breakpoint.point} debugging=${debugging} breakpoint=${breakpoint} open=${open} />`)}
     </ul>
-    ${open && subject.resource && html`<${Another} debugging=${debugging} subject=${subject} />`}
+    ${open && subject.resource && html`<${AddBreakpoint} debugging=${debugging} subject=${subject} />`}
   </section>`;
 }
 
@@ -48,7 +48,7 @@ export function Breakpoints({ debugging, subject, node, seen }) {
  * Toggles for breakpoints before and after the current operation.
  * @param {{debugging: Debugging, node: GraphNode}} props
  */
-function Sides({ debugging, node }) {
+function SideToggles({ debugging, node }) {
   const { viewState, busy } = debugging;
   const progress = viewState.model.value?.progress(node.key).value;
   if (!progress) return null;
@@ -57,31 +57,31 @@ function Sides({ debugging, node }) {
     ["pre", "Before"],
     ["post", "After"],
   ];
-  const ahead = sides.filter(([side]) => canSetBreakpoint(node, progress, side));
-  if (ahead.length === 0) return null;
+  const available = sides.filter(([side]) => canSetBreakpoint(node, progress, side));
+  if (available.length === 0) return null;
   return html`<div class="row">
-    ${ahead.map(([side, word]) => {
-      const on = progress.breakpoints.includes(pointOf(node, side, viewState));
-      return html`<button key=${side} aria-pressed=${on} disabled=${busy.value}
-        onClick=${() => debugging.mark(node, side, !on)}>
+    ${available.map(([side, word]) => {
+      const isSet = progress.breakpoints.includes(pointOf(node, side, viewState));
+      return html`<button key=${side} aria-pressed=${isSet} disabled=${busy.value}
+        onClick=${() => debugging.toggle(node, side, !isSet)}>
         ${word}<span class="only-read"> ${node.name}</span>
       </button>`;
     })}
   </div>`;
 }
 
-/** @param {{debugging: Debugging, one: ResourceBreakpoint, open: boolean}} props */
-function Row({ debugging, one, open }) {
-  const live = debugging.watched.breakpoints.value.find((other) => other.id === one.id);
-  const by = one.created_by ? ` by ${one.created_by}` : "";
+/** @param {{debugging: Debugging, breakpoint: ResourceBreakpoint, open: boolean}} props */
+function Row({ debugging, breakpoint, open }) {
+  const live = debugging.watched.breakpoints.value.find((other) => other.id === breakpoint.id);
+  const author = breakpoint.created_by ? ` by ${breakpoint.created_by}` : "";
   return html`<li class="row">
-    <code>${one.point}</code>
-    <span class="muted">${SOURCES[one.source] ?? one.source}${by}</span>
+    <code>${breakpoint.point}</code>
+    <span class="muted">${SOURCES[breakpoint.source] ?? breakpoint.source}${author}</span>
     ${
       open &&
       live &&
       html`<button class="plain" onClick=${() => debugging.remove(live)}>
-        Remove<span class="only-read"> ${one.point}</span></button>`
+        Remove<span class="only-read"> ${breakpoint.point}</span></button>`
     }
   </li>`;
 }
@@ -90,19 +90,19 @@ function Row({ debugging, one, open }) {
  * A form for a breakpoint at any point, including points of later changes.
  * @param {{debugging: Debugging, subject: Subject}} props
  */
-function Another({ debugging, subject }) {
+function AddBreakpoint({ debugging, subject }) {
   const point = useSignal("pre-update");
   /** @param {SubmitEvent} event */
   const submit = (event) => {
     event.preventDefault();
-    debugging.hold(subject, point.value);
+    debugging.setBreakpoint(subject, point.value);
   };
   return html`<form class="row" onSubmit=${submit}>
     <label class="row"><span class="only-read">Point of the new breakpoint</span>
       <select value=${point.value} onChange=${(/** @type {Event} */ event) => {
         point.value = /** @type {HTMLSelectElement} */ (event.currentTarget).value;
       }}>
-        ${POINTS.map((one) => html`<option key=${one} selected=${one === point.value}>${one}</option>`)}
+        ${POINTS.map((item) => html`<option key=${item} selected=${item === point.value}>${item}</option>`)}
       </select>
     </label>
     <button disabled=${debugging.busy.value}>Set breakpoint</button>

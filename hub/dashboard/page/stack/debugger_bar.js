@@ -14,7 +14,7 @@ import { keyOfHook } from "./view_state.js";
 /** @typedef {import("./view_state.js").ViewState} ViewState */
 
 /** Final node states. @type {ReadonlySet<string>} */
-const OVER = new Set(["done", "failed", "stopped", "dropped"]);
+const FINAL_STATES = new Set(["done", "failed", "stopped", "dropped"]);
 
 /** @param {{debugging: Debugging}} props */
 export function DebuggerBar({ debugging }) {
@@ -22,28 +22,28 @@ export function DebuggerBar({ debugging }) {
   useKeys([
     ...STEP_COMMANDS.map((command) => ({
       key: command.key,
-      does: command.does,
-      run: () => debugging.go(command),
+      description: command.description,
+      run: () => debugging.send(command),
     })),
     {
       key: "t",
-      does: "run to the selected node",
+      description: "run to the selected node",
       run: () => {
         if (canRunTo(debugging)) runToHere(debugging);
       },
     },
-    { key: "n", does: "next waiting hook", run: () => next(viewState, 1) },
-    { key: "p", does: "previous waiting hook", run: () => next(viewState, -1) },
+    { key: "n", description: "next waiting hook", run: () => selectNext(viewState, 1) },
+    { key: "p", description: "previous waiting hook", run: () => selectNext(viewState, -1) },
   ]);
-  const commands = STEP_COMMANDS.filter((command) => debugging.opens(command));
+  const commands = STEP_COMMANDS.filter((command) => debugging.isAvailable(command));
   return html`<section class="stack-bar" aria-label="Debugger">
-    ${!watched.gone.value && html`<${Place} viewState=${viewState} />`}
+    ${!watched.gone.value && html`<${HookPosition} viewState=${viewState} />`}
     <div class="row stack-ways">
       ${commands.map(
         (
           command,
-        ) => html`<button key=${command.name} class=${command.name === "step" ? "first" : ""} title=${command.does}
-          aria-keyshortcuts=${command.key} disabled=${debugging.busy.value} onClick=${() => debugging.go(command)}>
+        ) => html`<button key=${command.name} class=${command.name === "step" ? "first" : ""} title=${command.description}
+          aria-keyshortcuts=${command.key} disabled=${debugging.busy.value} onClick=${() => debugging.send(command)}>
           ${command.word} <kbd aria-hidden="true">${command.key}</kbd></button>`,
       )}
       ${
@@ -54,7 +54,7 @@ export function DebuggerBar({ debugging }) {
       }
       <${TimelineButton} viewState=${viewState} />
     </div>
-    <${Outcome} debugging=${debugging} />
+    <${CommandResult} debugging=${debugging} />
   </section>`;
 }
 
@@ -62,7 +62,7 @@ export function DebuggerBar({ debugging }) {
  * The waiting hook, its position and the number of waiting hooks.
  * @param {{viewState: ViewState}} props
  */
-function Place({ viewState }) {
+function HookPosition({ viewState }) {
   const hooks = viewState.watched.hooks.value;
   const hook = viewState.hook.value;
   if (!hook) {
@@ -78,22 +78,22 @@ function Place({ viewState }) {
     <span class="muted"><${Ago} at=${hook.opened_at} /></span>
     ${
       hooks.length > 1 &&
-      html`<button class="plain" aria-label="Previous waiting hook" onClick=${() => next(viewState, -1)}>◂</button>
+      html`<button class="plain" aria-label="Previous waiting hook" onClick=${() => selectNext(viewState, -1)}>◂</button>
         <span>${at} of ${hooks.length}</span>
-        <button class="plain" aria-label="Next waiting hook" onClick=${() => next(viewState, 1)}>▸</button>`
+        <button class="plain" aria-label="Next waiting hook" onClick=${() => selectNext(viewState, 1)}>▸</button>`
     }
   </p>`;
 }
 
 /** @param {{debugging: Debugging}} props */
-function Outcome({ debugging }) {
-  const late = debugging.late.value;
-  return html`<${ProblemBox} error=${debugging.wrong.value} />
-    <p role="status" class="stack-said">
+function CommandResult({ debugging }) {
+  const missed = debugging.missed.value;
+  return html`<${ProblemBox} error=${debugging.failure.value} />
+    <p role="status" class="stack-result">
       ${debugging.result.value}
-      ${late.map(
-        (one) => html`<span key=${one.path + one.point}>
-          Too late to stop ${one.path || "the stack"} at ${one.point}: ${one.reason}.${" "}
+      ${missed.map(
+        (item) => html`<span key=${item.path + item.point}>
+          Too late to stop ${item.path || "the stack"} at ${item.point}: ${item.reason}.${" "}
         </span>`,
       )}
     </p>`;
@@ -106,7 +106,7 @@ function canRunTo({ viewState, watched }) {
   if (!may("answer") || !node?.name || !model || watched.gone.value) return false;
   if (!watched.stack.value?.stack_status.endsWith("IN_PROGRESS")) return false;
   const { state, hook } = model.progress(node.key).value;
-  return !OVER.has(state) && state !== "running" && !hook;
+  return !FINAL_STATES.has(state) && state !== "running" && !hook;
 }
 
 /** @param {Debugging} debugging */
@@ -116,12 +116,12 @@ function runToHere(debugging) {
 }
 
 /** @param {ViewState} viewState @param {1 | -1} by */
-function next(viewState, by) {
+function selectNext(viewState, by) {
   const hooks = viewState.watched.hooks.value;
   const hook = viewState.hook.value;
   if (!hook) return;
   const at =
     viewState.selected.value === keyOfHook(hook) ? hooks.indexOf(hook) + by : hooks.indexOf(hook);
-  const to = hooks[(at + hooks.length) % hooks.length];
-  if (to) viewState.select(keyOfHook(to));
+  const target = hooks[(at + hooks.length) % hooks.length];
+  if (target) viewState.select(keyOfHook(target));
 }

@@ -19,7 +19,7 @@ import { keyOfHook } from "./view_state.js";
  * @property {string} name
  * @property {string} word
  * @property {string} key
- * @property {string} does
+ * @property {string} description
  * @property {"step" | "run" | "continue"} decision
  * @property {"into" | "out"} [how]
  */
@@ -30,14 +30,14 @@ export const STEP_COMMANDS = [
     name: "step",
     word: "Step",
     key: "s",
-    does: "step: continue and stop before the next nodes that are ready",
+    description: "step: continue and stop before the next nodes that are ready",
     decision: "step",
   },
   {
     name: "into",
     word: "Step into",
     key: "d",
-    does: "step into the nested stack",
+    description: "step into the nested stack",
     decision: "step",
     how: "into",
   },
@@ -45,7 +45,7 @@ export const STEP_COMMANDS = [
     name: "out",
     word: "Step out",
     key: "e",
-    does: "step out: run the nested stack to its end, then stop",
+    description: "step out: run the nested stack to its end, then stop",
     decision: "step",
     how: "out",
   },
@@ -53,14 +53,14 @@ export const STEP_COMMANDS = [
     name: "continue",
     word: "Continue",
     key: "k",
-    does: "continue to the next breakpoint",
+    description: "continue to the next breakpoint",
     decision: "continue",
   },
   {
     name: "run",
     word: "Run to end",
     key: "r",
-    does: "run to the end; stop only where another approver is required",
+    description: "run to the end; stop only where another approver is required",
     decision: "run",
   },
 ];
@@ -71,31 +71,31 @@ export class Debugging {
     this.viewState = viewState;
     this.watched = viewState.watched;
     /** The error of the last command. @type {import("../vendor/preact.js").Signal<unknown>} */
-    this.wrong = signal(null);
+    this.failure = signal(null);
     /** The result of the last command as text. */
     this.result = signal("");
     /**
      * Nodes that waited at the breakpoint or had passed it.
      * @type {import("../vendor/preact.js").Signal<MissedBreakpoint[]>}
      */
-    this.late = signal([]);
+    this.missed = signal([]);
     this.busy = signal(false);
   }
 
   /** Whether a command is available for the selected hook. @param {StepCommand} command */
-  opens(command) {
+  isAvailable(command) {
     const hook = this.viewState.hook.value;
     if (!hook || this.viewState.past.value || this.watched.gone.value) return false;
     if (!offeredDecisions(hook, session.value).includes(command.decision)) return false;
-    if (command.how === "into") return this.#leadsInside(hook);
+    if (command.how === "into") return this.#hasNestedStack(hook);
     if (command.how === "out") return hook.stack_id !== hook.root_stack_id;
     return true;
   }
 
   /** @param {StepCommand} command */
-  async go(command) {
+  async send(command) {
     const hook = this.viewState.hook.value;
-    if (!hook || !this.opens(command)) return;
+    if (!hook || !this.isAvailable(command)) return;
     if (hook.ask !== null) {
       this.viewState.select(keyOfHook(hook));
       this.result.value = `${placeOf(hook)} requires data with the answer. Enter it in the node panel.`;
@@ -113,9 +113,9 @@ export class Debugging {
   /** Runs the stack and stops before the operation of a node. @param {GraphNode} node */
   async runTo(node) {
     await this.#try(async () => {
-      const body = { resource: this.viewState.within(node) };
+      const body = { resource: this.viewState.relativePath(node) };
       const done = await call("POST", this.watched.project, `${this.watched.path}/run-to`, body);
-      this.late.value = done.too_late;
+      this.missed.value = done.too_late;
       this.result.value = done.too_late.length
         ? ""
         : `Running. The stack stops before ${node.path}.`;
@@ -128,9 +128,9 @@ export class Debugging {
    * Sets or clears a breakpoint before or after a node.
    * @param {GraphNode} node @param {"pre" | "post"} side @param {boolean} on
    */
-  async mark(node, side, on) {
+  async toggle(node, side, on) {
     const point = pointOf(node, side, this.viewState);
-    const at = node.name ? this.viewState.within(node) : "";
+    const at = node.name ? this.viewState.relativePath(node) : "";
     await this.#try(async () => {
       if (on) await this.#set(at, point);
       else await this.#clear(at, point);
@@ -143,17 +143,21 @@ export class Debugging {
    * Sets a breakpoint at any point of a resource.
    * @param {Subject} subject @param {string} point
    */
-  async hold(subject, point) {
-    await this.#try(() => this.#set(this.viewState.within(subject), point));
+  async setBreakpoint(subject, point) {
+    await this.#try(() => this.#set(this.viewState.relativePath(subject), point));
     this.watched.rereadBreakpoints();
     this.watched.rereadGraph();
   }
 
-  /** Removes a breakpoint that was set on the live stack. @param {Breakpoint} one */
-  async remove(one) {
+  /** Removes a breakpoint that was set on the live stack. @param {Breakpoint} breakpoint */
+  async remove(breakpoint) {
     await this.#try(async () => {
-      await call("DELETE", this.watched.project, `${this.watched.path}/breakpoints/${one.id}`);
-      this.result.value = `Removed the breakpoint at ${one.at || "the stack"} (${one.on}).`;
+      await call(
+        "DELETE",
+        this.watched.project,
+        `${this.watched.path}/breakpoints/${breakpoint.id}`,
+      );
+      this.result.value = `Removed the breakpoint at ${breakpoint.at || "the stack"} (${breakpoint.on}).`;
     });
     this.watched.rereadBreakpoints();
     this.watched.rereadGraph();
@@ -164,41 +168,43 @@ export class Debugging {
     const breakpoints = [at ? `${at}:${point}` : point];
     const path = `${this.watched.path}/breakpoints`;
     const done = await call("POST", this.watched.project, path, { breakpoints });
-    this.late.value = done.too_late;
+    this.missed.value = done.too_late;
     this.result.value = `Set a breakpoint at ${at || "the stack"} (${point}).`;
   }
 
   /** @param {string} at @param {string} point */
   async #clear(at, point) {
-    const ours = this.watched.breakpoints.value.filter((one) => one.at === at && one.on === point);
-    if (ours.length === 0) {
-      const where = `${at || "the stack"} at ${point}`;
-      this.result.value = `The breakpoint for ${where} cannot be cleared here. It comes from a wider rule, the template, the environment or the operator.`;
+    const matching = this.watched.breakpoints.value.filter(
+      (breakpoint) => breakpoint.at === at && breakpoint.on === point,
+    );
+    if (matching.length === 0) {
+      const place = `${at || "the stack"} at ${point}`;
+      this.result.value = `The breakpoint for ${place} cannot be cleared here. It comes from a wider rule, the template, the environment or the operator.`;
       return;
     }
-    for (const one of ours) await this.remove(one);
+    for (const item of matching) await this.remove(item);
   }
 
   /** @param {() => Promise<void>} work */
   async #try(work) {
     if (this.busy.value) return;
     this.busy.value = true;
-    this.wrong.value = null;
+    this.failure.value = null;
     this.result.value = "";
-    this.late.value = [];
+    this.missed.value = [];
     try {
       await work();
     } catch (error) {
-      this.wrong.value = error;
+      this.failure.value = error;
     } finally {
       this.busy.value = false;
     }
   }
 
   /** @param {Hook} hook */
-  #leadsInside(hook) {
+  #hasNestedStack(hook) {
     const node = this.viewState.model.value?.node(keyOfHook(hook));
-    return Boolean(node?.inside) || holdsStack(node?.type ?? "");
+    return Boolean(node?.nested_stack_id) || createsNestedStack(node?.type ?? "");
   }
 }
 
@@ -207,12 +213,12 @@ export class Debugging {
  * are known from the graph.
  * @param {string} type
  */
-function holdsStack(type) {
+function createsNestedStack(type) {
   return /\.(ya?ml|template|json)$/i.test(type) || /Group$/.test(type);
 }
 
 /** "db at pre-create". @param {Hook} hook */
-export function placeOf(hook) {
+function placeOf(hook) {
   return `${hook.path || "the stack"} at ${hook.point}`;
 }
 

@@ -3,7 +3,7 @@
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 
 /** @type {Record<string, string>} */
-const OF_HOOKS = {
+const HOOK_TEXTS = {
   waiting: "is waiting for approval at",
   answered: "was answered at",
   expired: "timed out at",
@@ -38,35 +38,37 @@ export function eventText(event) {
   if (of === "hook") {
     const { hook } = data;
     const about = subject || "the stack";
-    const sentence = `${about} ${OF_HOOKS[what] ?? what} ${hook?.point ?? ""}`.trim();
-    return sentence + decidedBy(what, data);
+    const sentence = `${about} ${HOOK_TEXTS[what] ?? what} ${hook?.point ?? ""}`.trim();
+    return sentence + decisionSuffix(what, data);
   }
   if (of === "delivery") {
     const target = data.subscription?.target ?? "a subscription";
     return what === "dead" ? `delivery to ${target} is dead` : `delivered to ${target}`;
   }
-  if (of === "resource") return `${subject}: ${what} ${MOMENTS[moment] ?? moment}${failed(data)}`;
+  if (of === "resource")
+    return `${subject}: ${what} ${MOMENTS[moment] ?? moment}${failureSuffix(data)}`;
   if (of === "stack") {
     const reason = moment === "failed" || moment === "stopped" ? `: ${data.stack?.reason}` : "";
-    return `${subject || "the stack"}: ${what} ${MOMENTS[moment] ?? moment}${reason}`;
+    const name = subject ? `stack ${subject}` : "the stack";
+    return `${name}: ${what} ${MOMENTS[moment] ?? moment}${reason}`;
   }
   return event.type;
 }
 
 /** @param {string} what @param {any} data */
-function decidedBy(what, data) {
-  const by = data.hook?.decided_by ?? data.said?.by;
-  const reason = data.said?.reason ? `: ${data.said.reason}` : "";
-  if (what === "answered" && by) return `, ${data.hook.decision} by ${by}${reason}`;
-  if ((what === "approved" || what === "progress") && data.said?.by) {
-    return ` (${data.said.by})${reason}`;
+function decisionSuffix(what, data) {
+  const user = data.hook?.decided_by ?? data.details?.by;
+  const reason = data.details?.reason ? `: ${data.details.reason}` : "";
+  if (what === "answered" && user) return `, ${data.hook.decision} by ${user}${reason}`;
+  if ((what === "approved" || what === "progress") && data.details?.by) {
+    return ` (${data.details.by})${reason}`;
   }
-  if (what === "handed-over" && data.said?.to) return ` to ${data.said.to}${reason}`;
+  if (what === "handed-over" && data.details?.to) return ` to ${data.details.to}${reason}`;
   return "";
 }
 
 /** @param {any} data */
-function failed(data) {
+function failureSuffix(data) {
   const { status, reason } = data.resource ?? {};
   return status === "FAILED" && reason ? `: ${reason}` : "";
 }
@@ -86,3 +88,13 @@ export function toneOf(event) {
   if (moment === "completed") return "done";
   return moment === "started" ? "running" : "other";
 }
+
+/** Tone of an event and its label. @type {Record<string, string>} */
+export const TONE_LABELS = {
+  gate: "waiting",
+  failed: "failed",
+  stopped: "stopped",
+  done: "done",
+  running: "started",
+  other: "info",
+};

@@ -1,4 +1,4 @@
-/** The Events tab: events newest first, updated live. */
+/** The Events tab: events newest first with filters, updated live. */
 
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
@@ -6,8 +6,7 @@ import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { History } from "../timeline/history.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
-import { matching, newestFirst } from "./event_filter.js";
-import { eventText, toneOf } from "./event_text.js";
+import { eventText, TONE_LABELS, toneOf } from "./event_text.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -33,7 +32,7 @@ export function Events({ viewState, show }) {
   /** @param {string} kind */
   const toggle = (kind) => {
     kinds.value = kinds.value.includes(kind)
-      ? kinds.value.filter((one) => one !== kind)
+      ? kinds.value.filter((item) => item !== kind)
       : [...kinds.value, kind];
   };
   return html`<section class="column" aria-label="Events">
@@ -51,9 +50,9 @@ export function Events({ viewState, show }) {
       <span class="muted" role="status">${fitting.length} of ${all.length}</span>
     </div>
     <p class="muted">Events of traversal ${number}, and all events since you opened this page. For earlier traversals, use Versions or Timeline.</p>
-    <${ProblemBox} error=${history.wrong.value} />
+    <${ProblemBox} error=${history.failure.value} />
     <ol class="stack-list stack-events">
-      ${fitting.slice(0, many.value).map((one) => html`<${Row} key=${one.id} event=${one} viewState=${viewState} show=${show} />`)}
+      ${fitting.slice(0, many.value).map((item) => html`<${Row} key=${item.id} event=${item} viewState=${viewState} show=${show} />`)}
     </ol>
     ${
       fitting.length > many.value &&
@@ -63,16 +62,6 @@ export function Events({ viewState, show }) {
     }
   </section>`;
 }
-
-/** @type {Record<string, string>} */
-const WORDS = {
-  gate: "waiting",
-  failed: "failed",
-  stopped: "stopped",
-  done: "done",
-  running: "started",
-  other: "info",
-};
 
 /** @param {{event: CloudEvent, viewState: ViewState, show: (view: string) => void}} props */
 function Row({ event, viewState, show }) {
@@ -84,9 +73,36 @@ function Row({ event, viewState, show }) {
   };
   const text = eventText(event);
   return html`<li>
-    <${Badge} state=${tone === "other" ? "waiting" : tone} word=${WORDS[tone]} />
+    <${Badge} state=${tone === "other" ? "waiting" : tone} word=${TONE_LABELS[tone]} />
     ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}>${text}</button>` : html`<span class="stack-sentence breaks">${text}</span>`}
     <code class="muted breaks">${event.type}</code>
     <${Ago} at=${event.time} />
   </li>`;
+}
+
+/**
+ * Fetched and live events without duplicates, newest first.
+ * @param {CloudEvent[]} read in order @param {CloudEvent[]} came in order
+ * @returns {CloudEvent[]}
+ */
+function newestFirst(read, came) {
+  const seen = new Set(read.map((item) => item.id));
+  return [...read, ...came.filter((item) => !seen.has(item.id))].reverse();
+}
+
+/**
+ * @param {CloudEvent[]} events
+ * @param {string[]} kinds second parts of event types; empty: all
+ * @param {string} search search text; each word must match
+ * @param {(event: CloudEvent) => string} words
+ * @returns {CloudEvent[]}
+ */
+function matching(events, kinds, search, words) {
+  const parts = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return events.filter((event) => {
+    if (kinds.length > 0 && !kinds.includes(event.type.split(".")[1] ?? "")) return false;
+    if (parts.length === 0) return true;
+    const text = `${words(event)} ${event.type} ${event.subject ?? ""}`.toLowerCase();
+    return parts.every((part) => text.includes(part));
+  });
 }

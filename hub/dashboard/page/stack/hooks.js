@@ -21,10 +21,10 @@ import { keyOfHook } from "./view_state.js";
  */
 function useOpen({ watched }, subject) {
   const before = useRef(/** @type {Hook[]} */ ([]));
-  const open = watched.hooks.value.filter((one) => keyOfHook(one) === subject.key);
-  const ids = new Set(open.map((one) => one.id));
-  const kept = before.current.filter((one) => !ids.has(one.id) && keepsVisible(one.id));
-  const shown = [...open, ...kept].map((one) => cachedHook(one.id) ?? one);
+  const open = watched.hooks.value.filter((hook) => keyOfHook(hook) === subject.key);
+  const ids = new Set(open.map((item) => item.id));
+  const kept = before.current.filter((item) => !ids.has(item.id) && keepsVisible(item.id));
+  const shown = [...open, ...kept].map((item) => cachedHook(item.id) ?? item);
   before.current = shown;
   return shown;
 }
@@ -40,7 +40,7 @@ export function Hooks({ viewState, subject, seen }) {
   const { watched, past } = viewState;
   const shown = useOpen(viewState, subject);
   const open = past.value || watched.gone.value ? [] : shown;
-  const earlier = (seen?.hooks ?? []).filter((one) => one.state !== "waiting");
+  const earlier = (seen?.hooks ?? []).filter((hook) => hook.state !== "waiting");
   return html`${open.map(
     (hook) => html`<section key=${hook.id} class="stack-gate column">
       <h3>${hook.state === "waiting" ? "Waiting for approval" : "No longer waiting"}: ${hook.point}</h3>
@@ -59,11 +59,11 @@ export function Hooks({ viewState, subject, seen }) {
       <summary><h3>Earlier hooks (${earlier.length})</h3></summary>
       <ul class="stack-list">
         ${earlier.map(
-          (one) => html`<li key=${one.id}>
-            <a href=${href(watched.project, "inbox", one.id)}>${one.point}</a>${" "}
-            ${one.decision ?? one.state}${one.decided_by && ` by ${one.decided_by}`}${" "}
-            <${Ago} at=${one.decided_at ?? one.opened_at} />
-            ${one.reason && html`<span class="muted breaks">, ${one.reason}</span>`}
+          (item) => html`<li key=${item.id}>
+            <a href=${href(watched.project, "inbox", item.id)}>${item.point}</a>${" "}
+            ${item.decision ?? item.state}${item.decided_by && ` by ${item.decided_by}`}${" "}
+            <${Ago} at=${item.decided_at ?? item.opened_at} />
+            ${item.reason && html`<span class="muted breaks">, ${item.reason}</span>`}
           </li>`,
         )}
       </ul>

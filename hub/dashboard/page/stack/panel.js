@@ -1,14 +1,14 @@
 /** The side panel: details of the selected node. */
 
 import { href } from "../app/route.js";
-import { shown } from "../graph/fold/tally.js";
+import { displayState } from "../graph/fold/tally.js";
 import { nameOf, operationOf, sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { coalesced } from "../parts/coalesced.js";
+import { coalesce } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { EventList } from "../timeline/event_list.js";
+import { EventList } from "../timeline/timeline.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { HealthAndProtection } from "./health.js";
@@ -39,23 +39,23 @@ export function Panel({ viewState, debugging }) {
       <p class="muted">Select a node in the graph to see its details: click it, or focus it and press Enter.</p>
     </aside>`;
   }
-  return html`<${About} key=${subject.key} viewState=${viewState} debugging=${debugging} subject=${subject} />`;
+  return html`<${NodePanel} key=${subject.key} viewState=${viewState} debugging=${debugging} subject=${subject} />`;
 }
 
 /** @param {{viewState: ViewState, debugging: Debugging, subject: Subject}} props */
-function About({ viewState, debugging, subject }) {
+function NodePanel({ viewState, debugging, subject }) {
   const node = viewState.node.value;
-  const found = useSignal(/** @type {ResourceDetails | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const again = useRef(() => {});
+  const data = useSignal(/** @type {ResourceDetails | null} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
+  const refresh = useRef(() => {});
   useEffect(() => {
     if (!subject.resource) return;
-    const { stop, reread } = watchResource(viewState, subject, found, wrong);
-    again.current = reread;
+    const { stop, reread } = watchResource(viewState, subject, data, failure);
+    refresh.current = reread;
     return stop;
   }, [subject.key]);
   const close = () => viewState.select(null);
-  const seen = found.value;
+  const seen = data.value;
   return html`<aside class="stack-panel card" aria-labelledby="panel-title" onKeyDown=${(
     /** @type {KeyboardEvent} */ event,
   ) => {
@@ -67,19 +67,19 @@ function About({ viewState, debugging, subject }) {
     </div>
     ${node && html`<${State} viewState=${viewState} node=${node} />`}
     <${Identity} project=${viewState.watched.project} subject=${subject} seen=${seen} />
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     <${Hooks} viewState=${viewState} subject=${subject} seen=${seen} />
     <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
-    ${node && html`<${Around} viewState=${viewState} node=${node} />`}
-    ${seen && html`<${Values} node=${ofNode(seen, node)} seen=${seen} />`}
-    ${seen && html`<${HealthAndProtection} viewState=${viewState} subject=${subject} seen=${seen} again=${() => again.current()} />`}
+    ${node && html`<${Dependencies} viewState=${viewState} node=${node} />`}
+    ${seen && html`<${Values} node=${nodeDetails(seen, node)} seen=${seen} />`}
+    ${seen && html`<${HealthAndProtection} viewState=${viewState} subject=${subject} seen=${seen} again=${() => refresh.current()} />`}
     ${subject.resource && html`<${ResourceEvents} viewState=${viewState} subject=${subject} />`}
   </aside>`;
 }
 
 /** The details of the selected node. @param {ResourceDetails} seen @param {GraphNode | null} node */
-function ofNode(seen, node) {
-  return seen.nodes.find((one) => one.id === node?.id) ?? null;
+function nodeDetails(seen, node) {
+  return seen.nodes.find((item) => item.id === node?.id) ?? null;
 }
 
 /**
@@ -90,7 +90,7 @@ function State({ viewState, node }) {
   const model = viewState.model.value;
   if (!model) return null;
   const progress = model.progress(node.key).value;
-  const state = shown(progress);
+  const state = displayState(progress);
   const word = `${operationOf(node, progress)}: ${sentence(progress)}`;
   return html`<p class="row">
     <${Badge} state=${state} word=${word} />
@@ -113,8 +113,8 @@ function Identity({ project, subject, seen }) {
     <dt>Path</dt><dd><code>${subject.path || "the stack"}</code></dd>
     ${subject.type && html`<dt>Type</dt><dd><code>${subject.type}</code></dd>`}
     ${
-      seen?.inside &&
-      html`<dt>Nested stack</dt><dd><a href=${href(project, "stack", seen.inside.name, seen.inside.id)}>${seen.inside.name}</a></dd>`
+      seen?.nested_stack &&
+      html`<dt>Nested stack</dt><dd><a href=${href(project, "stack", seen.nested_stack.name, seen.nested_stack.id)}>${seen.nested_stack.name}</a></dd>`
     }
     ${
       seen &&
@@ -128,7 +128,7 @@ function Identity({ project, subject, seen }) {
  * The dependencies of the node and its dependents.
  * @param {{viewState: ViewState, node: GraphNode}} props
  */
-function Around({ viewState, node }) {
+function Dependencies({ viewState, node }) {
   return html`<section class="column">
     <h3>Dependencies</h3>
     <${Links} viewState=${viewState} title="Depends on" keys=${node.before} none="nothing" />
@@ -154,7 +154,7 @@ function Link({ viewState, to }) {
   const model = viewState.model.value;
   const node = model?.node(to);
   if (!model || !node) return null;
-  const state = shown(model.progress(to).value);
+  const state = displayState(model.progress(to).value);
   const cleanup = node.direction === "cleanup" ? " (cleanup)" : "";
   return html`<button class="stack-link" onClick=${() => viewState.select(to)}>
     <${Badge} state=${state} word=${nameOf(node) + cleanup} />
@@ -164,21 +164,21 @@ function Link({ viewState, to }) {
 /**
  * Fetches the details of a resource, and again after each of its events.
  * @param {ViewState} viewState @param {Subject} subject
- * @param {import("../vendor/preact.js").Signal<ResourceDetails | null>} found
- * @param {import("../vendor/preact.js").Signal<unknown>} wrong
+ * @param {import("../vendor/preact.js").Signal<ResourceDetails | null>} data
+ * @param {import("../vendor/preact.js").Signal<unknown>} failure
  */
-function watchResource(viewState, subject, found, wrong) {
+function watchResource(viewState, subject, data, failure) {
   const { watched } = viewState;
   let ended = false;
-  const reread = coalesced(async () => {
+  const reread = coalesce(async () => {
     if (ended) return;
     try {
       const response = await watched.of(subject, "/inspect");
       if (ended) return;
-      found.value = response;
-      wrong.value = null;
+      data.value = response;
+      failure.value = null;
     } catch (error) {
-      if (!ended) wrong.value = error;
+      if (!ended) failure.value = error;
     }
   });
   const stops = [

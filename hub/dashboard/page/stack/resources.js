@@ -1,10 +1,10 @@
 /** The Resources tab: the content of the graph as a table. */
 
-import { shown } from "../graph/fold/tally.js";
+import { displayState } from "../graph/fold/tally.js";
 import { sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { useFetched } from "../parts/fetched.js";
+import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
@@ -27,7 +27,7 @@ const DEPTH = 10;
 /** @param {{viewState: ViewState, show: (view: string) => void}} props */
 export function Resources({ viewState, show }) {
   const { watched } = viewState;
-  const { found, wrong } = useFetched(
+  const { data, failure } = useFetch(
     async () =>
       /** @type {Resource[]} */ ((await watched.get(`/resources?nested_depth=${DEPTH}`)).resources),
     [watched],
@@ -35,14 +35,14 @@ export function Resources({ viewState, show }) {
   );
   const search = useSignal("");
   const many = useSignal(PAGE);
-  const rows = (found.value ?? []).map((one) => row(one, viewState)).sort(byPath);
+  const rows = (data.value ?? []).map((item) => row(item, viewState)).sort(byPath);
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fitting = rows.filter((one) => {
-    const text = `${one.path} ${one.resource_type} ${one.resource_status} ${one.physical_resource_id}`;
+  const fitting = rows.filter((row) => {
+    const text = `${row.path} ${row.resource_type} ${row.resource_status} ${row.physical_resource_id}`;
     return words.every((word) => text.toLowerCase().includes(word));
   });
   return html`<section class="column" aria-label="Resources">
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     <label class="row stack-search"><${Icon} name="search" label="Search" />
       <input type="search" placeholder="Name, type or status" value=${search.value}
         onInput=${(/** @type {Event} */ event) => {
@@ -56,15 +56,15 @@ export function Resources({ viewState, show }) {
           <th scope="col">Type</th><th scope="col">Physical ID</th><th scope="col">Updated</th></tr></thead>
         <tbody>
           ${fitting.slice(0, many.value).map(
-            (one) => html`<tr key=${one.key}>
-              <th scope="row"><button class="plain stack-place" onClick=${() => open(viewState, one, show)}>
-                <code>${one.path}</code></button></th>
-              <td data-label="Status">${one.resource_status}
-                ${one.resource_status.endsWith("FAILED") && html`<br /><span class="muted breaks">${one.resource_status_reason}</span>`}</td>
-              <td data-label="In this change"><${InChange} viewState=${viewState} path=${one.path} /></td>
-              <td data-label="Type"><code class="breaks">${one.resource_type}</code></td>
-              <td data-label="Physical ID"><code class="breaks">${one.physical_resource_id || "none"}</code></td>
-              <td data-label="Updated"><${Ago} at=${one.updated_time} /></td>
+            (item) => html`<tr key=${item.key}>
+              <th scope="row"><button class="plain stack-place" onClick=${() => open(viewState, item, show)}>
+                <code>${item.path}</code></button></th>
+              <td data-label="Status">${item.resource_status}
+                ${item.resource_status.endsWith("FAILED") && html`<br /><span class="muted breaks">${item.resource_status_reason}</span>`}</td>
+              <td data-label="In this change"><${InChange} viewState=${viewState} path=${item.path} /></td>
+              <td data-label="Type"><code class="breaks">${item.resource_type}</code></td>
+              <td data-label="Physical ID"><code class="breaks">${item.physical_resource_id || "none"}</code></td>
+              <td data-label="Updated"><${Ago} at=${item.updated_time} /></td>
             </tr>`,
           )}
         </tbody>
@@ -76,7 +76,7 @@ export function Resources({ viewState, show }) {
         many.value += PAGE;
       }}>Show ${Math.min(PAGE, fitting.length - many.value)} more</button>`
     }
-    ${found.value?.length === 0 && html`<p class="muted">The stack has no resources.</p>`}
+    ${data.value?.length === 0 && html`<p class="muted">The stack has no resources.</p>`}
   </section>`;
 }
 
@@ -90,13 +90,13 @@ function InChange({ viewState, path }) {
   const node = model?.at(path);
   if (!model || !node) return html`<span class="muted">not affected</span>`;
   const progress = model.progress(node.key).value;
-  const state = shown(progress);
+  const state = displayState(progress);
   return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(progress)}`} />`;
 }
 
 /** @param {Resource} resource @param {ViewState} viewState @returns {Row} */
 function row(resource, viewState) {
-  const href = resource.links.find((one) => one.rel === "stack")?.href ?? "";
+  const href = resource.links.find((link) => link.rel === "stack")?.href ?? "";
   const [name = "", id = ""] = href.split("/").slice(-2).map(decodeURIComponent);
   const path = [pathsOf(viewState).get(id) ?? resource.parent_resource, resource.resource_name]
     .filter(Boolean)
@@ -115,9 +115,9 @@ function pathsOf({ watched }) {
   );
 }
 
-/** @param {Row} one @param {Row} other */
-function byPath(one, other) {
-  return one.path.localeCompare(other.path);
+/** @param {Row} a @param {Row} b */
+function byPath(a, b) {
+  return a.path.localeCompare(b.path);
 }
 
 /** @param {ViewState} viewState @param {Row} row @param {(view: string) => void} show */
@@ -125,5 +125,5 @@ function open(viewState, row, show) {
   const node = viewState.model.value?.at(row.path);
   show("graph");
   if (node) viewState.select(node.key);
-  else viewState.look(row.subject);
+  else viewState.selectResource(row.subject);
 }

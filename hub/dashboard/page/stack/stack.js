@@ -1,20 +1,19 @@
 /** The page of a stack: live graph, debugger and tabs. */
 
 import { may } from "../api/session.js";
-import { ask, here } from "../app/route.js";
+import { currentPlace, setQuery } from "../app/route.js";
 import { Graph } from "../graph/graph.js";
 import { ProblemBox } from "../parts/problem.js";
 import { selectedTraversal, Timeline } from "../timeline/timeline.js";
 import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { DebuggerBar } from "./debugger_bar.js";
 import { Debugging } from "./debugging.js";
-import { DeletedNotice } from "./deleted_notice.js";
 import { Events } from "./events.js";
-import { Head } from "./head.js";
-import { Outputs } from "./outputs.js";
+import { DeletedNotice, Head } from "./head.js";
 import { Panel } from "./panel.js";
 import { Resources } from "./resources.js";
 import { Snapshots } from "./snapshots.js";
+import { Outputs } from "./values.js";
 import { Versions } from "./versions.js";
 import { ViewState } from "./view_state.js";
 import { WatchedStack } from "./watch.js";
@@ -39,19 +38,19 @@ export function StackPage({ project, rest }) {
     watched.open();
     return () => watched.close();
   }, []);
-  useEffect(() => viewState.selectAsked(), [watched.model.value]);
-  const stands = watched.stack.value?.stack_status ?? "";
+  useEffect(() => viewState.selectFromAddress(), [watched.model.value]);
+  const status = watched.stack.value?.stack_status ?? "";
   useEffect(() => {
-    if (stands) document.title = `${name}: ${stands} · ${project} · Headgate`;
-  }, [stands]);
-  const requested = here.value.query.get("view") ?? "graph";
-  const view = VIEWS.some(([one]) => one === requested) ? requested : "graph";
+    if (status) document.title = `${name}: ${status} · ${project} · Headgate`;
+  }, [status]);
+  const requested = currentPlace.value.query.get("view") ?? "graph";
+  const view = VIEWS.some(([name]) => name === requested) ? requested : "graph";
   /** @param {string} to */
-  const show = (to) => ask({ view: to === "graph" ? "" : to });
+  const show = (to) => setQuery({ view: to === "graph" ? "" : to });
   return html`<${Head} watched=${watched} />
     <${DeletedNotice} watched=${watched} />
-    ${!watched.gone.value && html`<${ProblemBox} error=${watched.wrong.value} />`}
-    ${(watched.stack.value || watched.model.value) && html`<${Views} view=${view} show=${show} />`}
+    ${!watched.gone.value && html`<${ProblemBox} error=${watched.failure.value} />`}
+    ${(watched.stack.value || watched.model.value) && html`<${Tabs} view=${view} show=${show} />`}
     ${view === "graph" && html`<${GraphView} viewState=${viewState} debugging=${debugging} />`}
     ${view === "resources" && html`<${Resources} viewState=${viewState} show=${show} />`}
     ${view === "outputs" && html`<${Outputs} watched=${watched} />`}
@@ -60,12 +59,12 @@ export function StackPage({ project, rest }) {
     ${
       view === "versions" &&
       html`<${Versions} watched=${watched} showTraversal=${(/** @type {number} */ number) =>
-        ask({ view: "", traversal: String(number) })} />`
+        setQuery({ view: "", traversal: String(number) })} />`
     }`;
 }
 
 /** @param {{view: string, show: (to: string) => void}} props */
-function Views({ view, show }) {
+function Tabs({ view, show }) {
   return html`<nav class="tabs" aria-label="Views of the stack">
     ${VIEWS.map(
       ([
@@ -81,9 +80,9 @@ function Views({ view, show }) {
 function GraphView({ viewState, debugging }) {
   const { watched } = viewState;
   const model = viewState.model.value;
-  const gone = watched.gone.value !== null;
+  const deleted = watched.gone.value !== null;
   if (!model) {
-    return watched.wrong.value || gone
+    return watched.failure.value || deleted
       ? null
       : html`<p class="muted" role="status">Loading the graph…</p>`;
   }
@@ -93,18 +92,18 @@ function GraphView({ viewState, debugging }) {
       ? html`<${Timeline} viewState=${viewState} />`
       : html`<${DebuggerBar} debugging=${debugging} />`
   }
-    <div class="stack-graph" data-gone=${gone} data-past=${past} data-panel=${viewState.subject.value !== null}>
+    <div class="stack-graph" data-gone=${deleted} data-past=${past} data-panel=${viewState.subject.value !== null}>
       <div class="stack-drawing">
         <${Graph} key=${past ? "past" : "live"} model=${model} selected=${viewState.selected}
           label=${past ? `Past graph of ${watched.name}` : `Graph of ${watched.name}`}
-          canEdit=${may("write") && !gone} readonly=${past || gone}
+          canEdit=${may("write") && !deleted} readonly=${past || deleted}
           onSelect=${(/** @type {import("../graph/types.js").GraphNode | null} */ node) => viewState.select(node?.key ?? null)}
           onBreakpoint=${(
             /** @type {string} */ _path,
             /** @type {"pre" | "post"} */ side,
             /** @type {boolean} */ on,
             /** @type {import("../graph/types.js").GraphNode} */ node,
-          ) => debugging.mark(node, side, on)} />
+          ) => debugging.toggle(node, side, on)} />
       </div>
       <${Panel} viewState=${viewState} debugging=${debugging} />
     </div>`;

@@ -43,7 +43,7 @@
  * @property {Record<string, unknown>} properties
  * @property {Record<string, unknown>} attributes
  * @property {Record<string, unknown>} metadata
- * @property {{id: string, name: string} | null} inside its nested stack
+ * @property {{id: string, name: string} | null} nested_stack
  * @property {NodeDetails[]} nodes
  * @property {ResourceBreakpoint[]} breakpoints
  * @property {import("../api/documents.js").Hook[]} hooks the latest ones
@@ -58,7 +58,7 @@
  * @typedef {{point: string, source: string, id: string | null, created_by: string | null}} ResourceBreakpoint
  *
  * @typedef {object} Gone
- * @property {"deleted" | "forgotten" | "missing"} how
+ * @property {"deleted" | "abandoned" | "missing"} how
  * @property {string} by empty: not known
  * @property {string | null} at
  */

@@ -1,8 +1,8 @@
 /** The server's explanations of why each unfinished node waits. */
 
 import { WORDS } from "../graph/labels.js";
-import { clock } from "../parts/ago.js";
-import { useFetched } from "../parts/fetched.js";
+import { formatTime } from "../parts/ago.js";
+import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
@@ -11,27 +11,27 @@ import { html } from "../vendor/preact.js";
 /** @typedef {import("./types.js").Reason} Reason */
 
 /** Maximum number of nodes listed. */
-const AT_MOST = 60;
+const MAX_NODES = 60;
 
 /** @param {{viewState: ViewState}} props */
 export function UnfinishedNodes({ viewState }) {
   const { watched } = viewState;
   // Each event may change the reasons.
-  const { found, wrong } = useFetched(
+  const { data, failure } = useFetch(
     async () => /** @type {Reason[]} */ ((await watched.get("/why")).nodes),
     [watched],
     (again) => watched.events.subscribe(again),
   );
-  const nodes = found.value;
-  const more = (nodes?.length ?? 0) - AT_MOST;
-  return html`<${ProblemBox} error=${wrong.value} />
+  const nodes = data.value;
+  const more = (nodes?.length ?? 0) - MAX_NODES;
+  return html`<${ProblemBox} error=${failure.value} />
     ${nodes?.length === 0 && html`<p class="muted">No unfinished or failed nodes.</p>`}
     <ul class="stack-list">
-      ${nodes?.slice(0, AT_MOST).map(
-        (one) => html`<li key=${one.path + one.state} class="stack-reason">
-          <${Icon} name=${stateOf(one)} label=${WORDS[stateOf(one)]} />
-          <button class="plain breaks stack-sentence" onClick=${() => select(viewState, one.path)}>
-            ${withClock(one.sentence)}
+      ${nodes?.slice(0, MAX_NODES).map(
+        (node) => html`<li key=${node.path + node.state} class="stack-reason">
+          <${Icon} name=${stateOf(node)} label=${WORDS[stateOf(node)]} />
+          <button class="plain breaks stack-sentence" onClick=${() => select(viewState, node.path)}>
+            ${withClock(node.sentence)}
           </button>
         </li>`,
       )}
@@ -41,12 +41,12 @@ export function UnfinishedNodes({ viewState }) {
 
 /** A node parked outside of its operation waits at a hook. @param {Reason} reason */
 function stateOf({ state, phase }) {
-  return state === "parked" && phase !== "act" ? "gate" : state;
+  return state === "parked" && phase !== "execute" ? "gate" : state;
 }
 
 /** The sentence with times in the browser's locale. @param {string} sentence */
 function withClock(sentence) {
-  return sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => clock(time));
+  return sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formatTime(time));
 }
 
 /** @param {ViewState} viewState @param {string} path */

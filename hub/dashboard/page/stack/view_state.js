@@ -1,6 +1,6 @@
 /** View state of the stack page: selected node, past graph and timeline position. */
 
-import { ask, here } from "../app/route.js";
+import { currentPlace, setQuery } from "../app/route.js";
 import { computed, signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -57,7 +57,7 @@ export class ViewState {
     this.hook = computed(() => {
       const { hooks } = watched;
       const key = this.selected.value;
-      return hooks.value.find((one) => keyOfHook(one) === key) ?? hooks.value[0] ?? null;
+      return hooks.value.find((hook) => keyOfHook(hook) === key) ?? hooks.value[0] ?? null;
     });
   }
 
@@ -65,11 +65,11 @@ export class ViewState {
   select(key) {
     this.other.value = null;
     this.selected.value = key;
-    ask({ at: this.node.value?.path ?? "" });
+    setQuery({ at: this.node.value?.path ?? "" });
   }
 
   /** Selects a resource without a node. @param {Subject} subject */
-  look(subject) {
+  selectResource(subject) {
     this.select(null);
     this.other.value = subject;
   }
@@ -81,10 +81,10 @@ export class ViewState {
   }
 
   /** Selects the node named in the page address, once the graph is loaded. */
-  selectAsked() {
-    const at = here.value.query.get("at");
-    const found = at ? this.model.value?.at(at) : undefined;
-    if (found && this.selected.value === null) this.selected.value = found.key;
+  selectFromAddress() {
+    const at = currentPlace.value.query.get("at");
+    const result = at ? this.model.value?.at(at) : undefined;
+    if (result && this.selected.value === null) this.selected.value = result.key;
   }
 
   /** Name and ID of the stack of a node, as far as they are known. @param {GraphNode} node */
@@ -100,7 +100,7 @@ export class ViewState {
    * A path relative to the shown stack, as the breakpoint API expects.
    * @param {{path: string}} of
    */
-  within({ path }) {
+  relativePath({ path }) {
     const root = this.model.value?.tree.root ?? "";
     return root ? path.slice(root.length + 1) : path;
   }

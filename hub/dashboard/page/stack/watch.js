@@ -5,11 +5,10 @@
  * that events do not contain is fetched again when an event indicates that it may have changed.
  */
 
-import { call, isAborted, Problem } from "../api/client.js";
+import { call, isAborted, Problem, stackPath } from "../api/client.js";
 import { connection, listen } from "../api/live.js";
-import { stackPath } from "../api/stack.js";
 import { graphModel } from "../graph/model.js";
-import { coalesced } from "../parts/coalesced.js";
+import { coalesce } from "../parts/fetch.js";
 import { effect, signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
@@ -22,12 +21,12 @@ import { effect, signal } from "../vendor/preact.js";
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
 /** Milliseconds to wait for the stream before the first fetch. */
-const STREAM = 1500;
+const STREAM_TIMEOUT = 1500;
 const ABANDONED = "headgate.stack.abandon.completed";
 /** Last parts of the event types that end a hook. @type {ReadonlySet<string>} */
-const ENDS = new Set(["answered", "expired", "superseded"]);
+const HOOK_ENDS = new Set(["answered", "expired", "superseded"]);
 /** Maximum number of live events kept. */
-const KEPT = 5000;
+const MAX_EVENTS = 5000;
 
 export class WatchedStack {
   /** @param {string} project @param {string} name @param {string} id */
@@ -49,7 +48,7 @@ export class WatchedStack {
     /** @type {Signal<Breakpoint[]>} */
     this.breakpoints = signal([]);
     /** The current error of fetching. @type {Signal<unknown>} */
-    this.wrong = signal(null);
+    this.failure = signal(null);
     /** @type {Signal<Gone | null>} */
     this.gone = signal(null);
     /** Events received since the page was opened, in order. @type {Signal<CloudEvent[]>} */
@@ -57,10 +56,10 @@ export class WatchedStack {
     this.ended = new AbortController();
     /** Errors by the fetch that failed. @type {Map<() => Promise<void>, unknown>} */
     this.failing = new Map();
-    this.rereadStack = coalesced(() => this.#look(this.#readStack));
-    this.rereadGraph = coalesced(() => this.#look(this.#readGraph));
-    this.rereadHooks = coalesced(() => this.#look(this.#readHooks));
-    this.rereadBreakpoints = coalesced(() => this.#look(this.#readBreakpoints));
+    this.rereadStack = coalesce(() => this.#fetch(this.#readStack));
+    this.rereadGraph = coalesce(() => this.#fetch(this.#readGraph));
+    this.rereadHooks = coalesce(() => this.#fetch(this.#readHooks));
+    this.rereadBreakpoints = coalesce(() => this.#fetch(this.#readBreakpoints));
     /** @type {(() => void)[]} */
     this.stops = [];
   }
@@ -68,7 +67,7 @@ export class WatchedStack {
   /** Starts watching. */
   open() {
     this.stops = [
-      listen({ event: (event) => this.#hear(event), resync: () => this.reread() }),
+      listen({ event: (event) => this.#onEvent(event), resync: () => this.reread() }),
       this.#onceLive(),
       watchFocus(() => this.rereadBreakpoints()),
     ];
@@ -108,20 +107,20 @@ export class WatchedStack {
 
   /** Fetches when the stream is live; earlier if the stream takes too long. */
   #onceLive() {
-    const late = setTimeout(() => this.reread(), STREAM);
+    const timeout = setTimeout(() => this.reread(), STREAM_TIMEOUT);
     const stop = effect(() => {
       if (connection.value.state !== "live") return;
-      clearTimeout(late);
+      clearTimeout(timeout);
       this.reread();
     });
     return () => {
-      clearTimeout(late);
+      clearTimeout(timeout);
       stop();
     };
   }
 
   /** @param {() => Promise<void>} read */
-  async #look(read) {
+  async #fetch(read) {
     if (this.ended.signal.aborted) return;
     try {
       await read.call(this);
@@ -131,7 +130,7 @@ export class WatchedStack {
       if (error instanceof Problem && error.status === 404) this.#missing();
       else this.failing.set(read, error);
     }
-    [this.wrong.value = null] = this.failing.values();
+    [this.failure.value = null] = this.failing.values();
   }
 
   #missing() {
@@ -147,7 +146,7 @@ export class WatchedStack {
 
   async #readGraph() {
     const document = await this.get("/graph?nested=true");
-    for (const one of document.stacks) this.names.set(one.stack_id, one.stack_name);
+    for (const stack of document.stacks) this.names.set(stack.stack_id, stack.stack_name);
     const model = this.model.value;
     if (model) model.replace(document);
     else this.model.value = this.#modelOf(document);
@@ -180,13 +179,13 @@ export class WatchedStack {
   }
 
   /** @param {CloudEvent} event */
-  #hear(event) {
+  #onEvent(event) {
     if (!this.#isOurs(event)) return;
-    this.events.value = [...this.events.value, event].slice(-KEPT);
+    this.events.value = [...this.events.value, event].slice(-MAX_EVENTS);
     const model = this.model.value;
     model?.apply(event);
     const [, of] = event.type.split(".");
-    if (of === "hook") this.#hearOfHook(event);
+    if (of === "hook") this.#onHookEvent(event);
     if (of === "stack") {
       this.rereadHooks();
       // Only the graph shows nodes that finished without an event, and new nested stacks.
@@ -195,21 +194,21 @@ export class WatchedStack {
     }
     // An abandoned stack is no longer in the API; a deleted one still is.
     if (event.type === ABANDONED && event.data.stack.id === this.id) {
-      this.gone.value = { how: "forgotten", by: "", at: event.time };
+      this.gone.value = { how: "abandoned", by: "", at: event.time };
     }
-    if (model?.stale.value) this.rereadGraph();
+    if (model?.outdated.value) this.rereadGraph();
   }
 
   /**
    * Adds or removes the hook immediately; other changes are fetched.
    * @param {CloudEvent} event
    */
-  #hearOfHook(event) {
+  #onHookEvent(event) {
     const { hook, resource } = event.data;
     const moment = event.type.split(".").at(-1) ?? "";
-    const others = this.hooks.value.filter((one) => one.id !== hook.id);
+    const others = this.hooks.value.filter((item) => item.id !== hook.id);
     if (moment === "waiting") this.hooks.value = [...others, { ...hook, resource }];
-    else if (ENDS.has(moment)) this.hooks.value = others;
+    else if (HOOK_ENDS.has(moment)) this.hooks.value = others;
     this.rereadHooks();
   }
 

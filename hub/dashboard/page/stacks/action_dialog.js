@@ -1,11 +1,10 @@
 /** The dialog of actions on a stack in the list. */
 
-import { call } from "../api/client.js";
-import { stackPath } from "../api/stack.js";
+import { call, stackPath } from "../api/client.js";
 import { notify } from "../app/notices.js";
 import { href } from "../app/route.js";
 import { StatusBadge } from "../parts/badge.js";
-import { Dialog } from "../parts/dialog.js";
+import { Dialog, useMounted } from "../parts/dialog.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { actionsFor } from "../stack/actions.js";
@@ -21,45 +20,46 @@ function asStack(line) {
 
 /** @param {{project: string, line: Line, onClose: () => void}} props */
 export function ActionDialog({ project, line, onClose }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
+  const mounted = useMounted();
   const path = stackPath(line.name, line.id);
   /** @param {Act} act */
   async function send(act) {
-    const [method, where, body] = act.sends(path);
+    const [method, where, body] = act.request(path);
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
       await call(method, project, where, body);
       notify(`${line.name}: ${act.done}`, "good");
-      onClose();
+      if (mounted.current) onClose();
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     } finally {
       busy.value = false;
     }
   }
-  const acts = actionsFor(asStack(line));
+  const actions = actionsFor(asStack(line));
   return html`<${Dialog} title=${line.name} onClose=${onClose}>
     <p><${StatusBadge} action=${line.action} status=${line.status} /></p>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     <ul class="stacks-acts">
       <li><a class="button" href=${href(project, "edit", line.name, line.id)}>Edit</a>
         <span>Change the template, parameters and breakpoints, with a live plan.</span></li>
-      ${acts
-        .filter((one) => !one.bad)
+      ${actions
+        .filter((act) => !act.bad)
         .map(
-          (one) => html`<li key=${one.name}>
-            <button disabled=${busy.value} onClick=${() => send(one)}>${one.word}</button>
-            <span>${one.asks ?? one.done}</span>
+          (act) => html`<li key=${act.name}>
+            <button disabled=${busy.value} onClick=${() => send(act)}>${act.label}</button>
+            <span>${act.confirmation ?? act.done}</span>
           </li>`,
         )}
     </ul>
-    ${acts
-      .filter((one) => one.bad)
+    ${actions
+      .filter((act) => act.bad)
       .map(
-        (one) =>
-          html`<${Typed} key=${one.name} act=${one} line=${line} busy=${busy.value} send=${send} />`,
+        (act) =>
+          html`<${ConfirmByName} key=${act.name} act=${act} line=${line} busy=${busy.value} send=${send} />`,
       )}
     <div class="acts"><button onClick=${onClose}>Close</button></div>
   <//>`;
@@ -69,7 +69,7 @@ export function ActionDialog({ project, line, onClose }) {
  * A destructive action: the user must type the stack's name first.
  * @param {{act: Act, line: Line, busy: boolean, send: (act: Act) => Promise<void>}} props
  */
-function Typed({ act, line, busy, send }) {
+function ConfirmByName({ act, line, busy, send }) {
   const typed = useSignal("");
   const right = typed.value.trim() === line.name;
   /** @param {SubmitEvent} event */
@@ -77,16 +77,16 @@ function Typed({ act, line, busy, send }) {
     event.preventDefault();
     if (right) send(act);
   }
-  const many = line.resources === 1 ? "1 resource" : `${line.resources} resources`;
+  const resourceCount = line.resources === 1 ? "1 resource" : `${line.resources} resources`;
   return html`<form class="stacks-typed column" onSubmit=${submit}>
-    <h3>${act.word}</h3>
-    <p>${act.asks} The stack has ${many}.</p>
+    <h3>${act.label}</h3>
+    <p>${act.confirmation} The stack has ${resourceCount}.</p>
     <${Field} label=${`Type ${line.name} to confirm`}>
       ${(/** @type {object} */ needs) => html`<input autocomplete="off" value=${typed.value}
         onInput=${(/** @type {any} */ event) => {
           typed.value = event.target.value;
         }} ...${needs} />`}
     <//>
-    <div><button class="danger" disabled=${!right || busy}>${act.word} ${line.name}</button></div>
+    <div><button class="danger" disabled=${!right || busy}>${act.label} ${line.name}</button></div>
   </form>`;
 }

@@ -1,21 +1,21 @@
 /** The filters of the list, kept in the page address. */
 
-import { ask } from "../app/route.js";
+import { setQuery } from "../app/route.js";
 import { Icon } from "../parts/icon.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { STATUSES, toggled, words } from "./query.js";
+import { parseWords, STATUSES, toggleWord } from "./query.js";
 
 /** @typedef {import("./query.js").StackQuery} StackQuery */
 /** @typedef {import("./types.js").Counts} Counts */
 
 /** Delay after typing before the filter applies, in milliseconds. */
-const WRITES = 250;
+const TYPING_DELAY = 250;
 /** @type {Record<string, string>} */
 const SHAPES = { IN_PROGRESS: "running", STOPPED: "stopped", FAILED: "failed", COMPLETE: "done" };
 
 /** Changes the query and returns to the first page. @param {Record<string, string>} changed */
-export function narrow(changed) {
-  ask({ from: "", ...changed });
+export function setFilters(changed) {
+  setQuery({ from: "", ...changed });
 }
 
 /** @param {{query: StackQuery, counts: Counts | null}} props */
@@ -24,19 +24,19 @@ export function Filters({ query, counts }) {
   const any = statuses.length + tags.length > 0 || waiting || search;
   return html`<search class="stacks-filters" aria-label="Stacks">
     <div class="row">
-      <${Written} name="search" label="Search by name or ID" value=${search} icon="search" />
-      <${Written} name="tags" label="Tags (match all)" value=${tags.join(", ")}
-        reads=${(/** @type {string} */ text) => words(text).join(",")} />
+      <${TextFilter} name="search" label="Search by name or ID" value=${search} icon="search" />
+      <${TextFilter} name="tags" label="Tags (match all)" value=${tags.join(", ")}
+        reads=${(/** @type {string} */ text) => parseWords(text).join(",")} />
     </div>
     <div class="row" role="group" aria-label="Filter by status">
       ${STATUSES.map(
         ([status, word]) => html`<${Chip} key=${status} word=${word} shape=${SHAPES[status]}
           many=${counts?.statuses[status]} on=${statuses.includes(status)}
-          press=${() => narrow({ status: toggled(statuses, status).join(",") })} />`,
+          press=${() => setFilters({ status: toggleWord(statuses, status).join(",") })} />`,
       )}
       <${Chip} word="Waiting for approval" shape="gate" many=${counts?.waiting} on=${waiting}
-        press=${() => narrow({ waiting: waiting ? "" : "true" })} />
-      ${any && html`<button class="plain" onClick=${() => narrow({ search: "", status: "", waiting: "", tags: "" })}>Clear filters</button>`}
+        press=${() => setFilters({ waiting: waiting ? "" : "true" })} />
+      ${any && html`<button class="plain" onClick=${() => setFilters({ search: "", status: "", waiting: "", tags: "" })}>Clear filters</button>`}
     </div>
   </search>`;
 }
@@ -52,7 +52,7 @@ function Chip({ word, shape, many, on, press }) {
  * A text filter that updates the address after a delay.
  * @param {{name: string, label: string, value: string, icon?: string, reads?: (text: string) => string}} props
  */
-function Written({ name, label, value, icon, reads = (text) => text.trim() }) {
+function TextFilter({ name, label, value, icon, reads = (text) => text.trim() }) {
   const text = useSignal(value);
   const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   useEffect(() => {
@@ -64,7 +64,7 @@ function Written({ name, label, value, icon, reads = (text) => text.trim() }) {
   function write(event) {
     text.value = event.target.value;
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => narrow({ [name]: reads(text.value) }), WRITES);
+    timer.current = setTimeout(() => setFilters({ [name]: reads(text.value) }), TYPING_DELAY);
   }
   return html`<label class="stacks-written">
     ${icon && html`<${Icon} name=${icon} />`}<span class="only-read">${label}</span>

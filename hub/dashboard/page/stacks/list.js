@@ -2,7 +2,7 @@
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
-import { coalesced } from "../parts/coalesced.js";
+import { coalesce } from "../parts/fetch.js";
 import { batch, signal } from "../vendor/preact.js";
 import { mergeStacks, rootStackOf, withAdded } from "./merge.js";
 import { countsPath, linesPath, PAGE, pagePath } from "./query.js";
@@ -14,11 +14,11 @@ import { countsPath, linesPath, PAGE, pagePath } from "./query.js";
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
 /** Minimum interval between two counts in milliseconds, as they scan all stacks of the project. */
-const COUNTED = 2000;
+const COUNT_INTERVAL = 2000;
 
 /**
  * The list of a project. held: whether rows must keep their positions. `load` fetches a page,
- * `join` shows new stacks, `end` stops the updates.
+ * `showAdded` shows new stacks, `end` stops the updates.
  * @param {string} project @param {Signal<boolean>} held
  */
 export function stackList(project, held) {
@@ -28,7 +28,7 @@ export function stackList(project, held) {
   const counts = signal(null);
   const next = signal("");
   /** @type {Signal<unknown>} */
-  const wrong = signal(null);
+  const failure = signal(null);
   const busy = signal(false);
   /** @type {Set<string>} */
   const queue = new Set();
@@ -38,58 +38,60 @@ export function stackList(project, held) {
   let ended = false;
   let counted = 0;
 
-  /** @param {StackQuery} wanted */
-  async function load(wanted) {
-    query = wanted;
+  /** @param {StackQuery} newQuery */
+  async function load(newQuery) {
+    query = newQuery;
     reading.abort();
     reading = new AbortController();
-    const { signal: given } = reading;
+    const { signal: aborting } = reading;
     busy.value = true;
     try {
-      const found = await call("GET", project, pagePath(wanted), undefined, { signal: given });
+      const response = await call("GET", project, pagePath(newQuery), undefined, {
+        signal: aborting,
+      });
       batch(() => {
-        shown.value = { rows: found.stacks, gone: new Set(), added: [] };
-        next.value = found.next ?? "";
-        counts.value = found.counts;
-        wrong.value = null;
+        shown.value = { rows: response.stacks, deleted: new Set(), added: [] };
+        next.value = response.next ?? "";
+        counts.value = response.counts;
+        failure.value = null;
       });
     } catch (error) {
-      if (!isAborted(error)) wrong.value = error;
+      if (!isAborted(error)) failure.value = error;
     } finally {
-      if (!given.aborted) busy.value = false;
+      if (!aborting.aborted) busy.value = false;
     }
   }
 
-  const look = coalesced(async () => {
+  const refresh = coalesce(async () => {
     const ids = [...queue].slice(0, PAGE);
-    const wanted = query;
-    if (ended || ids.length === 0 || !wanted || !shown.value) return;
+    const current = query;
+    if (ended || ids.length === 0 || !current || !shown.value) return;
     for (const id of ids) queue.delete(id);
     try {
-      const found = await call("GET", project, linesPath(ids));
+      const response = await call("GET", project, linesPath(ids));
       // Another page may have been loaded in the meantime.
-      if (ended || wanted !== query || !shown.value) return;
-      const fresh = mergeStacks(shown.value, ids, found.stacks, wanted);
+      if (ended || current !== query || !shown.value) return;
+      const fresh = mergeStacks(shown.value, ids, response.stacks, current);
       shown.value = held.peek() ? fresh : withAdded(fresh);
-      wrong.value = null;
+      failure.value = null;
     } catch (error) {
-      if (!ended) wrong.value = error;
+      if (!ended) failure.value = error;
     }
-    if (queue.size > 0) look();
+    if (queue.size > 0) refresh();
     count();
   });
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   function count() {
-    timer ??= setTimeout(recount, Math.max(0, counted + COUNTED - Date.now()));
+    timer ??= setTimeout(recount, Math.max(0, counted + COUNT_INTERVAL - Date.now()));
   }
   async function recount() {
-    const wanted = query;
-    if (ended || !wanted) return;
+    const current = query;
+    if (ended || !current) return;
     try {
-      const found = await call("GET", project, countsPath(wanted));
-      if (!ended && wanted === query) counts.value = found.counts;
+      const response = await call("GET", project, countsPath(current));
+      if (!ended && current === query) counts.value = response.counts;
     } catch {
       // The rows show the error if the server is not reachable.
     }
@@ -97,29 +99,29 @@ export function stackList(project, held) {
     timer = undefined;
   }
 
-  const again = () => query && load(query);
+  const reload = () => query && load(query);
   const stop = listen({
     event: (event) => {
       const id = rootStackOf(event);
       if (!id) return;
       queue.add(id);
-      look();
+      refresh();
     },
     resync: () => {
-      if (!held.peek()) return again();
+      if (!held.peek()) return reload();
       for (const { id } of shown.value?.rows ?? []) queue.add(id);
-      look();
+      refresh();
     },
   });
   return {
     shown,
     counts,
     next,
-    wrong,
+    failure,
     busy,
     load,
-    again,
-    join: () => {
+    again: reload,
+    showAdded: () => {
       if (shown.value) shown.value = withAdded(shown.value);
     },
     end: () => {

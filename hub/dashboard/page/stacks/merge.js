@@ -16,25 +16,25 @@ import { matches } from "./query.js";
  * @returns {Shown}
  */
 export function mergeStacks(shown, ids, lines, query) {
-  const found = new Map(lines.map((one) => [one.id, one]));
-  const known = new Set(shown.rows.map((one) => one.id));
-  const gone = new Set(shown.gone);
+  const result = new Map(lines.map((line) => [line.id, line]));
+  const known = new Set(shown.rows.map((row) => row.id));
+  const deleted = new Set(shown.deleted);
   for (const id of ids) {
-    if (found.has(id)) gone.delete(id);
-    else if (known.has(id)) gone.add(id);
+    if (result.has(id)) deleted.delete(id);
+    else if (known.has(id)) deleted.add(id);
   }
-  const fresh = lines.filter((one) => !known.has(one.id) && matches(one, query));
-  const before = shown.added.filter((one) => !ids.includes(one.id));
+  const fresh = lines.filter((line) => !known.has(line.id) && matches(line, query));
+  const before = shown.added.filter((item) => !ids.includes(item.id));
   return {
-    rows: shown.rows.map((one) => found.get(one.id) ?? one),
-    gone,
+    rows: shown.rows.map((row) => result.get(row.id) ?? row),
+    deleted,
     added: query.from ? [] : newestFirst([...fresh, ...before]),
   };
 }
 
 /** Moves new stacks to the top of the rows. @param {Shown} shown @returns {Shown} */
-export function withAdded({ rows, gone, added }) {
-  return { rows: [...added, ...rows], gone, added: [] };
+export function withAdded({ rows, deleted, added }) {
+  return { rows: [...added, ...rows], deleted, added: [] };
 }
 
 /** @param {Line[]} lines */

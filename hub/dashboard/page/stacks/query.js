@@ -22,22 +22,22 @@ export const STATUSES = [
 export function parseQuery(query) {
   return {
     search: query.get("search") ?? "",
-    statuses: words(query.get("status")),
+    statuses: parseWords(query.get("status")),
     waiting: query.get("waiting") === "true",
-    tags: words(query.get("tags")),
+    tags: parseWords(query.get("tags")),
     from: query.get("from") ?? "",
   };
 }
 
 /** Comma-separated words without duplicates. @param {string | null} text */
-export function words(text) {
-  const parts = (text ?? "").split(",").map((one) => one.trim());
+export function parseWords(text) {
+  const parts = (text ?? "").split(",").map((part) => part.trim());
   return [...new Set(parts.filter(Boolean))];
 }
 
-/** Adds a word to a list, or removes it. @param {string[]} all @param {string} one */
-export function toggled(all, one) {
-  return all.includes(one) ? all.filter((each) => each !== one) : [...all, one];
+/** Adds a word to a list, or removes it. @param {string[]} all @param {string} text */
+export function toggleWord(all, text) {
+  return all.includes(text) ? all.filter((each) => each !== text) : [...all, text];
 }
 
 /** API path of a page of the list with the number of stacks per status. @param {StackQuery} query */
@@ -66,9 +66,9 @@ export function countsPath({ search, tags }) {
 
 /** Whether a stack matches the query. @param {Line} line @param {StackQuery} query */
 export function matches(line, { search, statuses, waiting, tags }) {
-  const wanted = search.toLowerCase();
+  const text = search.toLowerCase();
   return (
-    (line.name.toLowerCase().includes(wanted) || line.id.includes(wanted)) &&
+    (line.name.toLowerCase().includes(text) || line.id.includes(text)) &&
     (statuses.length === 0 ||
       statuses.includes(line.status) ||
       statuses.includes(`${line.action}_${line.status}`)) &&

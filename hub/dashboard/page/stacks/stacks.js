@@ -2,7 +2,7 @@
 
 import { may } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
-import { ask, go, here, href } from "../app/route.js";
+import { currentPlace, href, navigate, setQuery } from "../app/route.js";
 import { useInteraction } from "../parts/interaction.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
@@ -20,7 +20,7 @@ import { Row } from "./row.js";
 export function Stacks({ project }) {
   const { held, on } = useInteraction();
   const list = useMemo(() => stackList(project, held), [project]);
-  const search = here.value.query.toString();
+  const search = currentPlace.value.query.toString();
   const query = useMemo(() => parseQuery(new URLSearchParams(search)), [search]);
   const acting = useSignal(/** @type {Line | null} */ (null));
   useEffect(() => list.end, [list]);
@@ -31,16 +31,16 @@ export function Stacks({ project }) {
   const shown = list.shown.value;
   return html`<div class="page-head">
       <h1>Stacks</h1>
-      <${News} list=${list} />
+      <${ListChanges} list=${list} />
       ${may("write") && html`<div class="acts"><a class="button first" href=${href(project, "new")}>New stack</a></div>`}
     </div>
     <${Filters} query=${query} counts=${list.counts.value} />
-    <${ProblemBox} error=${list.wrong.value} />
+    <${ProblemBox} error=${list.failure.value} />
     <div aria-busy=${list.busy.value ? "true" : "false"} ...${on}>
       ${shown && shown.rows.length > 0 && html`<${Table} project=${project} list=${list} query=${query} act=${(/** @type {Line} */ line) => (acting.value = line)} />`}
-      ${shown && shown.rows.length === 0 && html`<${None} project=${project} query=${search} />`}
+      ${shown && shown.rows.length === 0 && html`<${EmptyList} project=${project} query=${search} />`}
     </div>
-    <${Turn} list=${list} query=${query} />
+    <${Paging} list=${list} query=${query} />
     ${
       acting.value &&
       html`<${ActionDialog} project=${project} line=${acting.value} onClose=${() => {
@@ -56,7 +56,7 @@ function Table({ project, list, query, act }) {
     <thead role="rowgroup">
       <tr role="row">
         ${["Stack", "Status", "Progress", "Hooks", "Requested by"].map(
-          (one) => html`<th key=${one} role="columnheader" scope="col">${one}</th>`,
+          (item) => html`<th key=${item} role="columnheader" scope="col">${item}</th>`,
         )}
         <td role="cell"></td>
       </tr>
@@ -65,7 +65,7 @@ function Table({ project, list, query, act }) {
       ${shown?.rows.map(
         (
           line,
-        ) => html`<${Row} key=${line.id} project=${project} line=${line} gone=${shown.gone.has(line.id)}
+        ) => html`<${Row} key=${line.id} project=${project} line=${line} deleted=${shown.deleted.has(line.id)}
           query=${query} act=${act} />`,
       )}
     </tbody>
@@ -73,47 +73,50 @@ function Table({ project, list, query, act }) {
 }
 
 /** New and deleted stacks that the list does not show yet. @param {{list: StackList}} props */
-function News({ list }) {
+function ListChanges({ list }) {
   const shown = list.shown.value;
   const many = shown?.added.length ?? 0;
-  const gone = shown?.gone.size ?? 0;
+  const deleted = shown?.deleted.size ?? 0;
   return html`<div class="row" role="status">
-    ${many > 0 && html`<button onClick=${list.join}>Show ${many} new ${many === 1 ? "stack" : "stacks"}</button>`}
+    ${many > 0 && html`<button onClick=${list.showAdded}>Show ${many} new ${many === 1 ? "stack" : "stacks"}</button>`}
     ${
-      gone > 0 &&
-      html`<span>${gone} ${gone === 1 ? "stack in this list was deleted" : "stacks in this list were deleted"}.</span>
+      deleted > 0 &&
+      html`<span>${deleted} ${deleted === 1 ? "stack in this list was deleted" : "stacks in this list were deleted"}.</span>
         <button class="plain" onClick=${list.again}>Refresh list</button>`
     }
   </div>`;
 }
 
 /** @param {{project: string, query: string}} props */
-function None({ project, query }) {
+function EmptyList({ project, query }) {
   if (query) return html`<p class="card muted">No stacks match the filters.</p>`;
   return html`<p class="card">
     No stacks in ${project} yet.${" "}
-    ${may("write") && html`<a href=${href(project, "new")}>Create the first one</a>, or run${" "}`}
-    <code>headgate stack create NAME -t template.yaml</code>
+    ${
+      may("write") &&
+      html`<a href=${href(project, "new")}>Create the first one</a>, or run${" "}
+        <code>headgate stack create NAME -t template.yaml</code>.`
+    }
   </p>`;
 }
 
 /** Paging by the server's markers. @param {{list: StackList, query: StackQuery}} props */
-function Turn({ list, query }) {
+function Paging({ list, query }) {
   const before = useRef(/** @type {string[]} */ ([]));
   const next = list.next.value;
   if (!next && !query.from) return null;
-  const forth = () => {
+  const showOlder = () => {
     before.current.push(query.from);
-    ask({ from: next });
+    setQuery({ from: next });
     scrollTo(0, 0);
   };
-  const back = () => {
-    ask({ from: before.current.pop() ?? "" });
+  const showNewer = () => {
+    setQuery({ from: before.current.pop() ?? "" });
     scrollTo(0, 0);
   };
   return html`<nav class="row" aria-label="Stack list pages">
-    ${query.from && html`<button onClick=${back}>${before.current.length > 0 ? "Newer" : "Newest"}</button>`}
-    ${next && html`<button onClick=${forth}>Older</button>`}
+    ${query.from && html`<button onClick=${showNewer}>${before.current.length > 0 ? "Newer" : "Newest"}</button>`}
+    ${next && html`<button onClick=${showOlder}>Older</button>`}
   </nav>`;
 }
 
@@ -122,19 +125,21 @@ function useListKeys(project) {
   /** @param {number} by */
   const step = (by) => {
     const links = [...document.querySelectorAll(".stacks-name")];
-    const at = links.findIndex((one) => one.closest("tr")?.contains(document.activeElement));
-    const to = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
-    if (to instanceof HTMLElement) to.focus();
+    const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));
+    const target = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
+    if (target instanceof HTMLElement) target.focus();
   };
   useKeys([
     {
       key: "/",
-      does: "search",
+      description: "search",
       run: () =>
         /** @type {HTMLElement | null} */ (document.querySelector("input[name=search]"))?.focus(),
     },
-    { key: "j", does: "next stack", run: () => step(1) },
-    { key: "k", does: "previous stack", run: () => step(-1) },
-    ...(may("write") ? [{ key: "n", does: "new stack", run: () => go(href(project, "new")) }] : []),
+    { key: "j", description: "next stack", run: () => step(1) },
+    { key: "k", description: "previous stack", run: () => step(-1) },
+    ...(may("write")
+      ? [{ key: "n", description: "new stack", run: () => navigate(href(project, "new")) }]
+      : []),
   ]);
 }

@@ -22,9 +22,9 @@
  *
  * @typedef {{statuses: Record<string, number>, waiting: number}} Counts
  *
- * rows: the shown stacks in order. gone: IDs of shown stacks that were deleted. added: matching
+ * rows: the shown stacks in order. deleted: IDs of shown stacks that were deleted. added: matching
  * stacks that are not shown yet.
- * @typedef {{rows: Line[], gone: Set<string>, added: Line[]}} Shown
+ * @typedef {{rows: Line[], deleted: Set<string>, added: Line[]}} Shown
  */
 
 export {};

@@ -4,10 +4,10 @@ import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { may } from "../api/session.js";
 import { notify } from "../app/notices.js";
-import { ask, here } from "../app/route.js";
+import { currentPlace, setQuery } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { coalesced } from "../parts/coalesced.js";
+import { coalesce } from "../parts/fetch.js";
 import { Field } from "../parts/field.js";
 import { useInteraction } from "../parts/interaction.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
@@ -21,7 +21,7 @@ const PAGE = 50;
 /**
  * Polling interval in milliseconds while deliveries are pending: not every attempt causes an event.
  */
-const LOOKED = 2000;
+const POLL_INTERVAL = 2000;
 
 /** @param {{project: string, id: string}} props */
 export function Deliveries({ project, id }) {
@@ -29,15 +29,15 @@ export function Deliveries({ project, id }) {
   const rows = useSignal(/** @type {Delivery[] | null} */ (null));
   const more = useSignal(0);
   const next = useSignal("");
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const state = here.value.query.get("state") ?? "";
-  const from = here.value.query.get("from") ?? "";
+  const failure = useSignal(/** @type {unknown} */ (null));
+  const state = currentPlace.value.query.get("state") ?? "";
+  const from = currentPlace.value.query.get("from") ?? "";
   const read = useRef((/** @type {boolean} */ _anew) => {});
   useEffect(() => {
     const controller = new AbortController();
     rows.value = null;
     let refresh = true;
-    const fetched = coalesced(async () => {
+    const fetched = coalesce(async () => {
       if (controller.signal.aborted) return;
       const query = new URLSearchParams({ limit: String(PAGE) });
       if (state) query.set("state", state);
@@ -50,10 +50,10 @@ export function Deliveries({ project, id }) {
         rows.value = shown.rows;
         more.value = shown.held;
         next.value = response.next ?? "";
-        wrong.value = null;
+        failure.value = null;
       } catch (error) {
         // The enclosing page shows that the subscription was deleted.
-        if (!isAborted(error) && asProblem(error).status !== 404) wrong.value = error;
+        if (!isAborted(error) && asProblem(error).status !== 404) failure.value = error;
       }
     });
     read.current = (now) => {
@@ -62,8 +62,8 @@ export function Deliveries({ project, id }) {
     };
     fetched();
     const timer = setInterval(() => {
-      if (!document.hidden && rows.peek()?.some((one) => one.state === "pending")) fetched();
-    }, LOOKED);
+      if (!document.hidden && rows.peek()?.some((row) => row.state === "pending")) fetched();
+    }, POLL_INTERVAL);
     const stop = listen({ event: fetched, resync: fetched });
     return () => {
       controller.abort();
@@ -75,60 +75,60 @@ export function Deliveries({ project, id }) {
     <div class="page-head">
       <h2 id="deliveries">Deliveries</h2>
       <label class="row"><span class="muted">State</span>
-        <select value=${state} onChange=${(/** @type {any} */ event) => ask({ state: event.target.value, from: "" })}>
+        <select value=${state} onChange=${(/** @type {any} */ event) => setQuery({ state: event.target.value, from: "" })}>
           <option value="">any</option>
-          ${Object.keys(DELIVERY).map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+          ${Object.keys(DELIVERY).map((key) => html`<option key=${key} value=${key}>${key}</option>`)}
         </select></label>
-      ${may("write") && html`<div class="acts"><${Again} project=${project} id=${id} done=${() => read.current(true)} /></div>`}
+      ${may("write") && html`<div class="acts"><${ResendForm} project=${project} id=${id} done=${() => read.current(true)} /></div>`}
     </div>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     ${more.value > 0 && html`<div role="status"><button onClick=${() => read.current(true)}>Show ${more.value} newer</button></div>`}
     ${rows.value?.length === 0 && html`<p class="muted">${state ? `No ${state} deliveries.` : "No deliveries yet."}</p>`}
     <ul class="subscriptions-deliveries" ...${on}>
-      ${rows.value?.map((one) => html`<${Row} key=${one.id} project=${project} id=${id} one=${one} done=${() => read.current(false)} />`)}
+      ${rows.value?.map((row) => html`<${Row} key=${row.id} project=${project} id=${id} delivery=${row} done=${() => read.current(false)} />`)}
     </ul>
     ${
       (from || next.value) &&
       html`<nav class="row" aria-label="Delivery pages">
-        ${from && html`<button onClick=${() => ask({ from: "" })}>Newest</button>`}
-        ${next.value && html`<button onClick=${() => ask({ from: next.value })}>Older</button>`}
+        ${from && html`<button onClick=${() => setQuery({ from: "" })}>Newest</button>`}
+        ${next.value && html`<button onClick=${() => setQuery({ from: next.value })}>Older</button>`}
       </nav>`
     }
   </section>`;
 }
 
-/** @param {{project: string, id: string, one: Delivery, done: () => void}} props */
-function Row({ project, id, one, done }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  async function again() {
+/** @param {{project: string, id: string, delivery: Delivery, done: () => void}} props */
+function Row({ project, id, delivery, done }) {
+  const failure = useSignal(/** @type {unknown} */ (null));
+  async function resend() {
     try {
-      await call("POST", project, `/subscriptions/${id}/redeliver`, { delivery: one.id });
-      wrong.value = null;
+      await call("POST", project, `/subscriptions/${id}/redeliver`, { delivery: delivery.id });
+      failure.value = null;
       done();
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     }
   }
-  const tried = one.attempts === 1 ? "1 attempt" : `${one.attempts} attempts`;
+  const tried = delivery.attempts === 1 ? "1 attempt" : `${delivery.attempts} attempts`;
   return html`<li>
-    <${Badge} state=${DELIVERY[one.state] ?? "waiting"} word=${one.state} />
+    <${Badge} state=${DELIVERY[delivery.state] ?? "waiting"} word=${delivery.state} />
     <span class="subscriptions-what">
-      <code class="breaks">${one.type}</code>
-      <span class="muted">${tried}${one.code ? `, response ${one.code}` : ""}</span>
-      ${one.state === "pending" && one.next_at && html`<span>next attempt <${Ago} at=${one.next_at} /></span>`}
-      ${one.state === "pending" && !one.next_at && html`<span class="muted">queued behind an earlier delivery</span>`}
-      ${one.error && html`<span class="breaks subscriptions-error">${one.error}</span>`}
-      ${one.answer && html`<details><summary>Response</summary><pre>${one.answer}</pre></details>`}
-      <${ProblemBox} error=${wrong.value} />
+      <code class="breaks">${delivery.type}</code>
+      <span class="muted">${tried}${delivery.code ? `, response ${delivery.code}` : ""}</span>
+      ${delivery.state === "pending" && delivery.next_at && html`<span>next attempt <${Ago} at=${delivery.next_at} /></span>`}
+      ${delivery.state === "pending" && !delivery.next_at && html`<span class="muted">queued behind an earlier delivery</span>`}
+      ${delivery.error && html`<span class="breaks subscriptions-error">${delivery.error}</span>`}
+      ${delivery.response && html`<details><summary>Response</summary><pre>${delivery.response}</pre></details>`}
+      <${ProblemBox} error=${failure.value} />
     </span>
-    <span class="muted"><${Ago} at=${one.settled_at ?? one.created_at} /></span>
-    ${may("write") && one.state !== "pending" && html`<button onClick=${again} aria-label=${`Resend ${one.type} ${one.sequence}`}>Resend</button>`}
+    <span class="muted"><${Ago} at=${delivery.ended_at ?? delivery.created_at} /></span>
+    ${may("write") && delivery.state !== "pending" && html`<button onClick=${resend} aria-label=${`Resend ${delivery.type} ${delivery.sequence}`}>Resend</button>`}
   </li>`;
 }
 
 /** Resends several deliveries. @param {{project: string, id: string, done: () => void}} props */
-function Again({ project, id, done }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
+function ResendForm({ project, id, done }) {
+  const failure = useSignal(/** @type {unknown} */ (null));
   const open = useSignal(false);
   /** @param {object} body */
   async function send(body) {
@@ -136,11 +136,11 @@ function Again({ project, id, done }) {
       const response = await call("POST", project, `/subscriptions/${id}/redeliver`, body);
       const many = response.redelivered === 1 ? "1 delivery" : `${response.redelivered} deliveries`;
       notify(response.redelivered ? `Resending ${many}.` : "No deliveries to resend.");
-      wrong.value = null;
+      failure.value = null;
       open.value = false;
       done();
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     }
   }
   /** @param {SubmitEvent} event */
@@ -166,5 +166,5 @@ function Again({ project, id, done }) {
         <button>Resend</button>
       </form>`
     }
-    ${wrong.value && html`<${ProblemBox} error=${asProblem(wrong.value)} />`}`;
+    ${failure.value && html`<${ProblemBox} error=${asProblem(failure.value)} />`}`;
 }

@@ -4,12 +4,12 @@ import { call } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { may } from "../api/session.js";
 import { notify } from "../app/notices.js";
-import { go, href } from "../app/route.js";
+import { href, navigate } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { coalesced } from "../parts/coalesced.js";
 import { SecretDialog } from "../parts/copy.js";
 import { Dialog } from "../parts/dialog.js";
+import { coalesce } from "../parts/fetch.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
@@ -19,27 +19,27 @@ import { health, origin } from "./health.js";
 import { FilterList } from "./list.js";
 
 /** @typedef {import("./types.js").Subscription} Subscription */
-/** @typedef {{delivered: boolean, code: number | null, answer?: string, reason?: string}} Tried */
+/** @typedef {{delivered: boolean, code: number | null, response?: string, reason?: string}} Tried */
 
 /** @param {{project: string, id: string}} props */
 export function SubscriptionDetails({ project, id }) {
-  const found = useSignal(/** @type {Subscription | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const gone = useSignal("");
+  const data = useSignal(/** @type {Subscription | null} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
+  const deletedBy = useSignal("");
   useEffect(() => {
     let ended = false;
-    const read = coalesced(async () => {
+    const read = coalesce(async () => {
       if (ended) return;
       try {
         const response = await call("GET", project, `/subscriptions/${encodeURIComponent(id)}`);
         if (ended) return;
-        found.value = response;
-        wrong.value = null;
+        data.value = response;
+        failure.value = null;
       } catch (error) {
-        if (ended || gone.peek()) return;
+        if (ended || deletedBy.peek()) return;
         // The deletion event, which names the user, may arrive later.
-        if (found.peek() && asProblem(error).status === 404) gone.value = "another user";
-        else wrong.value = error;
+        if (data.peek() && asProblem(error).status === 404) deletedBy.value = "another user";
+        else failure.value = error;
       }
     });
     read();
@@ -47,7 +47,7 @@ export function SubscriptionDetails({ project, id }) {
       event: (event) => {
         if ((event.data?.subscription?.id ?? event.data?.subscription) !== id) return;
         if (event.type === "headgate.subscription.deleted")
-          gone.value = event.data.by || "another user";
+          deletedBy.value = event.data.by || "another user";
         else read();
       },
       resync: read,
@@ -57,88 +57,90 @@ export function SubscriptionDetails({ project, id }) {
       stop();
     };
   }, [project, id]);
-  const one = found.value;
+  const subscription = data.value;
   return html`<p><a href=${href(project, "subscriptions")}>All subscriptions</a></p>
-    <h1 class="breaks">${one ? displayTarget(one.target) : "Subscription"}</h1>
-    <${ProblemBox} error=${wrong.value} />
-    ${gone.value && html`<p class="problem" role="alert">This subscription and its deliveries were deleted by ${gone.value}.</p>`}
+    <h1 class="breaks">${subscription ? displayTarget(subscription.target) : "Subscription"}</h1>
+    <${ProblemBox} error=${failure.value} />
+    ${deletedBy.value && html`<p class="problem" role="alert">This subscription and its deliveries were deleted by ${deletedBy.value}.</p>`}
     ${
-      one &&
-      html`<${Facts} project=${project} one=${one} />
-        ${may("write") && !gone.value && html`<${Acts} project=${project} one=${one} show=${(/** @type {Subscription} */ now) => (found.value = now)} />`}
-        ${!gone.value && html`<${Deliveries} project=${project} id=${id} />`}`
+      subscription &&
+      html`<${Facts} project=${project} subscription=${subscription} />
+        ${may("write") && !deletedBy.value && html`<${Acts} project=${project} subscription=${subscription} show=${(/** @type {Subscription} */ now) => (data.value = now)} />`}
+        ${!deletedBy.value && html`<${Deliveries} project=${project} id=${id} />`}`
     }`;
 }
 
-/** @param {{project: string, one: Subscription}} props */
-function Facts({ one }) {
-  const { state, word, text } = health(one);
+/** @param {{project: string, subscription: Subscription}} props */
+function Facts({ subscription }) {
+  const { state, word, text } = health(subscription);
   return html`<div class="card column">
     <div class="subscriptions-head">
       <${Badge} state=${state} word=${word} />
-      <span class="muted">${one.channel}, created <${Ago} at=${one.created_at} /></span>
-      <code class="muted breaks">${one.id}</code>
+      <span class="muted">${subscription.channel}, created <${Ago} at=${subscription.created_at} /></span>
+      <code class="muted breaks">${subscription.id}</code>
     </div>
-    ${text && html`<p class="breaks subscriptions-says" data-state=${state}>${text}</p>`}
-    <${FilterList} one=${one} />
-    ${one.origin !== "api" && html`<p>${origin(one)}</p>`}
+    ${text && html`<p class="breaks subscriptions-reason" data-state=${state}>${text}</p>`}
+    <${FilterList} subscription=${subscription} />
+    ${subscription.origin !== "api" && html`<p>${origin(subscription)}</p>`}
   </div>`;
 }
 
-/** @param {{project: string, one: Subscription, show: (now: Subscription) => void}} props */
-function Acts({ project, one, show }) {
-  const doing = useSignal("");
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const tried = useSignal(/** @type {Tried | null} */ (null));
+/** @param {{project: string, subscription: Subscription, show: (now: Subscription) => void}} props */
+function Acts({ project, subscription, show }) {
+  const activity = useSignal("");
+  const failure = useSignal(/** @type {unknown} */ (null));
+  const testResult = useSignal(/** @type {Tried | null} */ (null));
   const secret = useSignal("");
-  const path = `/subscriptions/${one.id}`;
-  /** @param {string} what @param {() => Promise<void>} does */
-  const doer = (what, does) => async () => {
-    doing.value = what;
-    wrong.value = null;
+  const path = `/subscriptions/${subscription.id}`;
+  /** @param {string} what @param {() => Promise<void>} run */
+  const action = (what, run) => async () => {
+    activity.value = what;
+    failure.value = null;
     try {
-      await does();
+      await run();
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     }
-    if (doing.value === what) doing.value = "";
+    if (activity.value === what) activity.value = "";
   };
-  const busy = ["test", "turn", "rotate", "delete"].includes(doing.value);
-  const test = doer("test", async () => {
-    tried.value = null;
-    tried.value = await call("POST", project, `${path}/test`);
+  const busy = ["test", "turn", "rotate", "delete"].includes(activity.value);
+  const test = action("test", async () => {
+    testResult.value = null;
+    testResult.value = await call("POST", project, `${path}/test`);
   });
-  const other = one.state === "enabled" ? "disabled" : "enabled";
-  const turn = doer("turn", async () => show(await call("PATCH", project, path, { state: other })));
-  const rotate = doer("rotate", async () => {
+  const other = subscription.state === "enabled" ? "disabled" : "enabled";
+  const turn = action("turn", async () =>
+    show(await call("PATCH", project, path, { state: other })),
+  );
+  const rotate = action("rotate", async () => {
     secret.value = (await call("POST", project, `${path}/rotate`)).secret;
   });
-  const forget = doer("delete", async () => {
+  const remove = action("delete", async () => {
     await call("DELETE", project, path);
-    notify(`Deleted the subscription to ${displayTarget(one.target)}.`);
-    go(href(project, "subscriptions"));
+    notify(`Deleted the subscription to ${displayTarget(subscription.target)}.`);
+    navigate(href(project, "subscriptions"));
   });
   /** @param {string} what */
   const begin = (what) => () => {
-    doing.value = what;
-    wrong.value = null;
+    activity.value = what;
+    failure.value = null;
   };
   const done = () => {
-    doing.value = "";
+    activity.value = "";
   };
-  const mine = one.origin === "api";
+  const editable = subscription.origin === "api";
   return html`<div class="row">
       <button disabled=${busy} onClick=${test}>Send test event</button>
-      ${mine && html`<button onClick=${begin("change")} aria-expanded=${doing.value === "change" ? "true" : "false"}>Edit…</button>`}
-      ${mine && html`<button class=${other === "enabled" ? "first" : ""} disabled=${busy} onClick=${turn}>${other === "enabled" ? "Enable" : "Disable"}</button>`}
+      ${editable && html`<button onClick=${begin("change")} aria-expanded=${activity.value === "change" ? "true" : "false"}>Edit…</button>`}
+      ${editable && html`<button class=${other === "enabled" ? "first" : ""} disabled=${busy} onClick=${turn}>${other === "enabled" ? "Enable" : "Disable"}</button>`}
       <button onClick=${begin("ask-rotate")}>Rotate secret…</button>
-      ${mine && html`<button class="danger" onClick=${begin("ask-delete")}>Delete…</button>`}
+      ${editable && html`<button class="danger" onClick=${begin("ask-delete")}>Delete…</button>`}
     </div>
-    <${ProblemBox} error=${wrong.value} />
-    <${Outcome} tried=${tried.value} busy=${doing.value === "test"} />
+    <${ProblemBox} error=${failure.value} />
+    <${Outcome} tried=${testResult.value} busy=${activity.value === "test"} />
     ${
-      doing.value === "change" &&
-      html`<${ChangeForm} project=${project} one=${one} done=${(
+      activity.value === "change" &&
+      html`<${ChangeForm} project=${project} subscription=${subscription} done=${(
         /** @type {Subscription | undefined} */ now,
       ) => {
         done();
@@ -146,18 +148,18 @@ function Acts({ project, one, show }) {
       }} />`
     }
     ${
-      doing.value === "ask-rotate" &&
+      activity.value === "ask-rotate" &&
       html`<${Dialog} title="Rotate the secret?" onClose=${done}>
         <p>For one day, deliveries are signed with both the old and the new secret, so you have time to configure the receiver.</p>
         <div class="acts"><button onClick=${done}>Cancel</button><button class="first" onClick=${rotate}>Rotate secret</button></div>
       <//>`
     }
     ${
-      doing.value === "ask-delete" &&
+      activity.value === "ask-delete" &&
       html`<${Dialog} title="Delete the subscription?" onClose=${done}>
-        <p class="breaks"><strong>${displayTarget(one.target)}</strong> receives no more events. Its deliveries
+        <p class="breaks"><strong>${displayTarget(subscription.target)}</strong> receives no more events. Its deliveries
           are deleted, including pending ones.</p>
-        <div class="acts"><button onClick=${done}>Cancel</button><button class="danger" onClick=${forget}>Delete</button></div>
+        <div class="acts"><button onClick=${done}>Cancel</button><button class="danger" onClick=${remove}>Delete</button></div>
       <//>`
     }
     ${
@@ -180,7 +182,7 @@ function Outcome({ tried, busy }) {
           ${tried.code && html`<span>response ${tried.code}</span>`}
         </div>
         ${tried.reason && html`<p class="breaks">${tried.reason}</p>`}
-        ${tried.answer && html`<pre>${tried.answer}</pre>`}
+        ${tried.response && html`<pre>${tried.response}</pre>`}
       </div>`
     }
   </div>`;

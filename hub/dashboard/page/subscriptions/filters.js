@@ -16,15 +16,15 @@ export const FILTERS = [
   ["points", "Points", "Hook points", "pre-create"],
 ];
 
-/** The filters as short texts. @param {Subscription} one */
-export function filterTexts(one) {
+/** The filters as short texts. @param {Subscription} subscription */
+export function filterTexts(subscription) {
   const texts = FILTERS.flatMap(([filter, label]) => {
-    const globs = one[filter];
+    const globs = subscription[filter];
     return globs.length > 0 ? [{ label: label.toLowerCase(), globs: globs.join(", ") }] : [];
   });
   if (texts.length === 0) texts.push({ label: "all events", globs: "" });
-  if (!one.nested) texts.push({ label: "without nested stacks", globs: "" });
-  if (!one.ordered) texts.push({ label: "unordered", globs: "" });
+  if (!subscription.nested) texts.push({ label: "without nested stacks", globs: "" });
+  if (!subscription.ordered) texts.push({ label: "unordered", globs: "" });
   return texts;
 }
 
@@ -37,7 +37,7 @@ export function displayTarget(target) {
 }
 
 /** Splits patterns at commas, spaces and line breaks. @param {string} text */
-export function globs(text) {
+function globs(text) {
   return [...new Set(text.split(/[\s,]+/).filter(Boolean))];
 }
 
@@ -60,18 +60,23 @@ export function requestBody(form) {
  * Assigns findings to fields; a place such as `events[0]` belongs to `events`.
  * @param {readonly {place: string, reason: string, remedy: string}[]} findings
  * @param {readonly string[]} fields
- * @returns {{of: Record<string, string>, rest: typeof findings}}
+ * @returns {{byField: Record<string, string>, rest: typeof findings}}
  */
 export function findingsByField(findings, fields) {
   /** @type {Record<string, string>} */
-  const of = {};
+  const byField = {};
   const rest = [];
-  for (const one of findings) {
-    const field = one.place.split(/[.[]/)[0] ?? "";
-    const words = [one.place === field ? "" : `${one.place}: `, one.reason, ". ", one.remedy];
+  for (const finding of findings) {
+    const field = finding.place.split(/[.[]/)[0] ?? "";
+    const words = [
+      finding.place === field ? "" : `${finding.place}: `,
+      finding.reason,
+      ". ",
+      finding.remedy,
+    ];
     if (fields.includes(field))
-      of[field] = [of[field], words.join("").trim()].filter(Boolean).join(" ");
-    else rest.push(one);
+      byField[field] = [byField[field], words.join("").trim()].filter(Boolean).join(" ");
+    else rest.push(finding);
   }
-  return { of, rest };
+  return { byField, rest };
 }

@@ -1,7 +1,7 @@
 /** The form for a new or changed subscription. */
 
 import { call } from "../api/client.js";
-import { go, href } from "../app/route.js";
+import { href, navigate } from "../app/route.js";
 import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
@@ -28,61 +28,63 @@ export function NewSubscription({ project }) {
   }
   return html`<h1>New subscription</h1>
     <${Form} hint=${CHANNELS[channel.value]} word="Create subscription" send=${send}
-      leave=${() => go(href(project, "subscriptions"))}>
-      ${(/** @type {string | undefined} */ wrong) => html`<${Field} label="Channel" wrong=${wrong}>
+      leave=${() => navigate(href(project, "subscriptions"))}>
+      ${(
+        /** @type {string | undefined} */ failure,
+      ) => html`<${Field} label="Channel" error=${failure}>
         ${(/** @type {object} */ needs) => html`<select value=${channel.value} ...${needs}
           onChange=${(/** @type {any} */ event) => {
             channel.value = event.target.value;
           }}>
-          ${Object.keys(CHANNELS).map((one) => html`<option key=${one}>${one}</option>`)}
+          ${Object.keys(CHANNELS).map((key) => html`<option key=${key}>${key}</option>`)}
         </select>`}
       <//>`}
     <//>
     ${
       made.value &&
       html`<${SecretDialog} title="Subscription created" what="the secret" text=${made.value.secret}
-        onClose=${() => made.value && go(href(project, "subscriptions", made.value.id))}>
+        onClose=${() => made.value && navigate(href(project, "subscriptions", made.value.id))}>
         Deliveries are signed with this secret. Configure it in the receiver to verify them.
       <//>`
     }`;
 }
 
-/** @param {{project: string, one: Subscription, done: (now?: Subscription) => void}} props */
-export function ChangeForm({ project, one, done }) {
-  return html`<${Form} one=${one} hint=${CHANNELS[one.channel]} word="Save" leave=${() => done()}
-    send=${async (/** @type {object} */ body) => done(await call("PATCH", project, `/subscriptions/${one.id}`, body))} />`;
+/** @param {{project: string, subscription: Subscription, done: (now?: Subscription) => void}} props */
+export function ChangeForm({ project, subscription, done }) {
+  return html`<${Form} subscription=${subscription} hint=${CHANNELS[subscription.channel]} word="Save" leave=${() => done()}
+    send=${async (/** @type {object} */ body) => done(await call("PATCH", project, `/subscriptions/${subscription.id}`, body))} />`;
 }
 
 /**
  * children: receives the error of the channel field.
- * @param {{one?: Subscription, hint: string | undefined, word: string, leave: () => void,
+ * @param {{subscription?: Subscription, hint: string | undefined, word: string, leave: () => void,
  *   send: (body: Record<string, unknown>) => Promise<void>,
- *   children?: (wrong: string | undefined) => unknown}} props
+ *   children?: (failure: string | undefined) => unknown}} props
  */
-function Form({ one, hint, word, leave, send, children }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
+function Form({ subscription, hint, word, leave, send, children }) {
+  const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   /** @param {SubmitEvent} event */
   async function submit(event) {
     event.preventDefault();
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
       await send(requestBody(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     } finally {
       busy.value = false;
     }
   }
-  const { of, rest } = sorted(wrong.value);
+  const { byField, rest } = splitError(failure.value);
   return html`<form class="card subscriptions-form" onSubmit=${submit}>
-    ${children?.(of.channel)}
-    <${Field} label="Target" hint=${hint ?? ""} wrong=${of.target}>
+    ${children?.(byField.channel)}
+    <${Field} label="Target" hint=${hint ?? ""} error=${byField.target}>
       ${(
         /** @type {object} */ needs,
       ) => html`<input name="target" required autocomplete="off" inputmode="url"
-        defaultValue=${one?.target ?? ""} ...${needs} />`}
+        defaultValue=${subscription?.target ?? ""} ...${needs} />`}
     <//>
     <fieldset class="subscriptions-filters">
       <legend>Filters</legend>
@@ -93,17 +95,17 @@ function Form({ one, hint, word, leave, send, children }) {
           label,
           on,
           example,
-        ]) => html`<${Field} key=${filter} label=${label} hint=${`${on}, for example ${example}`} wrong=${of[filter]}>
+        ]) => html`<${Field} key=${filter} label=${label} hint=${`${on}, for example ${example}`} error=${byField[filter]}>
           ${(
             /** @type {object} */ needs,
           ) => html`<input class="code" name=${filter} autocomplete="off" spellcheck=${false}
-            defaultValue=${one?.[filter].join(" ") ?? ""} ...${needs} />`}
+            defaultValue=${subscription?.[filter].join(" ") ?? ""} ...${needs} />`}
         <//>`,
       )}
     </fieldset>
-    <label class="row"><input type="checkbox" name="nested" defaultChecked=${one?.nested ?? true} />
+    <label class="row"><input type="checkbox" name="nested" defaultChecked=${subscription?.nested ?? true} />
       Include events of nested stacks</label>
-    <label class="row"><input type="checkbox" name="ordered" defaultChecked=${one?.ordered ?? true} />
+    <label class="row"><input type="checkbox" name="ordered" defaultChecked=${subscription?.ordered ?? true} />
       Deliver the events of each stack in order (each waits for the one before it)</label>
     ${rest && html`<${ProblemBox} error=${rest} />`}
     <div class="row">
@@ -114,10 +116,10 @@ function Form({ one, hint, word, leave, send, children }) {
 }
 
 /** Errors by field, and the error itself if it concerns no field. @param {unknown} error */
-function sorted(error) {
-  if (!error) return { of: /** @type {Record<string, string>} */ ({}), rest: null };
+function splitError(error) {
+  if (!error) return { byField: /** @type {Record<string, string>} */ ({}), rest: null };
   const problem = asProblem(error);
-  const { of, rest } = findingsByField(problem.findings, FIELDS);
+  const { byField, rest } = findingsByField(problem.findings, FIELDS);
   const shown = rest.length > 0 || problem.findings.length === 0;
-  return { of, rest: shown ? error : null };
+  return { byField, rest: shown ? error : null };
 }

@@ -2,7 +2,7 @@
 
 /** @typedef {import("./types.js").Subscription} Subscription */
 
-/** @param {Subscription} one @returns {{state: string, word: string, text: string}} */
+/** @param {Subscription} subscription @returns {{state: string, word: string, text: string}} */
 export function health({ state, reason, failures }) {
   const count = failures === 1 ? "1 dead delivery" : `${failures} dead deliveries`;
   const failing = failures > 0 ? `${count} since the last successful one.` : "";
@@ -17,7 +17,7 @@ export function health({ state, reason, failures }) {
 /** Delivery state to badge state. @type {Record<string, string>} */
 export const DELIVERY = { pending: "parked", delivered: "done", dead: "failed" };
 
-/** Where the subscription is defined and how to change it. @param {Subscription} one */
+/** Where the subscription is defined and how to change it. @param {Subscription} subscription */
 export function origin({ origin: from }) {
   return {
     api: "",

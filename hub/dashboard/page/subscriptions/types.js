@@ -31,9 +31,9 @@
  * @property {string | null} next_at
  * @property {number | null} code
  * @property {string | null} error
- * @property {string | null} answer
+ * @property {string | null} response
  * @property {string} created_at
- * @property {string | null} settled_at
+ * @property {string | null} ended_at
  */
 
 export {};

@@ -9,7 +9,7 @@ import { signal } from "../vendor/preact.js";
 /** Events per request. */
 const PAGE = 1000;
 /** Maximum number of events loaded. */
-export const AT_MOST = 20_000;
+export const MAX_EVENTS = 20_000;
 
 /** @param {string} project of the events */
 export class History {
@@ -22,30 +22,30 @@ export class History {
     /** Whether all events up to now are loaded. */
     this.whole = signal(false);
     /** @type {import("../vendor/preact.js").Signal<unknown>} */
-    this.wrong = signal(null);
+    this.failure = signal(null);
     this.ended = false;
   }
 
   /** Loads the events. */
   async read() {
-    this.wrong.value = null;
+    this.failure.value = null;
     this.whole.value = false;
     try {
       /** @type {CloudEvent[]} */
-      const found = [];
+      const result = [];
       let after = "";
-      while (!this.ended && found.length < AT_MOST) {
+      while (!this.ended && result.length < MAX_EVENTS) {
         const { events, next } = await this.watched.get(
           `/history?nested=true&traversal=${this.traversal}&limit=${PAGE}${after}`,
         );
-        found.push(...events);
+        result.push(...events);
         if (next === null) break;
         after = `&after=${encodeURIComponent(next)}`;
       }
-      this.events.value = found;
+      this.events.value = result;
       this.whole.value = true;
     } catch (error) {
-      if (!this.ended && !isAborted(error)) this.wrong.value = error;
+      if (!this.ended && !isAborted(error)) this.failure.value = error;
     }
   }
 

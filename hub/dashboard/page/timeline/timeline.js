@@ -1,31 +1,32 @@
-/** The timeline: a slider over the events of a traversal that shows the graph at each event. */
+/**
+ * The timeline: a slider over the events of a traversal that shows the graph at each event, with
+ * markers, playback, and a list of the events around the selected one.
+ */
 
 import { useKeys } from "../app/keys.js";
-import { ask, here } from "../app/route.js";
+import { currentPlace, setQuery } from "../app/route.js";
 import { graphModel } from "../graph/model.js";
-import { clock } from "../parts/ago.js";
+import { formatTime } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
-import { eventText, toneOf } from "../stack/event_text.js";
+import { eventText, TONE_LABELS, toneOf } from "../stack/event_text.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
-import { AT_MOST, History } from "./history.js";
-import { markersOf, nextMarker, pace, STEPS_PER_SECOND } from "./markers.js";
+import { History, MAX_EVENTS } from "./history.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 /** @typedef {import("../stack/view_state.js").ViewState} ViewState */
 /** @typedef {import("../stack/types.js").Traversal} Traversal */
-/** @typedef {import("./markers.js").Marker} Marker */
 /** @typedef {{length: number, seek: (count: number) => void}} Playback */
 
 /** The traversal shown by the timeline; 0: the timeline is closed. */
 export function selectedTraversal() {
-  return Number(here.value.query.get("traversal") ?? "") || 0;
+  return Number(currentPlace.value.query.get("traversal") ?? "") || 0;
 }
 
 /** @param {{viewState: ViewState}} props */
 export function Timeline({ viewState }) {
   const number = selectedTraversal();
-  return html`<${Opened} key=${number} viewState=${viewState} number=${number} />`;
+  return html`<${OpenTimeline} key=${number} viewState=${viewState} number=${number} />`;
 }
 
 /** Opens and closes the timeline. @param {{viewState: ViewState}} props */
@@ -33,9 +34,9 @@ export function TimelineButton({ viewState }) {
   const open = selectedTraversal() > 0;
   const press = () => {
     const current = viewState.watched.traversal.value?.number ?? "";
-    ask({ traversal: selectedTraversal() ? "" : String(current) });
+    setQuery({ traversal: selectedTraversal() ? "" : String(current) });
   };
-  useKeys([{ key: "h", does: "open or close the timeline", run: press }]);
+  useKeys([{ key: "h", description: "open or close the timeline", run: press }]);
   return html`<button class=${open ? "first" : ""} aria-keyshortcuts="h" onClick=${press}
     disabled=${!viewState.watched.traversal.value}>
     ${open ? "Back to live" : "Timeline"} <kbd aria-hidden="true">h</kbd>
@@ -43,12 +44,12 @@ export function TimelineButton({ viewState }) {
 }
 
 /** @param {{viewState: ViewState, number: number}} props */
-function Opened({ viewState, number }) {
+function OpenTimeline({ viewState, number }) {
   const { watched } = viewState;
   const history = useMemo(() => new History(watched, number), []);
   const playback = useSignal(/** @type {Playback | null} */ (null));
   const at = useSignal(0);
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   /** @param {number} to */
   const seek = (to) => {
     const length = playback.value?.length ?? 0;
@@ -56,11 +57,11 @@ function Opened({ viewState, number }) {
     playback.value?.seek(at.value);
   };
   async function read() {
-    wrong.value = null;
-    const which = number === watched.traversal.value?.number ? "" : `&traversal=${number}`;
+    failure.value = null;
+    const traversalQuery = number === watched.traversal.value?.number ? "" : `&traversal=${number}`;
     try {
       const [document] = await Promise.all([
-        watched.get(`/graph?nested=true${which}`),
+        watched.get(`/graph?nested=true${traversalQuery}`),
         history.read(),
       ]);
       if (history.ended) return;
@@ -70,7 +71,7 @@ function Opened({ viewState, number }) {
       viewState.past.value = model;
       viewState.replay.value = { events: history.events.value, at, seek };
     } catch (error) {
-      if (!history.ended) wrong.value = error;
+      if (!history.ended) failure.value = error;
     }
   }
   useEffect(() => {
@@ -81,14 +82,14 @@ function Opened({ viewState, number }) {
       viewState.replay.value = null;
     };
   }, []);
-  const known = new Set(history.events.value.map((one) => one.id));
+  const known = new Set(history.events.value.map((event) => event.id));
   const newer = history.whole.value
-    ? watched.events.value.filter((one) => !known.has(one.id)).length
+    ? watched.events.value.filter((event) => !known.has(event.id)).length
     : 0;
   return html`<section class="timeline card" aria-label="Timeline">
     <div class="row">
       <h2>Timeline</h2>
-      <${Choice} viewState=${viewState} number=${number} />
+      <${TraversalSelect} viewState=${viewState} number=${number} />
       <span class="timeline-back"><${TimelineButton} viewState=${viewState} /></span>
       ${
         newer > 0 &&
@@ -96,23 +97,23 @@ function Opened({ viewState, number }) {
         html`<button onClick=${read}>Load ${newer} new ${newer === 1 ? "event" : "events"}</button>`
       }
     </div>
-    <${ProblemBox} error=${wrong.value ?? history.wrong.value} />
-    ${!playback.value && !wrong.value && !history.wrong.value && html`<p class="muted">Loading events…</p>`}
+    <${ProblemBox} error=${failure.value ?? history.failure.value} />
+    ${!playback.value && !failure.value && !history.failure.value && html`<p class="muted">Loading events…</p>`}
     ${playback.value && html`<${Slider} events=${history.events.value} at=${at} seek=${seek} />`}
-    ${history.events.value.length >= AT_MOST && html`<p class="muted">Only the first ${AT_MOST} events are shown.</p>`}
+    ${history.events.value.length >= MAX_EVENTS && html`<p class="muted">Only the first ${MAX_EVENTS} events are shown.</p>`}
   </section>`;
 }
 
 /** @param {{viewState: ViewState, number: number}} props */
-function Choice({ viewState, number }) {
+function TraversalSelect({ viewState, number }) {
   const { watched } = viewState;
-  const found = useSignal(/** @type {Traversal[]} */ ([]));
+  const data = useSignal(/** @type {Traversal[]} */ ([]));
   useEffect(() => {
     let ended = false;
     watched
       .get("/versions")
       .then(({ traversals }) => {
-        if (!ended) found.value = traversals;
+        if (!ended) data.value = traversals;
       })
       // Without the list, only the current choice is available.
       .catch(() => {});
@@ -122,14 +123,14 @@ function Choice({ viewState, number }) {
   }, []);
   return html`<label class="row">Traversal
     <select value=${String(number)} onChange=${(/** @type {Event} */ event) => {
-      ask({ traversal: /** @type {HTMLSelectElement} */ (event.currentTarget).value });
+      setQuery({ traversal: /** @type {HTMLSelectElement} */ (event.currentTarget).value });
     }}>
-      ${found.value.length === 0 && html`<option value=${String(number)}>${number}</option>`}
-      ${found.value.map(
+      ${data.value.length === 0 && html`<option value=${String(number)}>${number}</option>`}
+      ${data.value.map(
         (
-          one,
-        ) => html`<option key=${one.number} value=${String(one.number)} selected=${one.number === number}>
-          ${one.number}: ${one.action.toLowerCase()}, ${one.state}</option>`,
+          item,
+        ) => html`<option key=${item.number} value=${String(item.number)} selected=${item.number === number}>
+          ${item.number}: ${item.action.toLowerCase()}, ${item.state}</option>`,
       )}
     </select>
   </label>`;
@@ -173,28 +174,81 @@ function Slider({ events, at, seek }) {
       <button aria-label="Next event" title="Next event" disabled=${at.value === length} onClick=${() => seek(at.value + 1)}>▸</button>
       <button aria-label="Next marker" title="Next marker" onClick=${() => seek(nextMarker(marks, at.value, 1, length))}>▸|</button>
     </div>
-    <p class="timeline-said row">
+    <p class="timeline-event row">
       <span class="unbroken">${at.value} of ${length}</span>
       ${event && html`<${Tone} event=${event} />`}
       <strong class="breaks">${text}</strong>
-      ${event && html`<time class="muted" dateTime=${event.time}>${clock(event.time)}</time>`}
+      ${event && html`<time class="muted" dateTime=${event.time}>${formatTime(event.time)}</time>`}
     </p>`;
 }
 
 /** @param {{event: CloudEvent}} props */
 function Tone({ event }) {
   const tone = toneOf(event);
-  return tone === "other"
-    ? null
-    : html`<${Badge} state=${tone} word=${tone === "gate" ? "waiting" : tone} />`;
+  return tone === "other" ? null : html`<${Badge} state=${tone} word=${TONE_LABELS[tone]} />`;
 }
 
 /** @param {{marks: Marker[], length: number}} props */
 function Markers({ marks, length }) {
   return html`<svg class="timeline-marks" viewBox=${`0 0 ${length || 1} 1`} preserveAspectRatio="none" aria-hidden="true">
     ${marks.map(
-      (one) =>
-        html`<line key=${one.at} data-tone=${one.tone} x1=${one.at} x2=${one.at} y1="0" y2="1" vector-effect="non-scaling-stroke" />`,
+      (mark) =>
+        html`<line key=${mark.at} data-tone=${mark.tone} x1=${mark.at} x2=${mark.at} y1="0" y2="1" vector-effect="non-scaling-stroke" />`,
     )}
   </svg>`;
+}
+
+/** @typedef {import("../stack/view_state.js").Replay} Replay */
+
+/** Number of events on each side. */
+const AROUND = 12;
+
+/** @param {{replay: Replay}} props */
+export function EventList({ replay }) {
+  const { events, at, seek } = replay;
+  const first = Math.max(0, at.value - AROUND);
+  const shown = events.slice(first, at.value + AROUND);
+  return html`<ol class="stack-list timeline-moments" start=${first + 1}>
+    ${shown.map((event, index) => {
+      const count = first + index + 1;
+      return html`<li key=${event.id} data-to-come=${count > at.value}>
+        <button class="plain stack-sentence breaks" aria-current=${count === at.value ? "true" : undefined}
+          onClick=${() => seek(count)}>${eventText(event)}</button>
+      </li>`;
+    })}
+  </ol>`;
+}
+
+/** @typedef {{at: number, tone: string}} Marker at: number of the event, from 1 */
+
+/** Event tones that get a marker. @type {ReadonlySet<string>} */
+const MARKED = new Set(["gate", "failed", "stopped"]);
+
+/**
+ * The events at which a node waited for approval, failed or was stopped.
+ * @param {readonly CloudEvent[]} events @returns {Marker[]}
+ */
+function markersOf(events) {
+  return events
+    .map((event, index) => ({ at: index + 1, tone: toneOf(event) }))
+    .filter((item) => MARKED.has(item.tone));
+}
+
+/**
+ * The next marker in a direction, or the end of the timeline.
+ * @param {readonly Marker[]} marks @param {number} at @param {1 | -1} by @param {number} length
+ */
+function nextMarker(marks, at, by, length) {
+  if (by > 0) return marks.find((mark) => mark.at > at)?.at ?? length;
+  return marks.findLast((mark) => mark.at < at)?.at ?? 0;
+}
+
+/** Playback steps per second. */
+const STEPS_PER_SECOND = 4;
+/** Maximum duration of the playback in seconds. */
+const MAX_SECONDS = 30;
+
+/** Events per playback step. @param {number} length */
+function pace(length) {
+  return Math.max(1, Math.ceil(length / (STEPS_PER_SECOND * MAX_SECONDS)));
 }

@@ -12,7 +12,7 @@ const ROLES = ["reader", "author", "approver", "monitor", "operator", "admin"];
 const FIELDS = ["name", "roles", "expires_in", "password"];
 
 /** @param {FormData} form @returns {Record<string, unknown>} */
-export function tokenRequest(form) {
+function tokenRequest(form) {
   /** @param {string} name */
   const text = (name) => String(form.get(name) ?? "").trim();
   const others = text("others")
@@ -33,7 +33,7 @@ export function tokenRequest(form) {
  * @param {{project: string, everywhere: boolean, made: () => void, done: () => void}} props
  */
 export function NewToken({ project, everywhere, made, done }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const token = useSignal("");
   /** @param {SubmitEvent} event */
@@ -41,7 +41,7 @@ export function NewToken({ project, everywhere, made, done }) {
     event.preventDefault();
     const body = tokenRequest(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget)));
     busy.value = true;
-    wrong.value = null;
+    failure.value = null;
     try {
       const created = await call("POST", project, "/tokens", body);
       made();
@@ -51,16 +51,16 @@ export function NewToken({ project, everywhere, made, done }) {
         done();
       }
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     } finally {
       busy.value = false;
     }
   }
-  const problem = wrong.value ? asProblem(wrong.value) : null;
-  const { of, rest } = findingsByField(problem?.findings ?? [], FIELDS);
+  const problem = failure.value ? asProblem(failure.value) : null;
+  const { byField, rest } = findingsByField(problem?.findings ?? [], FIELDS);
   const other = problem && (rest.length > 0 || problem.findings.length === 0);
   return html`<form class="usage-new column" onSubmit=${submit}>
-      <${Field} label="Name" wrong=${of.name}>
+      <${Field} label="Name" error=${byField.name}>
         ${(/** @type {object} */ needs) => html`<input name="name" required autocomplete="off" ...${needs} />`}
       <//>
       <fieldset>
@@ -69,13 +69,13 @@ export function NewToken({ project, everywhere, made, done }) {
           ${ROLES.map((role) => html`<label key=${role} class="row"><input type="checkbox" name="role" value=${role} />${role}</label>`)}
         </div>
       </fieldset>
-      <${Field} label="Other roles" hint="Custom roles that rules refer to, for example dba" wrong=${of.roles}>
+      <${Field} label="Other roles" hint="Custom roles that rules refer to, for example dba" error=${byField.roles}>
         ${(/** @type {object} */ needs) => html`<input name="others" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Expires in" hint="For example 90d or 12h. Leave empty for no expiry." wrong=${of.expires_in}>
+      <${Field} label="Expires in" hint="For example 90d or 12h. Leave empty for no expiry." error=${byField.expires_in}>
         ${(/** @type {object} */ needs) => html`<input name="expires_in" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Password" hint="Leave empty to create a token." wrong=${of.password}>
+      <${Field} label="Password" hint="Leave empty to create a token." error=${byField.password}>
         ${(/** @type {object} */ needs) => html`<input name="password" type="password" autocomplete="new-password" ...${needs} />`}
       <//>
       ${everywhere && html`<label class="row"><input type="checkbox" name="everywhere" />Valid in every project</label>`}

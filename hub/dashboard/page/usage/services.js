@@ -3,37 +3,37 @@
 import { call } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { useFetched } from "../parts/fetched.js";
+import { useFetch } from "../parts/fetch.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./types.js").Service} Service */
 
 /** Polling interval in milliseconds: a process that dies causes no event. */
-const ASKED = 15_000;
+const POLL_INTERVAL = 15_000;
 
 /** @param {{project: string}} props */
 export function Services({ project }) {
-  const { found, wrong } = useFetched(
+  const { data, failure } = useFetch(
     async () => /** @type {Service[]} */ ((await call("GET", project, "/services")).services),
     [project],
     (again) => {
       const timer = setInterval(() => {
         if (!document.hidden) again();
-      }, ASKED);
+      }, POLL_INTERVAL);
       return () => clearInterval(timer);
     },
   );
   return html`<section class="card column" aria-labelledby="services">
     <h2 id="services">Services</h2>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     <ul class="usage-rows">
-      ${found.value?.map(
-        (one) => html`<li key=${one.id}>
-          <${Badge} state=${one.status === "up" ? "done" : "failed"} word=${one.status} />
-          <code>${one.binary}</code>
-          <span class="breaks">on ${one.host}</span>
-          <span class="muted">since <${Ago} at=${utc(one.created_at)} />${one.status === "down" && html`, last seen <${Ago} at=${utc(one.updated_at)} />`}</span>
+      ${data.value?.map(
+        (item) => html`<li key=${item.id}>
+          <${Badge} state=${item.status === "up" ? "done" : "failed"} word=${item.status} />
+          <code>${item.binary}</code>
+          <span class="breaks">on ${item.host}</span>
+          <span class="muted">started <${Ago} at=${utc(item.created_at)} />${item.status === "down" && html`, last seen <${Ago} at=${utc(item.updated_at)} />`}</span>
         </li>`,
       )}
     </ul>

@@ -13,9 +13,9 @@ import { NewToken } from "./new_token.js";
 
 /**
  * The state of a token and its text.
- * @param {Token} one @param {number} at milliseconds since 1970
+ * @param {Token} token @param {number} at milliseconds since 1970
  */
-export function tokenState({ revoked_at, expires_at }, at) {
+function tokenState({ revoked_at, expires_at }, at) {
   if (revoked_at) return { state: "failed", word: "revoked" };
   if (expires_at && Date.parse(expires_at) <= at) return { state: "dropped", word: "expired" };
   return { state: "done", word: "active" };
@@ -23,34 +23,34 @@ export function tokenState({ revoked_at, expires_at }, at) {
 
 /** @param {{project: string}} props */
 export function Tokens({ project }) {
-  const found = useSignal(/** @type {Token[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const gone = useSignal(false);
+  const data = useSignal(/** @type {Token[] | null} */ (null));
+  const failure = useSignal(/** @type {unknown} */ (null));
+  const ended = useSignal(false);
   const everywhere = useSignal(false);
   const making = useSignal(false);
   const revoking = useSignal(/** @type {Token | null} */ (null));
   async function read() {
     const query = new URLSearchParams();
-    if (gone.value) query.set("gone", "true");
+    if (ended.value) query.set("all", "true");
     if (everywhere.value) query.set("everywhere", "true");
     try {
-      found.value = (await call("GET", project, `/tokens?${query}`)).tokens;
-      wrong.value = null;
+      data.value = (await call("GET", project, `/tokens?${query}`)).tokens;
+      failure.value = null;
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
     }
   }
   useEffect(() => {
     read();
-  }, [project, gone.value, everywhere.value]);
-  /** @param {Token} one */
-  async function revoke(one) {
-    const query = one.everywhere ? "?everywhere=true" : "";
+  }, [project, ended.value, everywhere.value]);
+  /** @param {Token} token */
+  async function revoke(token) {
+    const query = token.everywhere ? "?everywhere=true" : "";
     revoking.value = null;
     try {
-      await call("DELETE", project, `/tokens/${one.id}${query}`);
+      await call("DELETE", project, `/tokens/${token.id}${query}`);
     } catch (error) {
-      wrong.value = error;
+      failure.value = error;
       return;
     }
     await read();
@@ -65,28 +65,28 @@ export function Tokens({ project }) {
     </div>
     ${mode !== "tokens" && html`<p class="muted">Not accepted while the server's <code>[auth] mode</code> is <code>${mode}</code>.</p>`}
     <div class="row">
-      <${Toggle} on=${gone} word="Include revoked and expired" />
+      <${Toggle} on=${ended} word="Include revoked and expired" />
       ${all && html`<${Toggle} on=${everywhere} word="Valid in every project" />`}
     </div>
-    <${ProblemBox} error=${wrong.value} />
+    <${ProblemBox} error=${failure.value} />
     ${
       making.value &&
       html`<${NewToken} project=${project} everywhere=${Boolean(all)} made=${read} done=${() => {
         making.value = false;
       }} />`
     }
-    ${found.value?.length === 0 && html`<p class="muted">No tokens or passwords.</p>`}
+    ${data.value?.length === 0 && html`<p class="muted">No tokens or passwords.</p>`}
     <ul class="usage-rows">
-      ${found.value?.map(
-        (one) =>
-          html`<${Row} key=${one.id} one=${one} revoke=${() => {
-            revoking.value = one;
+      ${data.value?.map(
+        (item) =>
+          html`<${Row} key=${item.id} token=${item} revoke=${() => {
+            revoking.value = item;
           }} />`,
       )}
     </ul>
     ${
       revoking.value &&
-      html`<${Revoke} one=${revoking.value} revoke=${revoke} close=${() => {
+      html`<${Revoke} token=${revoking.value} revoke=${revoke} close=${() => {
         revoking.value = null;
       }} />`
     }
@@ -102,31 +102,31 @@ function Toggle({ on, word }) {
   }} />${word}</label>`;
 }
 
-/** @param {{one: Token, revoke: () => void}} props */
-function Row({ one, revoke }) {
-  const { state, word } = tokenState(one, Date.now());
+/** @param {{token: Token, revoke: () => void}} props */
+function Row({ token, revoke }) {
+  const { state, word } = tokenState(token, Date.now());
   return html`<li>
     <${Badge} state=${state} word=${word} />
-    <strong class="breaks">${one.name}</strong>
-    <span class="breaks">${one.kind}: ${one.roles.join(", ")}${one.everywhere && ", valid in every project"}${one.mode !== "tokens" && `, created in mode ${one.mode}: not accepted in other modes`}</span>
+    <strong class="breaks">${token.name}</strong>
+    <span class="breaks">${token.kind}: ${token.roles.join(", ")}${token.everywhere && ", valid in every project"}${token.mode !== "tokens" && `, created in mode ${token.mode}: not accepted in other modes`}</span>
     <span class="muted">
-      created by ${one.created_by} <${Ago} at=${one.created_at} />, last used <${Ago} at=${one.used_at} />${
-        one.revoked_at
-          ? html`, revoked by ${one.revoked_by} <${Ago} at=${one.revoked_at} />`
-          : one.expires_at && html`, expires <${Ago} at=${one.expires_at} />`
+      created by ${token.created_by} <${Ago} at=${token.created_at} />, last used <${Ago} at=${token.used_at} />${
+        token.revoked_at
+          ? html`, revoked by ${token.revoked_by} <${Ago} at=${token.revoked_at} />`
+          : token.expires_at && html`, expires <${Ago} at=${token.expires_at} />`
       }
     </span>
-    ${!one.revoked_at && html`<button class="danger" aria-label=${`Revoke ${one.kind} of ${one.name}`} onClick=${revoke}>Revoke…</button>`}
+    ${!token.revoked_at && html`<button class="danger" aria-label=${`Revoke ${token.kind} of ${token.name}`} onClick=${revoke}>Revoke…</button>`}
   </li>`;
 }
 
-/** @param {{one: Token, revoke: (one: Token) => void, close: () => void}} props */
-function Revoke({ one, revoke, close }) {
-  return html`<${Dialog} title=${`Revoke the ${one.kind} of ${one.name}?`} onClose=${close}>
+/** @param {{token: Token, revoke: (token: Token) => void, close: () => void}} props */
+function Revoke({ token, revoke, close }) {
+  return html`<${Dialog} title=${`Revoke the ${token.kind} of ${token.name}?`} onClose=${close}>
     <p>Every process rejects it immediately. This cannot be undone, but you can create a new one.</p>
     <div class="acts">
       <button onClick=${close}>Cancel</button>
-      <button class="danger" onClick=${() => revoke(one)}>Revoke</button>
+      <button class="danger" onClick=${() => revoke(token)}>Revoke</button>
     </div>
   <//>`;
 }

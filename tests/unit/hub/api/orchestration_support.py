@@ -1,4 +1,4 @@
-"""The API over an engine that remembers what it was asked: no store, no workers."""
+"""The API over a stub engine that records its calls, without a database and workers."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,23 +13,24 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from engine.errors import NotFound
+from engine.errors import Findings, NotFound
 from engine.hooks.tokens import TokenKeys
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.principal import Principal
 from engine.service import Engine, Limits, Output, StackRequest, StackView
+from engine.service.reads.written_types import WrittenTypes
 from engine.store.events import EventFilter
 from engine.store.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
-from engine.store.stack_lists import StackFilter, StackPage
+from engine.store.stacks import StackFilter, StackPage
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
+from hub.api.app_context import AppContext
 from hub.api.application import make_application
-from hub.api.parts import Parts, invalid
-from hub.auth.anonymous import Anonymous
-from hub.auth.hasher import PasswordHasher
-from hub.auth.identity import Authenticator
+from hub.api.request_validation import invalid
+from hub.auth.identity import Anonymous, Authenticator
+from hub.auth.passwords import PasswordHasher
 from hub.program.wiring import make_admission, make_limits
 from hub.settings.access import Server
 from hub.settings.settings import Settings
@@ -78,8 +79,8 @@ def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> Resou
         "status": "COMPLETE",
         "reason": "state changed",
         "properties": {},
-        "shown": None,
-        "secret": None,
+        "masked_properties": None,
+        "secret_attributes": None,
         "attributes": {"value": "s3cret", "size": 4},
         "metadata": {"role": "web"},
         "requires": list(requires),
@@ -111,9 +112,9 @@ def event(event_id: UUID = EVENT_ID, name: str | None = None, **changes: Any) ->
 
 @dataclass
 class StubEngine:
-    """One stack, `web`, of the project `demo`. asked: (what, with which arguments)."""
+    """One stack, `web`, of the project `demo`. calls: name and arguments."""
 
-    asked: list[tuple[str, Any]] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
     fails: Exception | None = None
     records: list[StackRecord] = field(default_factory=lambda: [stack()])
     types: Mapping[str, TypeSchema] = field(
@@ -125,6 +126,11 @@ class StubEngine:
             )
         }
     )
+
+    async def written_types(
+        self, project: str, stacks: Sequence[UUID], name: str | None = None
+    ) -> WrittenTypes:
+        return WrittenTypes({})
 
     def limits_of(self, project: str) -> Limits:
         return make_limits(Settings())
@@ -149,7 +155,7 @@ class StubEngine:
         self, project: str, stack_id: UUID, name: str, data: Mapping[str, Any], by: str, *,
         credential: str = "",
     ) -> None:  # fmt: skip
-        self.asked.append(("signal", (name, data, by)))
+        self.calls.append(("signal", (name, data, by)))
 
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         if self.fails:
@@ -161,37 +167,39 @@ class StubEngine:
         raise NotFound(reason, code="EntityNotFound")
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
-        self.asked.append(("list", wanted))
+        self.calls.append(("list", wanted))
         found = [one for one in self.records if one.project == project]
         return StackPage(found[: wanted.limit], len(found) if wanted.counted else None)
 
-    async def create(self, project: str, request: StackRequest) -> StackRecord:
-        self.asked.append(("create", request))
+    async def create(self, project: str, request: StackRequest, warned: Findings) -> StackRecord:
+        self.calls.append(("create", request))
         return self.records[0]
 
-    async def update(self, project: str, stack_id: UUID, request: StackRequest) -> None:
-        self.asked.append(("update", request))
+    async def update(
+        self, project: str, stack_id: UUID, request: StackRequest, warned: Findings
+    ) -> None:
+        self.calls.append(("update", request))
 
     async def delete(
         self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str
     ) -> None:
-        self.asked.append(("delete", (project, stack_id, requested_by)))
+        self.calls.append(("delete", (project, stack_id, requested_by)))
 
     async def start_action(
         self, project: str, stack_id: UUID, action: str, by: str, *, credential: str
     ) -> None:
-        self.asked.append(("visit", (stack_id, str(action), by)))
+        self.calls.append(("visit", (stack_id, str(action), by)))
 
     async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:
-        self.asked.append(("cancel", (stack_id, rollback, by)))
+        self.calls.append(("cancel", (stack_id, rollback, by)))
 
     async def stop(self, project: str, stack_id: UUID, by: str) -> None:
-        self.asked.append(("stop", (stack_id, by)))
+        self.calls.append(("stop", (stack_id, by)))
 
     async def unset(
         self, project: str, stack_id: UUID, resource_name: str, point: str, by: str
     ) -> None:
-        self.asked.append(("unset_hook", (resource_name, point, by)))
+        self.calls.append(("unset_hook", (resource_name, point, by)))
         if point != "pre-create":
             raise invalid("", "not defined", code="InvalidBreakPointHook")
 
@@ -204,7 +212,7 @@ class StubEngine:
         return {(STACK_ID, "pw"): "A word"}
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
-        self.asked.append(("events", wanted))
+        self.calls.append(("events", wanted))
         found = [event(), event(OTHER_EVENT, "pw")]
         if wanted.marker is not None:
             found = found[[one.id for one in found].index(wanted.marker) + 1 :]
@@ -236,7 +244,7 @@ class StubEngine:
 
 @dataclass
 class Client:
-    """Requests as they are, redirects not followed."""
+    """A client that does not follow redirects."""
 
     session: aiohttp.ClientSession
     url: str
@@ -259,7 +267,7 @@ async def client_of(
     async def ready() -> list[str]:
         return []
 
-    parts = Parts(
+    context = AppContext(
         engine=cast(Engine, engine),
         database=cast(Any, None),
         settings=Settings(server=Server(max_body=MAX_BODY)),
@@ -267,7 +275,8 @@ async def client_of(
         dispatcher=cast(Any, None),
         channels={},
         horizon=lambda _: 1.0,
-        answerers=cast(Any, None),
+        sent_notifications=cast(Any, None),
+        hook_tokens=cast(Any, None),
         token_keys=cast(Any, None),
         signal_urls=SignalUrls(TokenKeys.single(b""), ""),
         servers=ServerUrls(TokenKeys.single(b""), ""),
@@ -281,8 +290,8 @@ async def client_of(
         hasher=PasswordHasher(),
     )
     app: web.Application = make_application(
-        parts,
-        make_admission(parts.settings, authenticator or Anonymous(), parts.database),
+        context,
+        make_admission(context.settings, authenticator or Anonymous(), context.database),
     )
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         yield Client(session, str(server.make_url("")).rstrip("/"), engine)

@@ -1,7 +1,7 @@
 """Parameters of CFN templates in responses of the API."""
 
 from engine.words import Json
-from hub.api.orchestration.described import parameter
+from hub.api.orchestration.documents import parameter
 from tests.unit.hot.test_cfn_parameters import stack
 
 

@@ -1,4 +1,4 @@
-"""Sentences of `why`."""
+"""Explanations of GET .../why."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ import pytest
 
 from engine.service.reads.graphs import StackGraph
 from engine.store.records import NodeRecord, TraversalRecord
-from hub.api.headgate.explanations import reasons_in
+from hub.api.headgate.explanations import explain
 
 STACK = UUID(int=1)
 UPDATE = TraversalRecord(
@@ -15,10 +15,10 @@ UPDATE = TraversalRecord(
 )
 
 
-def node(id: int, direction: str, name: str, state: str, requirers: list[int]) -> NodeRecord:
+def node(id: int, direction: str, name: str, state: str, dependents: list[int]) -> NodeRecord:
     operation = "create" if direction == "forward" else "delete"
     return NodeRecord(
-        STACK, id, name, "T", operation, direction, state, "pre", 0, requirers, [],
+        STACK, id, name, "T", operation, direction, state, "pre", 0, dependents, [],
         None, None, None, None,
     )  # fmt: skip
 
@@ -37,5 +37,5 @@ def test_a_node_never_waits_for_itself(
     before: tuple[str, str], after: tuple[str, str], sentence: str
 ) -> None:
     nodes = [node(1, *before, "running", [2]), node(2, *after, "waiting", [])]
-    found = reasons_in([StackGraph(STACK, "s", "", 1, UPDATE, nodes)], {})
+    found = explain([StackGraph(STACK, "s", "", 1, UPDATE, nodes)], {})
     assert [one["sentence"] for one in found][1:] == [sentence]

@@ -2,7 +2,7 @@
 
 from hub.api.application import all_routes
 from hub.api.openapi import openapi
-from tests.support.documented import references
+from tests.support.openapi_check import references
 
 DOCUMENT = openapi(all_routes())
 

@@ -1,4 +1,4 @@
-"""Templates to start from: what Heat gives, and what can be used as it is."""
+"""Initial templates of resource types."""
 
 import random
 
@@ -10,13 +10,13 @@ from engine.hot.template.template import parse_template
 from engine.types.command import Command, CommandSettings
 from engine.types.random_string import RandomString
 from engine.types.registry import built_in
-from hub.api.orchestration.type_templates import cfn_template, hot_template
-from tests.support.things import Thing, World
+from hub.api.orchestration.resource_types import cfn_template, hot_template
+from tests.support.scripted_type import Thing, World
 
 LIMITS = DocumentLimits(max_bytes=1_000_000, max_depth=50)
 
 
-def test_a_random_string_is_as_heat_has_it() -> None:
+def test_the_template_of_a_random_string_is_heats() -> None:
     found = hot_template(RandomString(random.Random(1)).schema)
     assert found["heat_template_version"] == "2016-10-14"
     assert found["description"] == "Initial template of RandomString"
@@ -48,7 +48,7 @@ def test_a_random_string_is_as_heat_has_it() -> None:
         ),
     ],
 )
-def test_each_kind_has_a_parameter_that_can_give_it(one: Property, kind: str, cfn: str) -> None:
+def test_each_kind_has_a_parameter_type(one: Property, kind: str, cfn: str) -> None:
     schema = TypeSchema("My::Own::Type", {"p": one})
     hot = hot_template(schema)
     assert hot["parameters"]["p"]["type"] == kind
@@ -60,7 +60,7 @@ def test_each_kind_has_a_parameter_that_can_give_it(one: Property, kind: str, cf
     assert made["Resources"]["Type"]["Properties"]["p"] == wanted
 
 
-def test_rules_and_secrets_come_along() -> None:
+def test_constraints_and_hidden_are_in_the_template() -> None:
     rules = (
         Constraint("length", min=1, max=9), Constraint("allowed_pattern", pattern="a+"),
         Constraint("allowed_values", allowed=("a", "aa")),
@@ -77,7 +77,7 @@ def test_rules_and_secrets_come_along() -> None:
     }  # fmt: skip
 
 
-def test_every_type_has_one_that_can_be_read() -> None:
+def test_the_template_of_every_type_is_valid() -> None:
     types = built_in(random.SystemRandom(), Command(CommandSettings()), Thing(World()))
     for schema in types.schemas().values():
         parse_template(check_document(hot_template(schema), "template", LIMITS))

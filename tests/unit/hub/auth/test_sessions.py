@@ -1,4 +1,4 @@
-"""What changes something by a session has to come from a page of ours."""
+"""Requests of a session that change something must come from a page of this server."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,8 @@ import pytest
 
 from engine.errors import Forbidden
 from hub.auth.credentials import RequestCredentials
-from hub.auth.sessions import Session, check_origin
+from hub.auth.cross_site import check_origin
+from hub.auth.sessions import Session
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from hub.auth.sessions import Session, check_origin
         ("MADE-UP", "", "", False),
     ],
 )
-def test_what_changes_something_comes_from_a_page_of_ours(
+def test_session_requests_that_change_something_need_a_page_of_this_server(
     method: str, csrf: str, site: str, allowed: bool
 ) -> None:
     session = Session(

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from engine.errors import Invalid
-from hub.auth.token_issuer import TokenRequest, given
+from hub.auth.token_issuer import TokenRequest, issue
 
 
 def request(password: str | None) -> TokenRequest:
@@ -16,11 +16,11 @@ def request(password: str | None) -> TokenRequest:
 
 def test_a_password_needs_a_name_without_a_colon() -> None:
     with pytest.raises(Invalid) as error:
-        given(request("long enough for a password"))
+        issue(request("long enough for a password"))
     (finding,) = error.value.findings
     assert finding.place == "name"
     assert "contains a colon" in finding.reason
 
 
 def test_a_token_may_have_a_name_with_a_colon() -> None:
-    assert given(request(None))[0].name == "ci:deploy"
+    assert issue(request(None))[0].name == "ci:deploy"

@@ -1,4 +1,4 @@
-"""A server that says what a test tells it to, over real HTTP."""
+"""A stub server over HTTP, with a handler for each test."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(slots=True)
-class Seen:
+class SentRequest:
     method: str
     path: str
     body: bytes
@@ -22,22 +22,22 @@ class Seen:
 @dataclass(slots=True)
 class Stub:
     url: str
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SentRequest] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[Stub]:
-    """Every request goes to the handler. path: as it was sent, quoted."""
+async def running_stub(handler: Handler) -> AsyncIterator[Stub]:
+    """Pass every request to the handler. path: as sent, with its quotes."""
     stub = Stub("")
 
-    async def note(request: web.Request) -> web.StreamResponse:
+    async def handle(request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         path = request.rel_url.raw_path_qs
-        stub.seen.append(Seen(request.method, path, await request.read(), headers))
+        stub.seen.append(SentRequest(request.method, path, await request.read(), headers))
         return await handler(request)
 
     app = web.Application()
-    app.router.add_route("*", "/{rest:.*}", note)
+    app.router.add_route("*", "/{rest:.*}", handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -50,7 +50,7 @@ async def serving(handler: Handler) -> AsyncIterator[Stub]:
         await runner.cleanup()
 
 
-def saying(document: Json, status: int = 200) -> Handler:
+def respond_with(document: Json, status: int = 200) -> Handler:
     async def handler(_: web.Request) -> web.StreamResponse:
         return web.json_response(document, status=status)
 

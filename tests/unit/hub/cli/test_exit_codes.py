@@ -1,9 +1,9 @@
-"""Exit codes: what they are for each end, and that everybody says the same about them."""
+"""Exit codes, and that help and documentation agree about them."""
 
 import pytest
 
+from hub.cli.change import end_of_action, only_hooks_left
 from hub.cli.exit_codes import MEANING, Exit, epilog, of_status
-from hub.cli.waiting import judge, only_hooks_left
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_the_code_of_a_status(status: str, code: Exit | None) -> None:
     assert of_status(status) is code
 
 
-def test_codes_are_a_promise_to_scripts() -> None:
+def test_exit_codes_do_not_change() -> None:
     assert {code.name: code.value for code in Exit} == {
         "COMPLETE": 0, "ERROR": 1, "USAGE": 2, "FAILED": 3, "STOPPED": 4, "WAITING": 5,
         "TIMED_OUT": 6,
@@ -50,13 +50,14 @@ def test_codes_are_a_promise_to_scripts() -> None:
         ("ROLLBACK_COMPLETE", "ROLLBACK", Exit.COMPLETE),
     ],
 )
-def test_an_end_is_judged_by_what_was_asked_for(
+def test_the_exit_code_depends_on_the_requested_action(
     status: str, action: str, code: Exit | None
 ) -> None:
-    outcome = judge({"stack_status": status}, action)
+    outcome = end_of_action({"stack_status": status}, action)
     assert (outcome.code if outcome else None) is code
     if code is Exit.FAILED:
-        assert outcome is not None and "superseded it" in outcome.said
+        what = "the stack was rolled back" if "ROLLBACK_" in status else "superseded this one"
+        assert outcome is not None and what in outcome.message
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,12 @@ def test_an_end_is_judged_by_what_was_asked_for(
         (["waiting", "parked", "parked"], 2, True),
         (["running", "parked"], 1, False),
         (["ready", "parked"], 1, False),
-        (["parked", "parked"], 1, False),  # the other one waits inside its operation
+        (["parked", "parked"], 1, False),  # the other node waits inside its operation
         (["done"], 0, False),
         ([], 0, False),
     ],
 )
-def test_only_hooks_are_left_when_all_else_has_run(
+def test_only_hooks_are_left_when_all_other_nodes_have_ended(
     states: list[str], hooks: int, left: bool
 ) -> None:
     assert only_hooks_left([{"state": state} for state in states], [{}] * hooks) is left

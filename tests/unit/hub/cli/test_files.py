@@ -1,11 +1,11 @@
-"""Templates, environments and parameters as they are read for a request."""
+"""Files of templates and environments, and the request bodies from them."""
 
 from pathlib import Path
 
 import pytest
 
-from hub.cli.file_references import Unreadable
-from hub.cli.files import environment_body, joined, parameters, template_body
+from hub.cli.files import InputError
+from hub.cli.request_bodies import environment_body, merge_bodies, parameters, template_body
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -26,16 +26,16 @@ def template(folder: Path, name: str = "data/one.txt") -> Path:
     return path
 
 
-def test_files_named_by_the_template_are_sent_along(tmp_path: Path) -> None:
+def test_files_that_the_template_names_are_sent(tmp_path: Path) -> None:
     body = template_body(template(tmp_path))
     assert body["files"] == {"data/one.txt": "one", "other.txt": "other"}
     assert "get_file" in body["template"]
 
 
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = template(tmp_path, "nope.txt")
     with pytest.raises(
-        Unreadable, match=r"t\.yaml: get_file: .*nope\.txt: cannot be read: No such"
+        InputError, match=r"t\.yaml:7:16: .*\[0]\.get_file: .*nope\.txt: cannot be read: No such"
     ):
         template_body(path)
 
@@ -43,15 +43,15 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../secret.txt", "/etc/hostname", "data/../../secret.txt", "link"]
 )
-def test_a_template_cannot_send_files_from_elsewhere(tmp_path: Path, name: str) -> None:
+def test_a_template_cannot_send_files_outside_of_its_folder(tmp_path: Path, name: str) -> None:
     path = template(tmp_path / "inside", name)
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "secret.txt")
-    with pytest.raises(Unreadable, match="is outside of"):
+    with pytest.raises(InputError, match="is outside of"):
         template_body(path)
 
 
-def test_files_beside_the_template_may_be_in_the_folder_one_works_in(
+def test_files_can_be_in_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = template(tmp_path / "inside", "../shared.txt")
@@ -60,22 +60,22 @@ def test_files_beside_the_template_may_be_in_the_folder_one_works_in(
     assert template_body(path)["files"]["../shared.txt"] == "shared"
 
 
-def test_addresses_are_not_followed(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="is a URL"):
+def test_urls_are_not_fetched(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a URL"):
         template_body(template(tmp_path, "http://example.com/x"))
 
 
-def test_a_broken_template_is_told_with_its_file(tmp_path: Path) -> None:
+def test_an_invalid_template_is_reported_with_its_file(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text("{")
-    with pytest.raises(Unreadable, match=r"t\.yaml: "):
+    with pytest.raises(InputError, match=r"t\.yaml: "):
         template_body(path)
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Unreadable, match="it is not a text file"):
+    with pytest.raises(InputError, match="it is not a text file"):
         template_body(path)
 
 
@@ -88,16 +88,16 @@ def test_parameters_are_split_at_the_first_equals_sign(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pair", ["novalue", "=x", ""])
 def test_a_parameter_without_a_key_or_a_sign_is_refused(pair: str) -> None:
-    with pytest.raises(Unreadable, match="key=value"):
+    with pytest.raises(InputError, match="key=value"):
         parameters([pair])
 
 
 def test_a_parameter_cannot_be_a_value_and_a_file(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="a: given both"):
+    with pytest.raises(InputError, match="a: use either"):
         parameters(["a=1"], [f"a={tmp_path / 'x'}"])
 
 
-def test_environments_keep_their_order_and_one_goes_as_text(tmp_path: Path) -> None:
+def test_environments_keep_their_order_and_a_single_one_is_sent_as_text(tmp_path: Path) -> None:
     first, second = tmp_path / "b.yaml", tmp_path / "a.yaml"
     first.write_text("parameters: {x: 1}")
     second.write_text("parameters: {x: 2}")
@@ -108,8 +108,8 @@ def test_environments_keep_their_order_and_one_goes_as_text(tmp_path: Path) -> N
     assert both["files"][str(second)] == "parameters: {x: 2}"
 
 
-def test_files_of_template_and_environments_travel_together() -> None:
-    body = joined({"template": "t", "files": {"a": "1"}}, {"files": {"b": "2"}})
+def test_files_of_template_and_environments_are_sent_together() -> None:
+    body = merge_bodies({"template": "t", "files": {"a": "1"}}, {"files": {"b": "2"}})
     assert body == {"template": "t", "files": {"a": "1", "b": "2"}}
 
 
@@ -124,7 +124,7 @@ def files(folder: Path, **texts: str) -> Path:
 TYPES = "resources: {{a: {{type: {0}}}, b: {{type: OS::Heat::None}}, c: {{type: 5}}, d: 6}}"
 
 
-def test_templates_that_are_types_are_sent_along_with_what_they_name(tmp_path: Path) -> None:
+def test_templates_that_are_types_are_sent_with_their_files(tmp_path: Path) -> None:
     files(
         tmp_path,
         t_yaml=TYPES.format("sub/web.yaml"),
@@ -140,12 +140,12 @@ def test_templates_that_are_types_are_sent_along_with_what_they_name(tmp_path: P
     }
 
 
-def test_a_template_may_name_itself(tmp_path: Path) -> None:
+def test_a_template_can_name_itself(tmp_path: Path) -> None:
     files(tmp_path, t_yaml=TYPES.format("t.yaml"))
     assert list(template_body(tmp_path / "t.yaml")["files"]) == ["t.yaml"]
 
 
-def test_templates_that_an_environment_maps_to(tmp_path: Path) -> None:
+def test_templates_that_an_environment_maps_to_are_sent(tmp_path: Path) -> None:
     files(
         tmp_path,
         env__e_yaml="resource_registry: {base_url: x.yaml, A: web.yaml, B: OS::Heat::None, C: null,"
@@ -161,11 +161,11 @@ def test_templates_that_an_environment_maps_to(tmp_path: Path) -> None:
     both = environment_body([one, other, tmp_path / "empty.yaml"])
     assert set(both["files"]) == {"web.yaml", "other.yaml", *both["environment_files"]}
     (tmp_path / "web.yaml").write_text("outputs: {}")
-    with pytest.raises(Unreadable, match=r"web\.yaml: two files have this name"):
+    with pytest.raises(InputError, match=r"web\.yaml: two files have this name"):
         environment_body([one, other])
 
 
-def test_one_name_stands_for_one_file(tmp_path: Path) -> None:
+def test_a_name_for_two_files_is_refused(tmp_path: Path) -> None:
     files(
         tmp_path,
         t_yaml="resources: {a: {type: sub/web.yaml}, b: {type: db.yaml}}",
@@ -173,25 +173,25 @@ def test_one_name_stands_for_one_file(tmp_path: Path) -> None:
         sub__db_yaml="{}",
         db_yaml="{}",
     )
-    with pytest.raises(Unreadable, match=r"db\.yaml already; rename one of them"):
+    with pytest.raises(InputError, match=r"already refers to .*db\.yaml; rename one of them"):
         template_body(tmp_path / "t.yaml")
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("../t.yaml", "is outside of"),
         ("file:///etc/t.yaml", "is a URL; download it"),
-        ("gone.yaml", "type: .*gone.yaml: cannot be read"),
+        ("gone.yaml", "a.type: .*gone.yaml: cannot be read"),
     ],
 )
-def test_types_that_cannot_be_sent(tmp_path: Path, name: str, said: str) -> None:
+def test_types_that_cannot_be_sent(tmp_path: Path, name: str, message: str) -> None:
     files(tmp_path, x__t_yaml=TYPES.format(f"'{name}'"))
-    with pytest.raises(Unreadable, match=said):
+    with pytest.raises(InputError, match=message):
         template_body(tmp_path / "x" / "t.yaml")
 
 
-def test_a_nested_template_may_not_reach_further_than_the_first(tmp_path: Path) -> None:
+def test_a_nested_template_cannot_send_files_outside_of_the_folder(tmp_path: Path) -> None:
     files(
         tmp_path,
         x__t_yaml=TYPES.format("in/web.yaml"),
@@ -199,5 +199,5 @@ def test_a_nested_template_may_not_reach_further_than_the_first(tmp_path: Path) 
         x__ok_yaml="{}",
         no_yaml="{}",
     )
-    with pytest.raises(Unreadable, match=r"\.\./\.\./no\.yaml: is outside of"):
+    with pytest.raises(InputError, match=r"\.\./\.\./no\.yaml: is outside of"):
         template_body(tmp_path / "x" / "t.yaml")

@@ -1,4 +1,4 @@
-"""Help texts show all that they say: names of settings look like markup to what renders them."""
+"""Help texts show the names of settings, although rich interprets brackets as markup."""
 
 import re
 from collections.abc import Iterator
@@ -15,42 +15,44 @@ from hub.cli.main import app
 SECTION = re.compile(r"\[{1,2}[a-z_.]+\]{1,2}")
 
 
-def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each command and group below, with the words that call it."""
-    yield words, command
+def commands(
+    command: Any, arguments: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each command and subcommand, with the arguments that call it."""
+    yield arguments, command
     for name, below in getattr(command, "commands", {}).items():
-        yield from commands(below, (*words, name))
+        yield from commands(below, (*arguments, name))
 
 
 EVERY = dict(commands(typer.main.get_command(app)))
 
 
-def written(command: Any) -> str:
+def source_texts(command: Any) -> str:
     """The help texts of a command and of its parameters, as they are in the source."""
     texts = [command.help, command.epilog, *(getattr(one, "help", "") for one in command.params)]
     texts += [below.short_help or below.help for below in getattr(command, "commands", {}).values()]
     return "\n".join(one for one in texts if one)
 
 
-def shown(words: tuple[str, ...], program: typer.Typer = app) -> str:
+def rendered(arguments: tuple[str, ...], program: typer.Typer = app) -> str:
     """The rendered help, its lines joined."""
     environment = {"COLUMNS": "400", "NO_COLOR": "1"}
-    done = CliRunner().invoke(program, [*words, "--help"], env=environment)
+    done = CliRunner().invoke(program, [*arguments, "--help"], env=environment)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
 
 
 def missing(command: Any, output: str) -> list[str]:
     """Sections that a command's help texts name, and its rendered help does not show."""
-    return [one for one in SECTION.findall(written(command)) if one not in output]
+    return [one for one in SECTION.findall(source_texts(command)) if one not in output]
 
 
-@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+@pytest.mark.parametrize("arguments", EVERY, ids=" ".join)
 def test_a_help_text_shows_each_section_of_the_settings_that_it_names(
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
 ) -> None:
-    output = shown(words)
-    assert missing(EVERY[words], output) == [], output
+    output = rendered(arguments)
+    assert missing(EVERY[arguments], output) == [], output
 
 
 @pytest.mark.parametrize(
@@ -63,11 +65,11 @@ def test_a_section_that_is_lost_in_the_rendered_help_is_found(text: str, lost: l
     @program.command(help=text)
     def command(option: Annotated[str, typer.Option(help=text)] = "") -> None: ...
 
-    found = missing(typer.main.get_command(program), shown((), program))
+    found = missing(typer.main.get_command(program), rendered((), program))
     assert set(found) == set(lost)
 
 
-@pytest.mark.parametrize("words", [("token", "create"), ("admin", "create-token")])
-def test_every_role_is_listed(words: tuple[str, ...]) -> None:
-    output = shown(words)
+@pytest.mark.parametrize("arguments", [("token", "create"), ("admin", "create-token")])
+def test_every_role_is_listed(arguments: tuple[str, ...]) -> None:
+    output = rendered(arguments)
     assert [role for role in Role if f"{role}," not in output] == []

@@ -1,4 +1,4 @@
-"""The commands as a whole: their names, their docs, their usage errors."""
+"""The command line as a whole: command names, documentation and usage errors."""
 
 import asyncio
 import json
@@ -14,18 +14,18 @@ from typer.testing import CliRunner
 
 from hub.cli.exit_codes import MEANING, Exit
 from hub.cli.main import app
-from tests.unit.hub.cli.stub import saying, serving
+from tests.unit.hub.cli.stub import respond_with, running_stub
 
-DOC = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
-EVERYWHERE = {"--json", "--url", "--project", "--user", "--help"}
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
+COMMON_OPTIONS = {"--json", "--url", "--project", "--user", "--help"}
 
 
 def commands() -> dict[str, set[str]]:
     """Full name of each command -> its options."""
-    return dict(_walk(typer.main.get_command(app), "headgate"))
+    return dict(_commands_below(typer.main.get_command(app), "headgate"))
 
 
-def _walk(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
+def _commands_below(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
     inner = getattr(command, "commands", None)
     if inner is None:
         options = {
@@ -36,39 +36,39 @@ def _walk(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
         yield name, {one for one in options if one.startswith("--")}
         return
     for word, one in inner.items():
-        yield from _walk(one, f"{name} {word}")
+        yield from _commands_below(one, f"{name} {word}")
 
 
 def sections() -> dict[str, str]:
-    """Full name of each command in the doc -> its section."""
-    parts = re.split(r"^### `(headgate[^`]*)`$", DOC.read_text(), flags=re.MULTILINE)[1:]
+    """Full name of each command on the page -> its section."""
+    parts = re.split(r"^### `(headgate[^`]*)`$", PAGE.read_text(), flags=re.MULTILINE)[1:]
     names = [re.sub(r" (-[tf] )?\[?[A-Z]+\b]?", "", title) for title in parts[::2]]
     return dict(zip(names, parts[1::2], strict=True))
 
 
-def test_the_doc_has_every_command_and_no_other() -> None:
+def test_the_page_has_exactly_the_commands() -> None:
     assert sorted(sections()) == sorted(commands())
 
 
-def test_the_doc_names_every_option_and_no_other() -> None:
-    text = DOC.read_text()
+def test_the_page_has_exactly_the_options() -> None:
+    text = PAGE.read_text()
     known = set().union(*commands().values())
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
-    assert named - known - EVERYWHERE == {"--install-completion", "--show-completion"}
-    assert known - named - EVERYWHERE == {"--no-wait"}
+    assert named - known - COMMON_OPTIONS == {"--install-completion", "--show-completion"}
+    assert known - named - COMMON_OPTIONS == {"--no-wait"}
 
 
 def test_the_version_is_that_of_the_project() -> None:
-    project = tomllib.loads((DOC.parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["project"]
     done = CliRunner().invoke(app, ["--version"])
     assert (done.exit_code, done.stdout) == (0, f"headgate {project['version']}\n")
 
 
-def test_the_doc_has_the_exit_codes() -> None:
-    assert all(f"| {code.value} | {MEANING[code]} |" in DOC.read_text() for code in Exit)
+def test_the_page_has_the_exit_codes() -> None:
+    assert all(f"| {code.value} | {MEANING[code]} |" in PAGE.read_text() for code in Exit)
 
 
-def test_every_command_that_asks_a_server_speaks_json() -> None:
+def test_every_command_with_a_server_has_json_output() -> None:
     mute = {name for name, options in commands().items() if "--json" not in options}
     assert mute == {"headgate serve", "headgate demo", "headgate subscription delete",
                     "headgate token revoke"}  # fmt: skip
@@ -84,10 +84,20 @@ def test_a_command_with_a_url_has_all_options_of_the_server() -> None:
     assert partly == {}
 
 
-async def test_the_options_of_the_server_reach_it() -> None:
-    async with serving(saying({"tokens": []})) as stub:
-        words = ["token", "list", "--url", stub.url, "--project", "shop", "--user", "ann", "--json"]
-        done = await asyncio.to_thread(CliRunner().invoke, app, words)
+async def test_the_options_of_the_server_are_used() -> None:
+    async with running_stub(respond_with({"tokens": []})) as stub:
+        arguments = [
+            "token",
+            "list",
+            "--url",
+            stub.url,
+            "--project",
+            "shop",
+            "--user",
+            "ann",
+            "--json",
+        ]
+        done = await asyncio.to_thread(CliRunner().invoke, app, arguments)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout) == []
         (seen,) = stub.seen
@@ -96,7 +106,7 @@ async def test_the_options_of_the_server_reach_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["stack", "list", "--url", "localhost:8004"], "http://HOST:PORT"),
         (["stack", "list", "--url", "ftp://x"], "http://HOST:PORT"),
@@ -114,7 +124,7 @@ async def test_the_options_of_the_server_reach_it() -> None:
         (["resource", "protect", "x"], "RESOURCE"),
         (["subscription", "redeliver", "x"], "--dead"),
         (["subscription", "change", "x"], "at least one option"),
-        (["subscription", "change", "x", "--everything", "evnts"], '"evnts" is not a filter'),
+        (["subscription", "change", "x", "--remove-filter", "evnts"], '"evnts" is not a filter'),
         (["stack", "breakpoints", "add", "x"], "BREAKPOINT"),
         (["stack", "breakpoints", "remove", "x"], "--all"),
         (["stack", "breakpoints", "remove", "x", "y", "--all"], "--all"),
@@ -122,23 +132,27 @@ async def test_the_options_of_the_server_reach_it() -> None:
         (["hook", "list", "--older", "soon"], "90s, 30m or 2h"),
         (["hook", "progress", "x", "--extend", "soon"], "90s, 30m or 2h"),
         (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "use either"),
-        (["hook", "list", "--user", "a\nb"], "is not a valid name"),
+        (["hook", "list", "--user", "a\nb"], "the name contains control characters"),
         (["admin", "verify-audit", "x"], "UUID"),
         (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "needs the ID"),
         (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
         (["admin", "purge", "--older-than", "soon"], "90s, 30m or 2h"),
         (["serve", "--role", "cook"], "api, engine, dispatch"),
+        (["template", "validate"], "FILE, or -t FILE"),
+        (["template", "validate", "x", "-t", "y"], "FILE, or -t FILE"),
+        (["template", "validate", "x", "--json", "--output", "sarif"], "either --json or --output"),
+        (["template", "validate", "x", "--output", "xml"], "sarif"),
         (["nope"], "nope"),
     ],
 )
-def test_wrong_use_is_2_and_says_what_is_right(words: list[str], told: str) -> None:
-    done = CliRunner(env={"TERMINAL_WIDTH": "200", "NO_COLOR": "1"}).invoke(app, words)
+def test_a_usage_error_has_exit_code_2_and_a_remedy(arguments: list[str], message: str) -> None:
+    done = CliRunner(env={"TERMINAL_WIDTH": "200", "NO_COLOR": "1"}).invoke(app, arguments)
     assert done.exit_code == 2, done.output
-    # typer reads the width once, at its import, and may fold the message in its box.
-    assert told in " ".join(done.output.replace("│", " ").split())
+    # typer reads the width once, when it is imported, and may wrap the message in its box.
+    assert message in " ".join(done.output.replace("│", " ").split())
 
 
-def test_help_tells_the_exit_codes() -> None:
+def test_help_shows_the_exit_codes() -> None:
     done = CliRunner().invoke(app, ["--help"])
     assert done.exit_code == 0
     assert "Exit codes: 0 success" in " ".join(done.output.split())

@@ -1,4 +1,4 @@
-"""Following a stack through the interruptions of a network."""
+"""headgate watch reconnects after the stream ends."""
 
 import json
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 from aiohttp import web
 
 from hub.cli import watch
-from hub.cli.client import Client, Refused
+from hub.cli.client import Client, RequestError
 from hub.cli.exit_codes import Exit
-from tests.unit.hub.cli.stub import Handler, serving
+from tests.unit.hub.cli.stub import Handler, running_stub
 
 STACK = {"id": "1", "stack_name": "web", "path": "", "stack_status": "CREATE_IN_PROGRESS"}
 
@@ -26,7 +26,7 @@ CLOSED = event("stack.create.stopped", traversal=1,
 
 
 def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") -> Handler:
-    """A server whose event stream breaks off after each of these."""
+    """A server whose event stream ends after each of these responses."""
     left = iter(streams)
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -47,15 +47,15 @@ def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") ->
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "AGAIN", 0.01)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "RETRY_SECONDS", 0.01)
 
 
-async def test_a_broken_stream_is_taken_up_where_it_broke(
+async def test_a_broken_stream_is_resumed_after_its_last_event(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     handler = broken_streams([("1-1", STARTED)], [], [("2-1", CLOSED)])
-    async with serving(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
         assert await watch.watch(client, "web", as_json=True) is Exit.STOPPED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["type"].rpartition(".")[2] for line in lines] == ["started", "stopped"]
@@ -63,36 +63,36 @@ async def test_a_broken_stream_is_taken_up_where_it_broke(
     assert [one.headers.get("last-event-id") for one in streams] == [None, "1-1", "1-1"]
 
 
-async def test_the_stream_stands_before_the_graph_is_read() -> None:
+async def test_the_stream_is_connected_before_the_graph_is_fetched() -> None:
     handler = broken_streams([("1-1", CLOSED)])
-    async with serving(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
         await watch.watch(client, "web", as_json=True)
     paths = [one.path.partition("?")[0].rpartition("/")[2] for one in stub.seen]
     assert paths.index("stream") < paths.index("graph")
 
 
-async def test_a_stack_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_watch_of_an_ended_stack_returns_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     handler = broken_streams([], state="failed")
-    async with serving(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
         assert await watch.watch(client, "web", as_json=False) is Exit.FAILED
     assert capsys.readouterr().out == "web: CREATE_FAILED\n"
 
 
-async def test_a_server_that_stays_away_is_given_up(
+async def test_watch_fails_after_a_long_outage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watch, "TIMES", 2)
+    monkeypatch.setattr(watch, "MAX_RETRIES", 2)
 
     async def handler(request: web.Request) -> web.StreamResponse:
         if request.path.endswith("/stream") and request.transport is not None:
             request.transport.close()
         return web.json_response({"stack": STACK})
 
-    async with serving(handler) as stub, Client(stub.url, "p") as client:
-        with pytest.raises(Refused, match="no answer from http://127"):
+    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+        with pytest.raises(RequestError, match="no response from http://127"):
             await watch.watch(client, "web", as_json=False)
     assert sum("/stream" in one.path for one in stub.seen) >= 3
-    assert capsys.readouterr().err.count(watch.LOST) == 1
+    assert capsys.readouterr().err.count(watch.DISCONNECTED) == 1
 
 
 async def test_a_refusal_of_the_stream_ends_the_watch() -> None:
@@ -101,6 +101,6 @@ async def test_a_refusal_of_the_stream_ends_the_watch() -> None:
             return web.json_response({"error": {"message": "not yours"}}, status=403)
         return web.json_response({"stack": STACK})
 
-    async with serving(handler) as stub, Client(stub.url, "p") as client:
-        with pytest.raises(Refused, match="not yours"):
+    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+        with pytest.raises(RequestError, match="not yours"):
             await watch.watch(client, "web", as_json=False)

@@ -3,17 +3,22 @@
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from engine.types.software.software_store import Deployment, Ended, NewConfig, Publication
+from engine.types.software.software_store import (
+    Deployment,
+    DeploymentResult,
+    NewConfig,
+    Publication,
+)
 
 
 @dataclass
-class InMemory:
-    """By project and ID. published: in order. told: the reported progress."""
+class InMemoryStore:
+    """By project and ID. published: in order. progress: the reported progress."""
 
     configs: dict[tuple[str, str], NewConfig] = field(default_factory=dict)
     deployments: dict[tuple[str, str], Deployment] = field(default_factory=dict)
     published: list[Publication] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         self.configs.setdefault((project, str(config_id)), new)
@@ -38,11 +43,11 @@ class InMemory:
         return self.deployments.get((project, deployment_id))
 
     async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
-        self.told.append(reason)
+        self.reasons.append(reason)
         at = project, deployment_id
         self.deployments[at] = replace(self.deployments[at], reason=reason)
 
-    async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
+    async def complete(self, project: str, deployment_id: str, ended: DeploymentResult) -> None:
         at = project, deployment_id
         self.deployments[at] = replace(
             self.deployments[at],

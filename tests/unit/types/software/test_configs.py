@@ -12,7 +12,7 @@ from engine.types.registry import Registry
 from engine.types.software.software_store import NewConfig
 from engine.words import Json
 from tests.unit.types.calls import KEY, a_call, findings_of, registry, run
-from tests.unit.types.software.in_memory import InMemory
+from tests.unit.types.software.in_memory import InMemoryStore
 
 SOFTWARE, STRUCTURED, CLOUD = (
     f"OS::Heat::{name}Config" for name in ("Software", "Structured", "Cloud")
@@ -21,44 +21,44 @@ COMPONENT, MIME = "OS::Heat::SoftwareComponent", "OS::Heat::MultipartMime"
 
 
 @pytest.fixture
-def software_store() -> InMemory:
-    return InMemory()
+def software_store() -> InMemoryStore:
+    return InMemoryStore()
 
 
 @pytest.fixture
-def types(software_store: InMemory) -> Registry:
+def types(software_store: InMemoryStore) -> Registry:
     return registry(software_store=software_store)
 
 
-async def made(types: Registry, name: str, properties: Json, **more: Json) -> Outcome:
+async def create(types: Registry, name: str, properties: Json, **more: Json) -> Outcome:
     type_ = types.get(name)
     return await run(type_, "create", a_call(type_, properties, **more))
 
 
 async def text_of(types: Registry, properties: Json) -> str:
-    outcome = await made(types, MIME, properties)
+    outcome = await create(types, MIME, properties)
     assert isinstance(outcome, Done), outcome
     return str(outcome.attributes["config"])
 
 
-def wrong(types: Registry, name: str, properties: Json) -> list[str]:
+def places_of(types: Registry, name: str, properties: Json) -> list[str]:
     return [
         one.place.removeprefix("resources.r.properties.")
         for one in findings_of(types.get(name), properties)
     ]
 
 
-async def test_a_config_is_kept_under_the_operations_key(
-    types: Registry, software_store: InMemory
+async def test_a_config_is_stored_under_the_operation_key(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    said: Json = {
+    properties: Json = {
         "config": "echo $a",
         "group": "script",
         "options": {"o": 1},
         "inputs": [{"name": "a", "default": "x"}],
         "outputs": [{"name": "b", "error_output": True}],
     }
-    outcome = await made(types, SOFTWARE, said)
+    outcome = await create(types, SOFTWARE, properties)
     assert outcome == Done(str(KEY), {"config": "echo $a"})
     assert software_store.configs == {
         ("p", str(KEY)): NewConfig(
@@ -72,30 +72,30 @@ async def test_a_config_is_kept_under_the_operations_key(
     }
 
 
-async def test_what_nobody_says_is_an_empty_config_of_no_group(
-    types: Registry, software_store: InMemory
+async def test_a_config_without_properties_is_empty(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     for name, empty in ((SOFTWARE, ""), (STRUCTURED, {})):
-        await made(types, name, {}, project=name)
+        await create(types, name, {}, project=name)
         kept = software_store.configs[name, str(KEY)]
         assert (kept.group, kept.config, kept.inputs, kept.options) == (
             "Heat::Ungrouped", empty, [], {},
         )  # fmt: skip
 
 
-async def test_a_cloud_config_is_what_cloud_init_reads(types: Registry) -> None:
-    said = {"packages": ["a", "b"], "runcmd": [["echo", "yes"]], "note": "grün"}
-    outcome = await made(types, CLOUD, {"cloud_config": said})
+async def test_a_cloud_config_has_the_format_of_cloud_init(types: Registry) -> None:
+    config = {"packages": ["a", "b"], "runcmd": [["echo", "yes"]], "note": "grün"}
+    outcome = await create(types, CLOUD, {"cloud_config": config})
     assert isinstance(outcome, Done)
     first, _, rest = str(outcome.attributes["config"]).partition("\n")
-    assert (first, yaml.safe_load(rest)) == ("#cloud-config", said)
+    assert (first, yaml.safe_load(rest)) == ("#cloud-config", config)
 
 
-async def test_a_component_is_one_config_of_several(
-    types: Registry, software_store: InMemory
+async def test_a_component_has_several_configs(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     one: Json = {"tool": "script", "config": "true"}
-    outcome = await made(types, COMPONENT, {"configs": [one]})
+    outcome = await create(types, COMPONENT, {"configs": [one]})
     configs = [{"actions": ["CREATE", "UPDATE"], "config": "true", "tool": "script"}]
     assert isinstance(outcome, Done)
     assert outcome.attributes == {"config": {"configs": configs}, "configs": configs}
@@ -103,11 +103,11 @@ async def test_a_component_is_one_config_of_several(
     assert (kept.group, kept.config) == ("component", {"configs": configs})
 
 
-async def test_a_deleted_config_is_gone_and_a_check_sees_it(
-    types: Registry, software_store: InMemory
+async def test_a_check_finds_a_deleted_config(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     type_ = types.get(SOFTWARE)
-    await made(types, SOFTWARE, {"config": "x"})
+    await create(types, SOFTWARE, {"config": "x"})
     call = a_call(type_, {"config": "x"}, physical_id=str(KEY))
     assert await run(type_, "check", call) == Done(str(KEY), {"config": "x"})
     assert await run(type_, "adopt", call) == Done(str(KEY), {"config": "x"})
@@ -122,7 +122,7 @@ async def test_a_deleted_config_is_gone_and_a_check_sees_it(
 
 
 @pytest.mark.parametrize(
-    ("said", "places"),
+    ("properties", "places"),
     [
         ({"inputs": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, ["inputs[2].name"]),
         ({"outputs": [{"name": "a"}, {"name": "a"}]}, ["outputs[1].name"]),
@@ -135,18 +135,22 @@ async def test_a_deleted_config_is_gone_and_a_check_sees_it(
         ({"inputs": [{"name": "a", "type": "Text"}]}, ["inputs[0].type"]),
     ],
 )
-def test_inputs_and_outputs_that_cannot_be(types: Registry, said: Json, places: list[str]) -> None:
-    assert wrong(types, SOFTWARE, said) == places
-    assert wrong(types, STRUCTURED, said) == places
+def test_invalid_inputs_and_outputs_are_refused(
+    types: Registry, properties: Json, places: list[str]
+) -> None:
+    assert places_of(types, SOFTWARE, properties) == places
+    assert places_of(types, STRUCTURED, properties) == places
 
 
 def test_an_action_is_in_one_config_of_a_component(types: Registry) -> None:
     default, create = {"tool": "t"}, {"tool": "t", "actions": ["CREATE"]}
     delete = {"tool": "t", "actions": ["DELETE", "MINE"]}
-    assert wrong(types, COMPONENT, {"configs": [default, delete]}) == []
-    assert wrong(types, COMPONENT, {"configs": [default, delete, create]}) == ["configs[2].actions"]
-    assert wrong(types, COMPONENT, {"configs": []}) == ["configs"]
-    assert wrong(types, COMPONENT, {"configs": [{"tool": "t", "actions": []}]}) != []
+    assert places_of(types, COMPONENT, {"configs": [default, delete]}) == []
+    assert places_of(types, COMPONENT, {"configs": [default, delete, create]}) == [
+        "configs[2].actions"
+    ]
+    assert places_of(types, COMPONENT, {"configs": []}) == ["configs"]
+    assert places_of(types, COMPONENT, {"configs": [{"tool": "t", "actions": []}]}) != []
 
 
 @pytest.mark.parametrize(
@@ -158,8 +162,8 @@ def test_an_action_is_in_one_config_of_a_component(types: Registry) -> None:
         ({"config": "x", "filename": "a\r\nX-Other: 1"}, "filename"),
     ],
 )
-def test_parts_that_no_document_can_have(types: Registry, part: Json, place: str) -> None:
-    assert wrong(types, MIME, {"parts": [part]}) == [f"parts[0].{place}"]
+def test_invalid_parts_of_a_document_are_refused(types: Registry, part: Json, place: str) -> None:
+    assert places_of(types, MIME, {"parts": [part]}) == [f"parts[0].{place}"]
 
 
 # -- MIME -----------------------------------------------------------------------------------------
@@ -179,7 +183,9 @@ def content(part: Message) -> str:
     return raw.decode(part.get_content_charset("ascii"))
 
 
-async def test_a_document_has_its_parts_in_order(types: Registry, software_store: InMemory) -> None:
+async def test_a_document_has_its_parts_in_order(
+    types: Registry, software_store: InMemoryStore
+) -> None:
     other = UUID(int=9)
     await software_store.store_config("p", other, NewConfig("c", "g", "#cloud-config\nx: grün\n"))
     text = await text_of(types, {"parts": [
@@ -203,8 +209,8 @@ async def test_a_document_has_its_parts_in_order(types: Registry, software_store
     ]})  # fmt: skip
 
 
-async def test_the_parts_of_a_document_in_a_document_become_its_own(
-    types: Registry, software_store: InMemory
+async def test_the_parts_of_a_nested_document_are_merged(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     inner = await text_of(types, {"parts": [{"config": "grün", "filename": "a.txt"}]})
     await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", inner))
@@ -216,16 +222,16 @@ async def test_the_parts_of_a_document_in_a_document_become_its_own(
     assert [content(one) for one in parts(text)] == ["first", "grün", "grün"]
 
 
-async def test_a_part_that_is_not_there_or_no_text_fails_by_name(
-    types: Registry, software_store: InMemory
+async def test_a_missing_or_invalid_part_is_named(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     await software_store.store_config("p", UUID(int=8), NewConfig("c", "g", {"a": 1}))
     await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", "plain"))
-    for part, told in (
+    for part, message in (
         ({"config": str(UUID(int=7))}, f"Software config with id {UUID(int=7)} not found"),
         ({"config": str(UUID(int=8))}, f"the software config {UUID(int=8)} is a map, not text"),
         ({"config": str(UUID(int=9)), "type": "multipart"}, "is not a multipart message"),
     ):
-        outcome = await made(types, MIME, {"parts": [{"config": "x"}, part]})
+        outcome = await create(types, MIME, {"parts": [{"config": "x"}, part]})
         assert isinstance(outcome, Failed)
-        assert outcome.reason == f"parts[1]: {told}"
+        assert outcome.reason == f"parts[1]: {message}"

@@ -7,24 +7,23 @@ import pytest
 
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Done
-from engine.types.software.deployed_server import DeployedServer
-from engine.types.software.server_metadata_urls import ServerUrls, access_key, owner_of
+from engine.types.software.deployed_server import DeployedServer, ServerUrls, access_key, owner_of
 from engine.words import Json
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of
 
-DOORS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h", "http://keystone/v3")
+URLS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h", "http://keystone/v3")
 RESOURCE = UUID(int=2)
 
 
-def made(said: Json, **more: Json) -> Done:
-    type_ = DeployedServer(DOORS)
-    outcome = type_.create(a_call(type_, said, **more))
+def create(properties: Json, **more: Json) -> Done:
+    type_ = DeployedServer(URLS)
+    outcome = type_.create(a_call(type_, properties, **more))
     assert isinstance(outcome, Done)
     return outcome
 
 
-def test_its_agent_asks_with_a_key_of_its_own() -> None:
-    done = made({})
+def test_the_agent_authenticates_with_its_own_key() -> None:
+    done = create({})
     assert done.physical_id == str(KEY)
     assert done.attributes == {
         "name": "s-r-111111112222",
@@ -33,7 +32,7 @@ def test_its_agent_asks_with_a_key_of_its_own() -> None:
             "cfn": {
                 "metadata_url": "http://h/cfn/v1/",
                 "access_key_id": access_key(STACK, RESOURCE),
-                "secret_access_key": DOORS.secret_of(STACK, RESOURCE),
+                "secret_access_key": URLS.secret_of(STACK, RESOURCE),
                 "stack_name": "s",
                 "path": "r.Metadata",
             },
@@ -42,10 +41,10 @@ def test_its_agent_asks_with_a_key_of_its_own() -> None:
     assert owner_of(access_key(STACK, RESOURCE)) == (STACK, RESOURCE)
 
 
-def test_keys_are_of_one_server_each() -> None:
+def test_each_server_has_its_own_key() -> None:
     secrets = {
-        doors.secret_of(stack, resource)
-        for doors in (DOORS, replace(DOORS, keys=TokenKeys.single(b"l" * 32)))
+        urls.secret_of(stack, resource)
+        for urls in (URLS, replace(URLS, keys=TokenKeys.single(b"l" * 32)))
         for stack in (UUID(int=1), UUID(int=3))
         for resource in (UUID(int=2), UUID(int=4))
     }
@@ -54,9 +53,9 @@ def test_keys_are_of_one_server_each() -> None:
         assert owner_of(key) is None
 
 
-def test_the_keystone_transport_clears_the_settings_of_the_other() -> None:
-    before = made({})
-    type_ = DeployedServer(DOORS)
+def test_the_keystone_transport_clears_the_settings_of_other_transports() -> None:
+    before = create({})
+    type_ = DeployedServer(URLS)
     call = a_call(
         type_,
         {"software_config_transport": "POLL_SERVER_HEAT", "name": "web"},
@@ -81,16 +80,16 @@ def test_the_keystone_transport_clears_the_settings_of_the_other() -> None:
     assert set(asking["cfn"].values()) == {None}
 
 
-def test_without_a_name_it_keeps_the_one_it_was_given() -> None:
-    before = made({})
-    type_ = DeployedServer(DOORS)
+def test_a_server_without_a_name_keeps_its_generated_name() -> None:
+    before = create({})
+    type_ = DeployedServer(URLS)
     call = a_call(type_, {}, data=before.data, operation_key=UUID(int=7))
     after = type_.update(call)
     assert isinstance(after, Done) and after.attributes["name"] == before.attributes["name"]
 
 
 @pytest.mark.parametrize(
-    ("transport", "keystone", "told"),
+    ("transport", "keystone", "message"),
     [
         ("POLL_TEMP_URL", True, "needs a service"),
         ("ZAQAR_MESSAGE", True, "needs a service"),
@@ -99,12 +98,12 @@ def test_without_a_name_it_keeps_the_one_it_was_given() -> None:
         ("POLL_SERVER_CFN", False, ""),
     ],
 )
-def test_ways_of_asking_that_there_are_not_are_refused(
-    transport: str, keystone: bool, told: str
+def test_unsupported_transports_of_server_configs_are_refused(
+    transport: str, keystone: bool, message: str
 ) -> None:
-    type_ = DeployedServer(DOORS if keystone else replace(DOORS, keystone=""))
+    type_ = DeployedServer(URLS if keystone else replace(URLS, keystone=""))
     found = findings_of(type_, {"software_config_transport": transport})
     assert [one.place for one in found] == (
-        ["resources.r.properties.software_config_transport"] if told else []
+        ["resources.r.properties.software_config_transport"] if message else []
     )
-    assert all(told in one.reason and "POLL_SERVER_CFN" in one.remedy for one in found)
+    assert all(message in one.reason and "POLL_SERVER_CFN" in one.remedy for one in found)

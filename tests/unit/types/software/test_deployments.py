@@ -12,7 +12,7 @@ from engine.types.signal_urls import SignalUrl
 from engine.types.software.software_store import NewConfig
 from engine.words import Json, Status
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of, registry, run
-from tests.unit.types.software.in_memory import InMemory
+from tests.unit.types.software.in_memory import InMemoryStore
 
 NAME, STRUCTURED = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
 CONFIG = str(UUID(int=50))
@@ -28,21 +28,21 @@ SOURCE = NewConfig(
 
 
 @pytest.fixture
-def software_store() -> InMemory:
-    return InMemory({("p", CONFIG): SOURCE})
+def software_store() -> InMemoryStore:
+    return InMemoryStore({("p", CONFIG): SOURCE})
 
 
 @pytest.fixture
-def types(software_store: InMemory) -> Registry:
+def types(software_store: InMemoryStore) -> Registry:
     return registry(software_store=software_store)
 
 
-def call_of(types: Registry, said: Json = None, name: str = NAME, **more: Any) -> Call:
-    properties: Json = {"server": "web-1", "config": CONFIG} | (said or {})
+def call_of(types: Registry, more_properties: Json = None, name: str = NAME, **more: Any) -> Call:
+    properties: Json = {"server": "web-1", "config": CONFIG} | (more_properties or {})
     return a_call(types.get(name), properties, **({"signal_url": SIGNAL_URL} | more))
 
 
-async def asked(
+async def run_operation(
     types: Registry, operation: str, call: Call, *signals: Json, name: str = NAME
 ) -> Outcome:
     """Start the operation; if it waits, call it again with the signals."""
@@ -62,9 +62,11 @@ def values(config: NewConfig) -> dict[str, Json]:
 
 
 async def test_a_server_gets_the_config_with_values_and_signal_url(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    outcome = await asked(types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}}))
+    outcome = await run_operation(
+        types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}})
+    )
     assert isinstance(outcome, Wait)
     assert outcome.until is not None  # else the stack's timeout would not count
     (published,) = software_store.published
@@ -92,11 +94,11 @@ async def test_a_server_gets_the_config_with_values_and_signal_url(
     assert {one["type"] for one in config.inputs} == {"String"}
 
 
-async def test_without_a_signal_it_is_done_at_once(
-    types: Registry, software_store: InMemory
+async def test_a_deployment_without_signals_completes_at_once(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    said = {"signal_transport": "NO_SIGNAL", "name": "10-first"}
-    outcome = await asked(types, "create", call_of(types, said))
+    properties = {"signal_transport": "NO_SIGNAL", "name": "10-first"}
+    outcome = await run_operation(types, "create", call_of(types, properties))
     assert isinstance(outcome, Done)
     assert outcome.attributes == dict.fromkeys(
         ("deploy_stdout", "deploy_stderr", "deploy_status_code", "out", "trouble")
@@ -108,53 +110,55 @@ async def test_without_a_signal_it_is_done_at_once(
 
 
 async def test_without_a_config_the_server_gets_only_the_values(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    await asked(types, "create", call_of(types, {"config": None, "input_values": {"a": 1}}))
+    await run_operation(types, "create", call_of(types, {"config": None, "input_values": {"a": 1}}))
     config = software_store.published[0].config
     assert (config.group, config.config, config.name) == ("Heat::Ungrouped", "", "s-r-111111112222")
     assert values(config)["a"] == 1
 
 
-async def test_a_config_that_is_not_there_fails_unless_it_is_to_be_deleted(
-    types: Registry, software_store: InMemory
+async def test_a_missing_config_fails_the_deployment_except_at_its_deletion(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, {"config": str(UUID(int=51)), "actions": ["CREATE", "DELETE"]})
-    outcome = await asked(types, "create", call)
+    outcome = await run_operation(types, "create", call)
     assert isinstance(outcome, Failed)
     assert outcome.reason == f"Software config with id {UUID(int=51)} not found"
-    assert await asked(types, "delete", call) == Done(None)
+    assert await run_operation(types, "delete", call) == Done(None)
 
 
 @pytest.mark.parametrize("operation", ["create", "update", "delete", "suspend", "resume"])
 async def test_a_server_gets_the_listed_actions_only(
-    types: Registry, software_store: InMemory, operation: str
+    types: Registry, software_store: InMemoryStore, operation: str
 ) -> None:
     action = operation.upper()
     others = [one for one in ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME") if one != action]
-    quiet = await asked(types, operation, call_of(types, {"actions": others}))
+    quiet = await run_operation(types, operation, call_of(types, {"actions": others}))
     assert isinstance(quiet, Done) and software_store.published == []
-    assert isinstance(await asked(types, operation, call_of(types, {"actions": [action]})), Wait)
+    assert isinstance(
+        await run_operation(types, operation, call_of(types, {"actions": [action]})), Wait
+    )
     assert values(software_store.published[0].config)["deploy_action"] == action
 
 
 async def test_a_component_has_the_actions_of_its_configs(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     configs = [{"tool": "script", "actions": ["DELETE"]}, {"tool": "script", "actions": ["MINE"]}]
     software_store.configs["p", CONFIG] = NewConfig("c", "component", {"configs": configs})
-    assert isinstance(await asked(types, "create", call_of(types)), Done)
-    assert isinstance(await asked(types, "delete", call_of(types)), Wait)
+    assert isinstance(await run_operation(types, "create", call_of(types)), Done)
+    assert isinstance(await run_operation(types, "delete", call_of(types)), Wait)
 
 
 # -- signals --------------------------------------------------------------------------------------
 
 
-async def test_a_signal_completes_it_with_its_outputs(
-    types: Registry, software_store: InMemory
+async def test_a_signal_completes_the_deployment_with_outputs(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     signal = {"out": "42", "other": 1, "deploy_stdout": "hello", "deploy_status_code": 0}
-    outcome = await asked(types, "create", call_of(types), signal)
+    outcome = await run_operation(types, "create", call_of(types), signal)
     assert outcome == Done(str(KEY), {
         "deploy_stdout": "hello", "deploy_stderr": None, "deploy_status_code": 0,
         "out": "42", "trouble": None,
@@ -166,7 +170,7 @@ async def test_a_signal_completes_it_with_its_outputs(
     }  # fmt: skip
 
 
-FAILS: list[tuple[Json, str]] = [
+FAILURES: list[tuple[Json, str]] = [
     (
         {"deploy_status_code": 3},
         "deploy_status_code : Deployment exited with non-zero status code: 3",
@@ -183,15 +187,15 @@ FAILS: list[tuple[Json, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("signal", "reason"), FAILS)
-async def test_a_signal_fails_it(
-    types: Registry, software_store: InMemory, signal: Json, reason: str
+@pytest.mark.parametrize(("signal", "reason"), FAILURES)
+async def test_a_failure_signal_fails_the_deployment(
+    types: Registry, software_store: InMemoryStore, signal: Json, reason: str
 ) -> None:
     call = call_of(types)
-    outcome = await asked(types, "create", call, signal)
-    said = {"said": call.properties}
+    outcome = await run_operation(types, "create", call, signal)
+    data = {"properties": call.properties}
     public = "Deployment to server failed"
-    assert outcome == Failed(f"{public}: {reason}", str(KEY), said, public_reason=public)
+    assert outcome == Failed(f"{public}: {reason}", str(KEY), data, public_reason=public)
     kept = software_store.deployments["p", str(KEY)]
     assert (kept.status, kept.reason) == ("FAILED", reason)
 
@@ -199,38 +203,38 @@ async def test_a_signal_fails_it(
 @pytest.mark.parametrize(
     "signal", [{}, {"deploy_status_code": "0"}, {"deploy_status_code": None}, {"trouble": ""}]
 )
-async def test_what_says_nothing_bad_is_good(types: Registry, signal: Json) -> None:
-    assert isinstance(await asked(types, "create", call_of(types), signal), Done)
+async def test_a_signal_without_a_failure_is_a_success(types: Registry, signal: Json) -> None:
+    assert isinstance(await run_operation(types, "create", call_of(types), signal), Done)
 
 
-async def test_the_first_signal_that_ends_it_counts(types: Registry) -> None:
-    outcome = await asked(
+async def test_the_first_final_signal_counts(types: Registry) -> None:
+    outcome = await run_operation(
         types, "create", call_of(types), {"out": 1}, {"deploy_status_code": 1}, {"out": 2}
     )
     assert isinstance(outcome, Done)
     assert outcome.attributes["out"] == 1
 
 
-async def test_a_progress_signal_does_not_end_it_and_is_recorded_once(
-    types: Registry, software_store: InMemory
+async def test_a_progress_signal_is_recorded_once_and_does_not_complete_the_deployment(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     began = {"deploy_status": "IN_PROGRESS"}
     further = {"deploy_status": "IN_PROGRESS", "deploy_status_reason": "half"}
     call = call_of(types)
-    outcome = await asked(types, "create", call, began)
+    outcome = await run_operation(types, "create", call, began)
     assert isinstance(outcome, Wait)
     again = replace(call, progress=outcome.progress)
     for signals in ((began,), (began, further), (began, further)):
         called = replace(again, signals=signals)
         assert isinstance(await run(types.get(NAME), "create", called), Wait)
-    assert software_store.told == ["Deployment started", "half"]
+    assert software_store.reasons == ["Deployment started", "half"]
     done = replace(again, signals=(began, further, {"out": 5}))
     assert isinstance(await run(types.get(NAME), "create", done), Done)
 
 
-async def test_a_status_from_the_api_counts(types: Registry, software_store: InMemory) -> None:
+async def test_a_status_from_the_api_counts(types: Registry, software_store: InMemoryStore) -> None:
     call = call_of(types)
-    waiting = await asked(types, "create", call)
+    waiting = await run_operation(types, "create", call)
     assert isinstance(waiting, Wait)
     again = replace(call, progress=waiting.progress)
     at = "p", str(KEY)
@@ -253,15 +257,15 @@ async def test_a_status_from_the_api_counts(types: Registry, software_store: InM
 
 
 async def test_the_deployment_fails_when_its_change_ends_early(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, superseded=True)
-    waiting = await asked(types, "create", call)
+    waiting = await run_operation(types, "create", call)
     assert isinstance(waiting, Wait) and waiting.until == call.now
     again = replace(call, progress=waiting.progress)
-    said = replace(again, signals=({"out": 1},))
-    assert isinstance(await run(types.get(NAME), "create", said), Done)
-    await asked(types, "create", call)
+    signalled = replace(again, signals=({"out": 1},))
+    assert isinstance(await run(types.get(NAME), "create", signalled), Done)
+    await run_operation(types, "create", call)
     outcome = await run(types.get(NAME), "create", again)
     assert isinstance(outcome, Failed)
     assert outcome.reason == "Deployment to server failed: Deployment cancelled."
@@ -269,55 +273,55 @@ async def test_the_deployment_fails_when_its_change_ends_early(
 
 
 async def test_a_deleted_deployment_is_removed_after_the_signal_of_the_server(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    said = {"actions": ["CREATE", "DELETE"]}
-    await asked(types, "create", call_of(types, said), {})
-    call = call_of(types, said, physical_id=str(KEY), operation_key=UUID(int=77))
-    assert isinstance(await asked(types, "delete", call), Wait)
+    properties = {"actions": ["CREATE", "DELETE"]}
+    await run_operation(types, "create", call_of(types, properties), {})
+    call = call_of(types, properties, physical_id=str(KEY), operation_key=UUID(int=77))
+    assert isinstance(await run_operation(types, "delete", call), Wait)
     assert software_store.deployments
-    assert await asked(types, "delete", call, {}) == Done(None)
+    assert await run_operation(types, "delete", call, {}) == Done(None)
     assert software_store.deployments == {}
 
 
 async def test_a_deployment_removed_by_another_client_can_be_deleted(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, {"actions": ["DELETE"]}, physical_id=str(KEY))
-    waiting = await asked(types, "delete", call)
+    waiting = await run_operation(types, "delete", call)
     assert isinstance(waiting, Wait)
     software_store.deployments.clear()
     again = replace(call, progress=waiting.progress)
     assert await run(types.get(NAME), "delete", again) == Done(None)
 
 
+@pytest.mark.parametrize("key", ["properties", "said"])  # the second one is of earlier releases
 async def test_a_failed_create_is_deleted_with_its_properties(
-    types: Registry, software_store: InMemory
+    types: Registry, software_store: InMemoryStore, key: str
 ) -> None:
-    failed = await asked(types, "create", call_of(types, {"actions": ["CREATE", "DELETE"]}),
+    failed = await run_operation(types, "create", call_of(types, {"actions": ["CREATE", "DELETE"]}),
                          {"deploy_status_code": 1})  # fmt: skip
     assert isinstance(failed, Failed)
-    call = call_of(
-        types, physical_id=failed.physical_id, data=failed.data, operation_key=UUID(int=7)
-    )
+    data = {key: failed.data["properties"]}
+    call = call_of(types, physical_id=failed.physical_id, data=data, operation_key=UUID(int=7))
     call = replace(call, properties={})
-    assert isinstance(await asked(types, "delete", call), Wait)
+    assert isinstance(await run_operation(types, "delete", call), Wait)
     assert values(software_store.published[1].config)["deploy_action"] == "DELETE"
-    assert await asked(types, "delete", replace(call, data={})) == Done(None)
+    assert await run_operation(types, "delete", replace(call, data={})) == Done(None)
     assert software_store.deployments == {}
 
 
 # -- updates --------------------------------------------------------------------------------------
 
 
-async def test_an_update_publishes_anew_and_keeps_outputs_that_are_not_given_again(
-    types: Registry, software_store: InMemory
+async def test_an_update_publishes_again_and_keeps_outputs_without_new_values(
+    types: Registry, software_store: InMemoryStore
 ) -> None:
-    await asked(types, "create", call_of(types), {"out": "old", "deploy_stdout": "one"})
+    await run_operation(types, "create", call_of(types), {"out": "old", "deploy_stdout": "one"})
     later = call_of(
         types, {"input_values": {"a": 2}}, physical_id=str(KEY), operation_key=UUID(int=7)
     )
-    outcome = await asked(types, "update", later, {"deploy_stdout": "two"})
+    outcome = await run_operation(types, "update", later, {"deploy_stdout": "two"})
     assert isinstance(outcome, Done)
     assert (outcome.attributes["out"], outcome.attributes["deploy_stdout"]) == ("old", "two")
     assert [one.deployment_id for one in software_store.published] == [str(KEY)] * 2
@@ -325,14 +329,14 @@ async def test_an_update_publishes_anew_and_keeps_outputs_that_are_not_given_aga
 
 
 @pytest.mark.parametrize(("inputs", "replaces"), [({"b": 2}, True), ({"b": 1, "a": 9}, False)])
-async def test_an_input_may_ask_for_another_deployment(
-    types: Registry, software_store: InMemory, inputs: Json, replaces: bool
+async def test_a_changed_input_can_require_a_replacement(
+    types: Registry, software_store: InMemoryStore, inputs: Json, replaces: bool
 ) -> None:
-    await asked(types, "create", call_of(types, {"input_values": {"b": 1}}), {})
+    await run_operation(types, "create", call_of(types, {"input_values": {"b": 1}}), {})
     later = call_of(
         types, {"input_values": inputs}, physical_id=str(KEY), operation_key=UUID(int=7)
     )
-    outcome = await asked(types, "update", later)
+    outcome = await run_operation(types, "update", later)
     assert isinstance(outcome, Replace) == replaces
     assert len(software_store.published) == (1 if replaces else 2)
 
@@ -340,7 +344,9 @@ async def test_an_input_may_ask_for_another_deployment(
 # -- structured -----------------------------------------------------------------------------------
 
 
-async def test_a_map_gets_its_values(types: Registry, software_store: InMemory) -> None:
+async def test_structured_inputs_are_filled_in(
+    types: Registry, software_store: InMemoryStore
+) -> None:
     config: Json = {
         "x": {"get_input": "a"},
         "y": [{"get_input": "b"}, {"get_input": "b", "z": 1}],
@@ -350,23 +356,25 @@ async def test_a_map_gets_its_values(types: Registry, software_store: InMemory) 
     }
     software_store.configs["p", CONFIG] = replace(SOURCE, config=config)
     call = call_of(types, {"input_values": {"b": [1, 2]}}, STRUCTURED)
-    await asked(types, "create", call, name=STRUCTURED)
+    await run_operation(types, "create", call, name=STRUCTURED)
     assert software_store.published[0].config.config == {
         "x": "x", "y": [[1, 2], {"get_input": "b", "z": 1}], "w": {"other": "a"},
         "v": {"get_input": ["a"]}, "u": None,
     }  # fmt: skip
     mine = call_of(types, {"input_key": "other"}, STRUCTURED)
-    await asked(types, "create", mine, name=STRUCTURED)
+    await run_operation(types, "create", mine, name=STRUCTURED)
     assert software_store.published[1].config.config == {**config, "w": "x"}
 
 
-@pytest.mark.parametrize(("said", "missing"), [({}, "b"), ({"b": 1}, None)])
-async def test_a_strict_one_wants_every_value(
-    types: Registry, software_store: InMemory, said: Json, missing: str | None
+@pytest.mark.parametrize(("input_values", "missing"), [({}, "b"), ({"b": 1}, None)])
+async def test_a_strict_config_needs_every_value(
+    types: Registry, software_store: InMemoryStore, input_values: Json, missing: str | None
 ) -> None:
     software_store.configs["p", CONFIG] = replace(SOURCE, config={"x": [{"get_input": "b"}]})
-    properties = {"input_values_validate": "STRICT", "input_values": said}
-    outcome = await asked(types, "create", call_of(types, properties, STRUCTURED), name=STRUCTURED)
+    properties = {"input_values_validate": "STRICT", "input_values": input_values}
+    outcome = await run_operation(
+        types, "create", call_of(types, properties, STRUCTURED), name=STRUCTURED
+    )
     if missing:
         public = "A parameter was not provided."
         reason = f"The Parameter ({missing}) was not provided."
@@ -378,15 +386,15 @@ async def test_a_strict_one_wants_every_value(
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-def test_transports_of_other_services_are_refused_with_one_that_works(
+def test_unsupported_signal_transports_are_refused_with_a_remedy(
     types: Registry, transport: str
 ) -> None:
-    said = {"server": "s", "signal_transport": transport}
-    (found,) = findings_of(types.get(NAME), said)
+    properties = {"server": "s", "signal_transport": transport}
+    (found,) = findings_of(types.get(NAME), properties)
     assert found.place == "resources.r.properties.signal_transport"
     assert transport in found.reason and "CFN_SIGNAL" in found.remedy
 
 
-def test_actions_that_there_are_not_are_refused(types: Registry) -> None:
+def test_unknown_actions_are_refused(types: Registry) -> None:
     assert findings_of(types.get(NAME), {"server": "s", "actions": ["CREATE", "CHECK"]}) != []
     assert findings_of(types.get(NAME), {}) != []

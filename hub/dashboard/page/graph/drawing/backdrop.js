@@ -1,6 +1,6 @@
 // The canvas: edges, backgrounds of expanded stacks, and distant nodes; redrawn each frame.
 import { SHAPES } from "../../parts/icon.js";
-import { intersects, NAMED, seen } from "./camera.js";
+import { intersects, NAMED, visibleRect } from "./camera.js";
 import { drawEdges } from "./edges.js";
 
 /**
@@ -53,15 +53,15 @@ export function drawBackdrop(canvas, picture) {
   context.clearRect(0, 0, width, height);
   const scale = camera.scale * density;
   context.setTransform(scale, 0, 0, scale, camera.x * density, camera.y * density);
-  const window = seen(camera, size);
+  const window = visibleRect(camera, size);
   const visible = scene.spots.filter((spot) => intersects(spot, window));
   const depths = Math.max(scene.lines.length, ...visible.map((spot) => spot.depth + 1));
   for (let depth = 0; depth < depths; depth++) {
     drawEdges(context, picture, window, scene.lines[depth] ?? []);
     for (const spot of visible) {
       if (spot.depth !== depth) continue;
-      if (spot.item.view) frame(context, picture, spot);
-      else if (!picture.near) shape(context, picture, spot);
+      if (spot.item.view) drawFrame(context, picture, spot);
+      else if (!picture.near) drawShape(context, picture, spot);
     }
   }
 }
@@ -71,7 +71,7 @@ export function drawBackdrop(canvas, picture) {
  * @param {Picture} picture
  * @param {Spot} spot
  */
-function frame(context, { palette, stateOf, camera }, spot) {
+function drawFrame(context, { palette, stateOf, camera }, spot) {
   context.beginPath();
   context.roundRect(spot.x, spot.y, spot.width, spot.height, 1.5 * ROUND);
   context.fillStyle = palette[spot.depth % 2 ? "raised" : "sunken"] ?? "";
@@ -99,7 +99,7 @@ const FILLED = {
  * @param {Picture} picture
  * @param {Spot} spot
  */
-function shape(context, picture, spot) {
+function drawShape(context, picture, spot) {
   const { palette, camera, stateOf, found } = picture;
   const state = stateOf(spot);
   const color = palette[state] ?? "";
@@ -119,10 +119,10 @@ function shape(context, picture, spot) {
   if (spot.item.node?.direction === "cleanup") context.setLineDash([10, 7]);
   context.stroke();
   context.setLineDash([]);
-  if (state === "failed") crossed(context, palette.raised ?? "", spot, camera.scale);
+  if (state === "failed") drawCross(context, palette.raised ?? "", spot, camera.scale);
   const large = height * camera.scale >= READABLE;
-  if (large) sign(context, FILLED[state] > 0.55 ? (palette.raised ?? "") : color, state, spot);
-  if (camera.scale >= NAMED) name(context, picture, state, spot);
+  if (large) drawSign(context, FILLED[state] > 0.55 ? (palette.raised ?? "") : color, state, spot);
+  if (camera.scale >= NAMED) drawName(context, picture, state, spot);
   context.globalAlpha = 1;
 }
 
@@ -132,7 +132,7 @@ function shape(context, picture, spot) {
  * @param {Spot} spot
  * @param {number} scale
  */
-function crossed(context, color, { x, y, width, height }, scale) {
+function drawCross(context, color, { x, y, width, height }, scale) {
   if (height * scale >= READABLE) return;
   context.beginPath();
   context.moveTo(x, y);
@@ -149,7 +149,7 @@ function crossed(context, color, { x, y, width, height }, scale) {
  * @param {Shown} state
  * @param {Spot} spot
  */
-function sign(context, color, state, { x, y, height }) {
+function drawSign(context, color, state, { x, y, height }) {
   const size = (0.62 * height) / 16;
   context.save();
   context.translate(x + 0.22 * height, y + 0.19 * height);
@@ -165,13 +165,13 @@ function sign(context, color, state, { x, y, height }) {
  * @param {Shown} state
  * @param {Spot} spot
  */
-function name(context, { palette }, state, { item, x, y, width, height }) {
+function drawName(context, { palette }, state, { item, x, y, width, height }) {
   const left = x + 1.06 * Math.min(height, 60);
-  const many = item.kind === "group" ? `${item.members.length} × ` : "";
+  const countPrefix = item.kind === "group" ? `${item.members.length} × ` : "";
   context.font = `600 19px ${palette.font}`;
   context.textBaseline = "middle";
   context.fillStyle = palette[FILLED[state] > 0.55 ? "raised" : "text"] ?? "";
   const room = Math.max(1, Math.floor((x + width - left - 6) / 11.6));
-  const text = `${many}${item.title || "stack"}`;
+  const text = `${countPrefix}${item.title || "stack"}`;
   context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left, y + height / 2);
 }

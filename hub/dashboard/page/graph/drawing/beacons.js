@@ -8,7 +8,7 @@ import { element } from "./element.js";
  */
 
 /** No beacons are shown if there would be more than this. */
-const AT_MOST = 80;
+const MAX_BEACONS = 80;
 
 export class Beacons {
   constructor() {
@@ -28,9 +28,9 @@ export class Beacons {
       const [left, top] = [x + spot.x * scale, y + spot.y * scale];
       if (left < -width || top < -height || left > size.width || top > size.height) continue;
       places.push({ left, top, width, height });
-      if (places.length > AT_MOST) break;
+      if (places.length > MAX_BEACONS) break;
     }
-    const all = places.length > AT_MOST ? [] : places;
+    const all = places.length > MAX_BEACONS ? [] : places;
     while (this.root.childElementCount > all.length) this.root.lastElementChild?.remove();
     while (this.root.childElementCount < all.length) this.root.append(element("i", "graph-beacon"));
     all.forEach(({ left, top, width, height }, at) => {

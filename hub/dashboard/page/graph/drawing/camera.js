@@ -10,8 +10,8 @@
  * @typedef {{ x: number, y: number, width: number, height: number }} Rect
  */
 
-export const MIN_SCALE = 0.02;
-export const MAX_SCALE = 2;
+const MIN_SCALE = 0.02;
+const MAX_SCALE = 2;
 /** Minimum scale at which nodes are drawn as elements; below it, as shapes. */
 export const NEAR = 0.55;
 /** Minimum scale at which shapes show their names. */
@@ -60,7 +60,7 @@ export function zoomCamera(camera, factor, x, y) {
  * @param {Size} size of the window
  * @returns {Rect} the visible part of the picture
  */
-export function seen({ x, y, scale }, size) {
+export function visibleRect({ x, y, scale }, size) {
   return { x: -x / scale, y: -y / scale, width: size.width / scale, height: size.height / scale };
 }
 
@@ -92,8 +92,8 @@ export function clampCamera({ x, y, scale }, size, scene) {
 export function panToRect({ x, y, scale }, size, rect) {
   return {
     scale,
-    x: moved(x, size.width, rect.x * scale, rect.width * scale),
-    y: moved(y, size.height, rect.y * scale, rect.height * scale),
+    x: clampOffset(x, size.width, rect.x * scale, rect.width * scale),
+    y: clampOffset(y, size.height, rect.y * scale, rect.height * scale),
   };
 }
 
@@ -103,33 +103,28 @@ export function panToRect({ x, y, scale }, size, rect) {
  * @param {number} begin
  * @param {number} length
  */
-function moved(offset, room, begin, length) {
+function clampOffset(offset, room, begin, length) {
   const [from, to] = [offset + begin, offset + begin + length];
   if (from < MARGIN || length > room - 2 * MARGIN) return offset + MARGIN - from;
   return to > room - MARGIN ? offset + room - MARGIN - to : offset;
 }
 
 /**
- * @param {Rect} one
- * @param {Rect} other
+ * @param {Rect} a
+ * @param {Rect} b
  */
-export function intersects(one, other) {
-  return (
-    one.x < other.x + other.width &&
-    other.x < one.x + one.width &&
-    one.y < other.y + other.height &&
-    other.y < one.y + one.height
-  );
+export function intersects(a, b) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
 /**
  * @param {readonly Rect[]} rects
  * @returns {Rect} around all of them
  */
-export function around(rects) {
-  const x = Math.min(...rects.map((one) => one.x));
-  const y = Math.min(...rects.map((one) => one.y));
-  const right = Math.max(...rects.map((one) => one.x + one.width));
-  const bottom = Math.max(...rects.map((one) => one.y + one.height));
+export function boundingRect(rects) {
+  const x = Math.min(...rects.map((rect) => rect.x));
+  const y = Math.min(...rects.map((rect) => rect.y));
+  const right = Math.max(...rects.map((rect) => rect.x + rect.width));
+  const bottom = Math.max(...rects.map((rect) => rect.y + rect.height));
   return { x, y, width: right - x, height: bottom - y };
 }

@@ -38,14 +38,15 @@ export class Card {
     });
     this.face = element("button", "graph-face");
     this.face.tabIndex = -1;
-    this.face.dataset.does = item.kind === "group" ? "fold" : "select";
+    this.face.dataset.action = item.kind === "group" ? "fold" : "select";
     this.glyph = icon("waiting");
     this.name = element("span", "graph-name");
     this.detail = element("span", "graph-detail");
     this.word = element("span", "graph-word");
     // Screen readers get one sentence instead of these parts.
     this.description = element("span", "only-read");
-    for (const one of [this.name, this.detail, this.word]) one.setAttribute("aria-hidden", "true");
+    for (const item of [this.name, this.detail, this.word])
+      item.setAttribute("aria-hidden", "true");
     this.face.append(this.glyph, this.name, this.word, this.detail, this.description);
     this.root.append(this.face);
     /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
@@ -54,7 +55,7 @@ export class Card {
       for (const side of SIDES) {
         const made = element("button", `graph-side graph-${side}`);
         made.tabIndex = -1;
-        made.dataset.does = side;
+        made.dataset.action = side;
         this.sides[side] = made;
         this.root.append(made);
       }
@@ -72,7 +73,7 @@ export class Card {
     const open = this.spot.item.view !== null;
     const made = element("button", "graph-fold");
     made.tabIndex = -1;
-    made.dataset.does = "fold";
+    made.dataset.action = "fold";
     made.textContent = open ? "−" : "+";
     made.setAttribute("aria-expanded", String(open));
     made.setAttribute("aria-label", `Nested stack of ${nameOf(node)}`);
@@ -102,9 +103,9 @@ export class Card {
     const { state, tally, editable } = reported;
     const sign = tally.sign && this.spot.item.opens ? tally.sign : null;
     text(this.name, nameOf(node));
-    const what = node.direction === "cleanup" ? "cleanup" : shortType(node.type);
+    const kind = node.direction === "cleanup" ? "cleanup" : shortType(node.type);
     const done = operationOf(node, progress);
-    text(this.detail, node.name ? `${what} · ${done}` : done);
+    text(this.detail, node.name ? `${kind} · ${done}` : done);
     text(this.word, sign ? `${tally.counts[sign]} ${WORDS[sign]}` : wordOf(state, progress));
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
@@ -186,9 +187,9 @@ function showSide(made, node, progress, side, editable) {
   made.toggleAttribute("data-may", may);
   made.hidden = !may && !set && !holds;
   made.toggleAttribute("disabled", !may);
-  const where = side === "pre" ? "before" : "after";
+  const position = side === "pre" ? "before" : "after";
   attribute(made, "aria-pressed", String(set));
-  attribute(made, "aria-label", `Breakpoint ${where} ${nameOf(node)}`);
+  attribute(made, "aria-label", `Breakpoint ${position} ${nameOf(node)}`);
   const reported = set ? (passed ? "passed" : "set; click to clear") : "click to set";
   attribute(made, "title", `${point}: ${holds ? "waiting here" : reported}`);
 }

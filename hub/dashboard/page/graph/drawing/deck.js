@@ -1,5 +1,5 @@
 // The cards: one for each visible near node, each expanded node, and the focused node.
-import { intersects, NEAR, seen } from "./camera.js";
+import { intersects, NEAR, visibleRect } from "./camera.js";
 import { Card } from "./cards.js";
 import { element } from "./element.js";
 
@@ -33,7 +33,7 @@ export class Deck {
   }
 
   /** Marks all cards for update. */
-  touch() {
+  invalidate() {
     for (const key of this.cards.keys()) this.changed.add(key);
   }
 
@@ -45,21 +45,21 @@ export class Deck {
    * @param {string | null} selected
    * @param {(spot: Spot) => CardState} describe
    */
-  deal(spots, camera, size, focused, selected, describe) {
+  update(spots, camera, size, focused, selected, describe) {
     const moved = `translate(${camera.x}px, ${camera.y}px) scale(${camera.scale})`;
     if (this.root.style.transform !== moved) this.root.style.transform = moved;
-    const { x, y, width, height } = seen(camera, size);
+    const { x, y, width, height } = visibleRect(camera, size);
     const more = AHEAD / camera.scale;
     const window = { x: x - more, y: y - more, width: width + 2 * more, height: height + 2 * more };
     const near = camera.scale >= NEAR || spots.length <= FEW;
     const large = camera.scale >= NEAR / 2;
     /** @type {Set<string>} */
-    const wanted = new Set();
+    const keys = new Set();
     for (const spot of spots) {
       const special = spot.key === focused || spot.key === selected;
       const visible = (near || (large && spot.item.view !== null)) && intersects(spot, window);
       if (!special && !visible) continue;
-      wanted.add(spot.key);
+      keys.add(spot.key);
       const card = this.cards.get(spot.key);
       if (!card) this.#make(spot).show(describe(spot));
       else if (this.changed.has(spot.key)) card.show(describe(spot));
@@ -68,7 +68,7 @@ export class Deck {
     }
     this.changed.clear();
     for (const [key, card] of this.cards) {
-      if (wanted.has(key)) card.face.tabIndex = key === focused ? 0 : -1;
+      if (keys.has(key)) card.face.tabIndex = key === focused ? 0 : -1;
       else {
         card.root.remove();
         this.cards.delete(key);

@@ -105,7 +105,7 @@ function trace(path, { points }) {
 }
 
 /**
- * Draws the connection to the initialProgress of the next line.
+ * Draws the connection to the start of the next line.
  *
  * @param {Path2D} path
  * @param {number} fromX

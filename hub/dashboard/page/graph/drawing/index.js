@@ -22,8 +22,8 @@ export class Index {
     this.lines = new Map();
     for (const spot of scene.spots) {
       for (const key of spot.item.members) {
-        const found = this.holders.get(key);
-        if (found) found.push(spot);
+        const existing = this.holders.get(key);
+        if (existing) existing.push(spot);
         else this.holders.set(key, [spot]);
       }
     }
@@ -34,7 +34,7 @@ export class Index {
    * @param {string} key of a node
    * @returns {readonly Spot[]} outermost first
    */
-  holding(key) {
+  spotsContaining(key) {
     return this.holders.get(key) ?? [];
   }
 
@@ -43,7 +43,7 @@ export class Index {
    * @returns {Spot | undefined} where it is drawn, or the group that contains it
    */
   spotOf(key) {
-    return this.scene.byKey.get(key) ?? this.holding(key).at(-1);
+    return this.scene.byKey.get(key) ?? this.spotsContaining(key).at(-1);
   }
 
   /**
@@ -52,7 +52,7 @@ export class Index {
    * @param {string} key of a spot
    * @returns {Line[]}
    */
-  around(key) {
+  linesOf(key) {
     const spot = this.scene.byKey.get(key);
     const node = spot?.item.node;
     if (!spot) return [];
@@ -72,7 +72,7 @@ export class Index {
    * @param {readonly string[]} keys of consecutive nodes
    * @returns {Line[]}
    */
-  along(keys) {
+  linesAlong(keys) {
     return keys.slice(1).flatMap((key, at) => this.#between(keys[at] ?? "", key));
   }
 

@@ -9,20 +9,20 @@
 
 const STEP = 80;
 
-/** For the shortcut help. @type {readonly { key: string, does: string }[]} */
+/** For the shortcut help. @type {readonly { key: string, description: string }[]} */
 export const GRAPH_KEYS = [
-  { key: "← →", does: "graph: move along edges" },
-  { key: "↑ ↓", does: "graph: move within a layer" },
-  { key: "Enter", does: "graph: select a node; expand or collapse a group" },
-  { key: "b a", does: "graph: set or clear a breakpoint before or after the node" },
-  { key: "u", does: "graph: expand or collapse" },
-  { key: "i o", does: "graph: move into an expanded stack or group, and out" },
-  { key: "w", does: "graph: zoom to waiting nodes" },
-  { key: "f", does: "graph: fit the graph" },
-  { key: "c", does: "graph: show the critical path" },
-  { key: "+ −", does: "graph: zoom" },
-  { key: "Shift ← ↑ → ↓", does: "graph: pan" },
-  { key: "/", does: "graph: search" },
+  { key: "← →", description: "graph: move along edges" },
+  { key: "↑ ↓", description: "graph: move within a layer" },
+  { key: "Enter", description: "graph: select a node; expand or collapse a group" },
+  { key: "b a", description: "graph: set or clear a breakpoint before or after the node" },
+  { key: "u", description: "graph: expand or collapse" },
+  { key: "i o", description: "graph: move into an expanded stack or group, and out" },
+  { key: "w", description: "graph: zoom to waiting nodes" },
+  { key: "f", description: "graph: fit the graph" },
+  { key: "c", description: "graph: show the critical path" },
+  { key: "+ −", description: "graph: zoom" },
+  { key: "Shift ← ↑ → ↓", description: "graph: pan" },
+  { key: "/", description: "graph: search" },
 ];
 
 /**
@@ -33,13 +33,13 @@ export const GRAPH_KEYS = [
  */
 export function listenToKeys(stage, acts, more) {
   /** @type {Record<string, (spot: Spot | undefined) => void>} */
-  const does = {
-    ArrowRight: (spot) => go(stage, spot && nearest(spot, spot.after)),
-    ArrowLeft: (spot) => go(stage, spot && nearest(spot, spot.before)),
-    ArrowDown: (spot) => go(stage, spot && beside(stage, spot, 1)),
-    ArrowUp: (spot) => go(stage, spot && beside(stage, spot, -1)),
-    Home: () => go(stage, stage.scenery.scene.spots[0]),
-    End: () => go(stage, stage.scenery.scene.spots.at(-1)),
+  const actions = {
+    ArrowRight: (spot) => focusSpot(stage, spot && nearest(spot, spot.after)),
+    ArrowLeft: (spot) => focusSpot(stage, spot && nearest(spot, spot.before)),
+    ArrowDown: (spot) => focusSpot(stage, spot && nextInLayer(stage, spot, 1)),
+    ArrowUp: (spot) => focusSpot(stage, spot && nextInLayer(stage, spot, -1)),
+    Home: () => focusSpot(stage, stage.scenery.scene.spots[0]),
+    End: () => focusSpot(stage, stage.scenery.scene.spots.at(-1)),
     Enter: (spot) => {
       if (spot?.item.kind === "group") stage.toggle(spot.key);
       else if (spot) acts.select(spot.key);
@@ -47,8 +47,9 @@ export function listenToKeys(stage, acts, more) {
     b: (spot) => spot && acts.side(spot.key, "pre"),
     a: (spot) => spot && acts.side(spot.key, "post"),
     u: (spot) => spot && stage.toggle(spot.key),
-    i: (spot) => go(stage, spot && stage.scenery.scene.spots.find((one) => one.around === spot)),
-    o: (spot) => go(stage, spot?.around ?? undefined),
+    i: (spot) =>
+      focusSpot(stage, spot && stage.scenery.scene.spots.find((item) => item.around === spot)),
+    o: (spot) => focusSpot(stage, spot?.around ?? undefined),
     "+": () => stage.zoom(1.25),
     "=": () => stage.zoom(1.25),
     "-": () => stage.zoom(0.8),
@@ -62,7 +63,7 @@ export function listenToKeys(stage, acts, more) {
     "/": () => more.seek(),
     Escape: () => more.clear(),
   };
-  does[" "] = /** @type {(spot: Spot | undefined) => void} */ (does.Enter);
+  actions[" "] = /** @type {(spot: Spot | undefined) => void} */ (actions.Enter);
   /** @type {Record<string, [number, number]>} */
   const pans = {
     ArrowRight: [-STEP, 0],
@@ -73,7 +74,7 @@ export function listenToKeys(stage, acts, more) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pan = event.shiftKey ? pans[event.key] : undefined;
-    const run = does[event.key];
+    const run = actions[event.key];
     if (!pan && !run) return;
     event.preventDefault();
     event.stopPropagation();
@@ -84,7 +85,7 @@ export function listenToKeys(stage, acts, more) {
     const card = event.target instanceof Element ? event.target.closest(".graph-node") : null;
     if (!(card instanceof HTMLElement) || card.dataset.key === stage.focused) return;
     stage.focused = card.dataset.key ?? null;
-    stage.ask();
+    stage.requestDraw();
   };
   const ended = new AbortController();
   stage.host.addEventListener("keydown", listen, { signal: ended.signal });
@@ -96,7 +97,7 @@ export function listenToKeys(stage, acts, more) {
  * @param {Stage} stage
  * @param {Spot | undefined} spot
  */
-function go(stage, spot) {
+function focusSpot(stage, spot) {
   if (spot) stage.focus(spot.key, true);
 }
 
@@ -105,8 +106,8 @@ function go(stage, spot) {
  * @param {readonly Spot[]} others
  */
 function nearest(spot, others) {
-  const off = (/** @type {Spot} */ one) => Math.hypot(one.x - spot.x, 2 * (one.y - spot.y));
-  return [...others].sort((one, other) => off(one) - off(other))[0];
+  const distance = (/** @type {Spot} */ item) => Math.hypot(item.x - spot.x, 2 * (item.y - spot.y));
+  return [...others].sort((a, b) => distance(a) - distance(b))[0];
 }
 
 /**
@@ -116,9 +117,9 @@ function nearest(spot, others) {
  * @param {Spot} spot
  * @param {1 | -1} way
  */
-function beside(stage, spot, way) {
-  const mates = stage.scenery.scene.spots
-    .filter((one) => one.around === spot.around)
-    .sort((one, other) => one.layer - other.layer || one.x - other.x || one.y - other.y);
-  return mates[mates.indexOf(spot) + way];
+function nextInLayer(stage, spot, way) {
+  const peers = stage.scenery.scene.spots
+    .filter((item) => item.around === spot.around)
+    .sort((a, b) => a.layer - b.layer || a.x - b.x || a.y - b.y);
+  return peers[peers.indexOf(spot) + way];
 }

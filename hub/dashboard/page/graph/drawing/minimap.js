@@ -1,6 +1,6 @@
 // The minimap: the whole graph and the visible part.
 
-import { seen } from "./camera.js";
+import { visibleRect } from "./camera.js";
 import { element } from "./element.js";
 
 /**
@@ -20,7 +20,7 @@ export class Minimap {
     this.canvas = element("canvas", "graph-minimap");
     this.canvas.setAttribute("aria-hidden", "true");
     this.kept = document.createElement("canvas");
-    this.stale = true;
+    this.outdated = true;
     this.scale = 1;
     this.colors = "";
     const point = (/** @type {PointerEvent} */ event) => {
@@ -43,7 +43,7 @@ export class Minimap {
    * @param {(spot: Spot) => Shown} stateOf
    */
   draw(scene, camera, size, palette, stateOf) {
-    const window = seen(camera, size);
+    const window = visibleRect(camera, size);
     const whole = window.width >= scene.width * 0.98 && window.height >= scene.height * 0.98;
     this.canvas.hidden = whole || size.width < 480;
     if (this.canvas.hidden) return;
@@ -52,10 +52,10 @@ export class Minimap {
     const [width, height] = [scene.width * this.scale, scene.height * this.scale];
     const pixels = { width: Math.ceil(width * density), height: Math.ceil(height * density) };
     const colors = `${palette.ground}${palette.done}${pixels.width}x${pixels.height}`;
-    if (this.stale || colors !== this.colors) {
+    if (this.outdated || colors !== this.colors) {
       this.#paint(scene, palette, stateOf, pixels, this.scale * density);
       this.colors = colors;
-      this.stale = false;
+      this.outdated = false;
     }
     if (this.canvas.width !== pixels.width || this.canvas.height !== pixels.height) {
       Object.assign(this.canvas, pixels);
@@ -82,13 +82,13 @@ export class Minimap {
     Object.assign(this.kept, pixels);
     const context = this.kept.getContext("2d");
     if (!context) return;
-    const least = 1.2;
+    const minimum = 1.2;
     for (const spot of scene.spots) {
       const state = stateOf(spot);
       context.fillStyle = palette[spot.item.view ? "sunken" : state] ?? "";
       context.globalAlpha = state === "waiting" || state === "dropped" ? 0.4 : 0.9;
-      const width = Math.max(spot.width * scale, least);
-      const height = Math.max(spot.height * scale, least);
+      const width = Math.max(spot.width * scale, minimum);
+      const height = Math.max(spot.height * scale, minimum);
       context.fillRect(spot.x * scale, spot.y * scale, width, height);
     }
   }

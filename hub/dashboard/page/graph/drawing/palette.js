@@ -1,4 +1,4 @@
-// The page's colours for the canvas, which cannot use CSS custom properties.
+// The page's colors for the canvas, which cannot use CSS custom properties.
 
 /** @typedef {Record<string, string>} Palette */
 
@@ -33,28 +33,28 @@ export function paletteOf(host) {
   probe.hidden = true;
   host.append(probe);
   /** @type {Palette} */
-  const found = {};
+  const result = {};
   for (const name of NAMES) {
     probe.style.color = `var(--${name})`;
-    found[name] = getComputedStyle(probe).color;
+    result[name] = getComputedStyle(probe).color;
   }
   probe.style.fontFamily = "var(--code-font)";
-  found.font = getComputedStyle(probe).fontFamily;
+  result.font = getComputedStyle(probe).fontFamily;
   probe.remove();
-  return found;
+  return result;
 }
 
 /**
- * @param {() => void} call when the colours may have changed
+ * @param {() => void} call when the colors may have changed
  * @returns {() => void} stops watching
  */
 export function onTheme(call) {
-  const wanted = matchMedia("(prefers-color-scheme: dark)");
+  const darkTheme = matchMedia("(prefers-color-scheme: dark)");
   const watch = new MutationObserver(call);
   watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  wanted.addEventListener("change", call);
+  darkTheme.addEventListener("change", call);
   return () => {
     watch.disconnect();
-    wanted.removeEventListener("change", call);
+    darkTheme.removeEventListener("change", call);
   };
 }

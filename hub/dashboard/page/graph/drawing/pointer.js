@@ -7,7 +7,8 @@
 
 /** Pixels of movement from which a press is a drag. */
 const DRAG = 5;
-const PER_WHEEL = 0.0022;
+/** Zoom for each pixel that the wheel scrolls, as an exponent of e. */
+const ZOOM_PER_PIXEL = 0.0088;
 
 /**
  * @param {Stage} stage
@@ -16,8 +17,8 @@ const PER_WHEEL = 0.0022;
  */
 export function listenToPointer(stage, acts) {
   const { host } = stage;
-  const ended = new AbortController();
-  const { signal } = ended;
+  const listeners = new AbortController();
+  const { signal } = listeners;
   /** @type {Map<number, { x: number, y: number }>} */
   const down = new Map();
   let dragged = false;
@@ -27,12 +28,12 @@ export function listenToPointer(stage, acts) {
     "wheel",
     (event) => {
       event.preventDefault();
-      const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 18 : 1;
+      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 18 : 1;
       const { x, y } = placeOf(host, event);
       if (event.ctrlKey || event.metaKey) {
-        stage.zoom(Math.exp(-event.deltaY * lines * 4 * PER_WHEEL), x, y);
-      } else if (event.shiftKey && !event.deltaX) stage.pan(-event.deltaY * lines, 0);
-      else stage.pan(-event.deltaX * lines, -event.deltaY * lines);
+        stage.zoom(Math.exp(-event.deltaY * pixels * ZOOM_PER_PIXEL), x, y);
+      } else if (event.shiftKey && !event.deltaX) stage.pan(-event.deltaY * pixels, 0);
+      else stage.pan(-event.deltaX * pixels, -event.deltaY * pixels);
     },
     { passive: false, signal },
   );
@@ -63,10 +64,10 @@ export function listenToPointer(stage, acts) {
       }
       const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
       if (other) {
-        const was = Math.hypot(last.x - other.x, last.y - other.y);
-        const is = Math.hypot(now.x - other.x, now.y - other.y);
+        const lastDistance = Math.hypot(last.x - other.x, last.y - other.y);
+        const distance = Math.hypot(now.x - other.x, now.y - other.y);
         const middle = { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 };
-        if (was > 0) stage.zoom(is / was, middle.x, middle.y);
+        if (lastDistance > 0) stage.zoom(distance / lastDistance, middle.x, middle.y);
         stage.pan((now.x - last.x) / 2, (now.y - last.y) / 2);
       } else stage.pan(now.x - last.x, now.y - last.y);
       down.set(event.pointerId, now);
@@ -89,10 +90,10 @@ export function listenToPointer(stage, acts) {
       }
       const pressed = event.target instanceof Element ? event.target.closest("button") : null;
       const key = keyAt(stage, event);
-      const does = pressed?.dataset.does ?? (key === null ? "nothing" : "select");
       if (key === null) return;
-      if (does === "pre" || does === "post") acts.side(key, does);
-      else if (does === "fold" || stage.scenery.spot(key)?.item.kind === "group") {
+      const action = pressed?.dataset.action;
+      if (action === "pre" || action === "post") acts.side(key, action);
+      else if (action === "fold" || stage.scenery.spot(key)?.item.kind === "group") {
         stage.toggle(key);
       } else {
         stage.focus(key, false);
@@ -112,7 +113,7 @@ export function listenToPointer(stage, acts) {
     },
     { signal },
   );
-  return () => ended.abort();
+  return () => listeners.abort();
 }
 
 /**

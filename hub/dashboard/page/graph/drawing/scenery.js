@@ -1,6 +1,6 @@
 // The layout of a model with its current grouping, and the states of its spots.
-import { shown, tally } from "../fold/tally.js";
-import { folders, viewOf } from "../fold/view.js";
+import { displayState, tally } from "../fold/tally.js";
+import { collapsedAncestors, viewOf } from "../fold/view.js";
 import { sceneOf } from "../layout/scene.js";
 import { Index } from "./index.js";
 
@@ -15,7 +15,7 @@ import { Index } from "./index.js";
 /** State shown for a group without waiting, failed or stopped nodes; the first present one. */
 const USUAL = /** @type {const} */ (["running", "parked", "ready", "waiting", "done"]);
 /** States to zoom to; the first present one. */
-const WANTED = /** @type {const} */ (["gate", "failed", "stopped", "running", "parked"]);
+const ZOOM_STATES = /** @type {const} */ (["gate", "failed", "stopped", "running", "parked"]);
 
 export class Scenery {
   /**
@@ -43,7 +43,7 @@ export class Scenery {
     const { item } = spot;
     const progress = item.node && this.model.known.get(item.node.key);
     const inside = item.opens && !item.view ? this.tallyOf(spot) : null;
-    if (progress) return inside?.sign === "gate" ? "gate" : shown(progress);
+    if (progress) return inside?.sign === "gate" ? "gate" : displayState(progress);
     if (!inside) return "waiting";
     return inside.sign ?? USUAL.find((state) => inside.counts[state]) ?? "dropped";
   }
@@ -63,11 +63,11 @@ export class Scenery {
    * @param {ReadonlySet<string>} keys of nodes that changed
    * @returns {Set<string>} keys of the spots that show them
    */
-  forget(keys) {
+  invalidate(keys) {
     /** @type {Set<string>} */
     const touched = new Set();
     for (const key of keys) {
-      for (const spot of this.index.holding(key)) {
+      for (const spot of this.index.spotsContaining(key)) {
         this.tallies.delete(spot.key);
         touched.add(spot.key);
       }
@@ -76,12 +76,12 @@ export class Scenery {
   }
 
   /** @param {string} key of a node @returns {string[]} the items to expand for it to be visible */
-  around(key) {
-    return folders(this.view, key);
+  itemsAround(key) {
+    return collapsedAncestors(this.view, key);
   }
 
   /** The initial focus: a node that waits for approval, if any. */
-  first() {
+  initialSpot() {
     const { spots } = this.scene;
     return (spots.find((spot) => this.stateOf(spot) === "gate") ?? spots[0])?.key ?? null;
   }
@@ -91,9 +91,11 @@ export class Scenery {
   }
 
   /** @returns {string[]} keys of the nodes that wait for approval, else failed, else running */
-  wanted() {
+  zoomTargets() {
     const all = [...this.model.known];
-    const found = WANTED.map((state) => all.filter(([, one]) => shown(one) === state));
-    return (found.find((some) => some.length) ?? []).map(([key]) => key);
+    const matches = ZOOM_STATES.map((state) =>
+      all.filter(([, progress]) => displayState(progress) === state),
+    );
+    return (matches.find((some) => some.length) ?? []).map(([key]) => key);
   }
 }

@@ -9,7 +9,7 @@
 /** @type {readonly Side[]} */
 export const SIDES = ["pre", "post"];
 
-const OVER = new Set(["done", "failed", "stopped", "dropped"]);
+const FINAL_STATES = new Set(["done", "failed", "stopped", "dropped"]);
 
 /**
  * @param {Progress} progress
@@ -17,12 +17,12 @@ const OVER = new Set(["done", "failed", "stopped", "dropped"]);
  * @returns {{ set: boolean, passed: boolean, holds: boolean, point: string }}
  */
 export function sideOf({ state, phase, operation, breakpoints, hook }, side) {
-  const found = breakpoints.find((point) => point.startsWith(`${side}-`) && !INSIDE.has(point));
+  const match = breakpoints.find((point) => point.startsWith(`${side}-`) && !INSIDE.has(point));
   const holds = hook !== null && phase === side;
   // A node that has not started may still stop before its operation, even without a hook so far.
   const begun = state !== "waiting" && state !== "ready";
-  const passed = OVER.has(state) || (side === "pre" && begun && phase !== "pre");
-  return { set: found !== undefined, passed, holds, point: found ?? `${side}-${operation}` };
+  const passed = FINAL_STATES.has(state) || (side === "pre" && begun && phase !== "pre");
+  return { set: match !== undefined, passed, holds, point: match ?? `${side}-${operation}` };
 }
 
 const INSIDE = new Set(["pre-batch", "pre-scale-in"]);

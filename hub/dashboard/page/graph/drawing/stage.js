@@ -1,7 +1,7 @@
 // The stage: layout, camera and focus. Drawn at most once per frame, and only after a change.
 import { drawBackdrop } from "./backdrop.js";
 import { Beacons } from "./beacons.js";
-import { around, clampCamera, fitCamera, NEAR, panToRect, zoomCamera } from "./camera.js";
+import { boundingRect, clampCamera, fitCamera, NEAR, panToRect, zoomCamera } from "./camera.js";
 import { Deck } from "./deck.js";
 import { element } from "./element.js";
 import { Minimap } from "./minimap.js";
@@ -16,9 +16,9 @@ import { Scenery } from "./scenery.js";
  */
 
 /** Milliseconds after the last movement until cards are rendered sharply. */
-const SETTLED = 140;
+const SETTLE_TIME = 140;
 /** Maximum number of nodes expanded automatically when zooming to waiting nodes. */
-const UNFOLDED = 12;
+const MAX_UNFOLDED = 12;
 const READABLE = 0.8;
 
 export class Stage {
@@ -69,7 +69,7 @@ export class Stage {
       model.listen((keys) => this.#update(keys)),
       onTheme(() => {
         this.palette = paletteOf(host);
-        this.ask();
+        this.requestDraw();
       }),
       () => resized.disconnect(),
     ];
@@ -91,14 +91,14 @@ export class Stage {
   build() {
     this.scenery = this.#scenery();
     this.deck.clear();
-    if (!this.scenery.spot(this.focused)) this.focused = this.scenery.first();
-    this.minimap.stale = true;
-    this.ask();
+    if (!this.scenery.spot(this.focused)) this.focused = this.scenery.initialSpot();
+    this.minimap.outdated = true;
+    this.requestDraw();
     this.onChange();
   }
 
   /** Requests a redraw at the next frame. */
-  ask() {
+  requestDraw() {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
 
@@ -110,8 +110,8 @@ export class Stage {
     const near = camera.scale >= NEAR;
     this.host.toggleAttribute("data-far", !near);
     const stateOf = (/** @type {Spot} */ spot) => scenery.stateOf(spot);
-    const chosen = selected === null ? [] : index.around(selected);
-    const critical = index.along(this.critical);
+    const chosen = selected === null ? [] : index.linesOf(selected);
+    const critical = index.linesAlong(this.critical);
     drawBackdrop(this.canvas, {
       scene,
       camera,
@@ -123,13 +123,13 @@ export class Stage {
       critical,
       found,
     });
-    const describe = this.#teller();
-    this.deck.deal(scene.spots, camera, size, focused, selected, describe);
+    const describe = this.#describer();
+    this.deck.update(scene.spots, camera, size, focused, selected, describe);
     this.beacons.show(near ? [] : scenery.gates(), camera, size);
     this.minimap.draw(scene, camera, size, palette, stateOf);
   }
 
-  #teller() {
+  #describer() {
     const { scenery, model, selected, found, editable } = this;
     const critical = new Set(this.critical);
     return (/** @type {Spot} */ spot) => ({
@@ -147,12 +147,12 @@ export class Stage {
   #update(keys) {
     if (keys === null) {
       this.selected = null;
-      this.foldBy(this.by);
+      this.groupBy(this.by);
       return;
     }
-    for (const key of this.scenery.forget(keys)) this.deck.changed.add(key);
-    this.minimap.stale = true;
-    this.ask();
+    for (const key of this.scenery.invalidate(keys)) this.deck.changed.add(key);
+    this.minimap.outdated = true;
+    this.requestDraw();
     this.onChange();
   }
 
@@ -160,54 +160,58 @@ export class Stage {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width === this.size.width && height === this.size.height) return;
     this.size = { width, height };
-    if (this.moved) return this.ask();
+    if (this.moved) return this.requestDraw();
     this.build();
     this.fit();
   }
 
   /** @param {Camera} camera */
-  look(camera) {
+  setCamera(camera) {
     this.camera = clampCamera(camera, this.size, this.scenery.scene);
     this.moved = true;
     this.deck.root.style.willChange = "transform";
     clearTimeout(this.sharpening);
     this.sharpening = setTimeout(() => {
       this.deck.root.style.willChange = "";
-    }, SETTLED);
-    this.ask();
+    }, SETTLE_TIME);
+    this.requestDraw();
     this.onChange();
   }
 
   /** @param {number} x @param {number} y pixels of the window */
   pan(x, y) {
-    this.look({ ...this.camera, x: this.camera.x + x, y: this.camera.y + y });
+    this.setCamera({ ...this.camera, x: this.camera.x + x, y: this.camera.y + y });
   }
 
   /** @param {number} factor @param {number} [x] in the window @param {number} [y] */
   zoom(factor, x = this.size.width / 2, y = this.size.height / 2) {
-    this.look(zoomCamera(this.camera, factor, x, y));
+    this.setCamera(zoomCamera(this.camera, factor, x, y));
   }
 
   /** @param {number} x @param {number} y of the picture @param {number} scale */
   center(x, y, scale) {
-    this.look({ scale, x: this.size.width / 2 - x * scale, y: this.size.height / 2 - y * scale });
+    this.setCamera({
+      scale,
+      x: this.size.width / 2 - x * scale,
+      y: this.size.height / 2 - y * scale,
+    });
   }
 
   fit() {
     const { width, height } = this.scenery.scene;
-    this.look(fitCamera({ x: 0, y: 0, width, height }, this.size));
+    this.setCamera(fitCamera({ x: 0, y: 0, width, height }, this.size));
     this.moved = false;
   }
 
   /** Zooms to the nodes that wait for approval, else to failed, else to running nodes. */
   fitWaiting() {
-    const keys = this.scenery.wanted();
+    const keys = this.scenery.zoomTargets();
     const [first] = keys;
     if (first === undefined) return this.fit();
-    if (keys.length <= UNFOLDED) for (const key of keys) this.unfold(key);
+    if (keys.length <= MAX_UNFOLDED) for (const key of keys) this.expandTo(key);
     const { index } = this.scenery;
     const spots = [...new Set(keys.flatMap((key) => index.spotOf(key) ?? []))];
-    this.look(fitCamera(around(spots), this.size));
+    this.setCamera(fitCamera(boundingRect(spots), this.size));
     this.focus(index.spotOf(first)?.key ?? null, false);
   }
 
@@ -216,9 +220,13 @@ export class Stage {
    *
    * @param {string} key
    */
-  unfold(key) {
-    for (let closed = this.scenery.around(key); closed.length; closed = this.scenery.around(key)) {
-      for (const one of closed) this.open.add(one);
+  expandTo(key) {
+    for (
+      let closed = this.scenery.itemsAround(key);
+      closed.length;
+      closed = this.scenery.itemsAround(key)
+    ) {
+      for (const item of closed) this.open.add(item);
       this.build();
     }
   }
@@ -229,12 +237,12 @@ export class Stage {
    * @param {string} key
    */
   reveal(key) {
-    this.unfold(key);
+    this.expandTo(key);
     const spot = this.scenery.spot(key);
     if (!spot) return;
     const far = this.camera.scale < NEAR;
     if (far) this.center(spot.x + spot.width / 2, spot.y + spot.height / 2, READABLE);
-    else this.look(panToRect(this.camera, this.size, spot));
+    else this.setCamera(panToRect(this.camera, this.size, spot));
     this.focus(key, false);
   }
 
@@ -253,12 +261,12 @@ export class Stage {
     if (!after) return;
     const { scale } = this.camera;
     this.pan((before.x - after.x) * scale, (before.y - after.y) * scale);
-    this.look(panToRect(this.camera, this.size, after));
+    this.setCamera(panToRect(this.camera, this.size, after));
     this.focus(key, had);
   }
 
   /** @param {By} by */
-  foldBy(by) {
+  groupBy(by) {
     this.by = by;
     this.open = new Set();
     this.build();
@@ -273,7 +281,7 @@ export class Stage {
     const spot = this.scenery.spot(key);
     if (!spot) return;
     this.focused = spot.key;
-    if (take) this.look(panToRect(this.camera, this.size, spot));
+    if (take) this.setCamera(panToRect(this.camera, this.size, spot));
     this.draw(); // now: its card must exist to receive the focus
     if (take) this.deck.cards.get(spot.key)?.face.focus({ preventScroll: true });
   }
@@ -281,7 +289,7 @@ export class Stage {
   /** @param {Partial<Pick<Stage, "selected" | "found" | "critical" | "editable">>} what */
   set(what) {
     Object.assign(this, what);
-    this.deck.touch();
-    this.ask();
+    this.deck.invalidate();
+    this.requestDraw();
   }
 }

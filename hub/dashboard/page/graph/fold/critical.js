@@ -14,7 +14,7 @@
  */
 
 /** Estimated seconds without any data. */
-const GUESS = 1;
+const DEFAULT_SECONDS = 1;
 
 /**
  * @param {Tree} tree
@@ -25,12 +25,12 @@ const GUESS = 1;
  */
 export function criticalPath(tree, known, path, now) {
   const keys = tree.stackGraphs.get(path)?.keys ?? [];
-  const expected = expectations(tree, known);
-  const held = heldAt(tree, known);
+  const expected = expectedDurations(tree, known);
+  const waiting = waitingNodes(tree, known);
   /** @type {Map<string, Way>} */
   const ways = new Map();
   /** @type {Set<string>} */
-  const barred = new Set();
+  const blocked = new Set();
   /** @type {string | null} */
   let last = null;
   for (const key of keys) {
@@ -38,40 +38,40 @@ export function criticalPath(tree, known, path, now) {
     if (!progress || progress.state === "done") continue;
     const before = tree.nodes.get(key)?.before ?? [];
     const failed = progress.state === "failed" || progress.state === "stopped";
-    if (failed || progress.state === "dropped" || before.some((one) => barred.has(one))) {
-      barred.add(key);
+    if (failed || progress.state === "dropped" || before.some((item) => blocked.has(item))) {
+      blocked.add(key);
       continue;
     }
     /** @type {Way} */
     let best = { gates: 0, seconds: 0, steps: 0, from: null };
-    for (const one of before) {
-      const found = ways.get(one);
-      if (found && longer(found, best)) best = { ...found, from: one };
+    for (const item of before) {
+      const existing = ways.get(item);
+      if (existing && isLonger(existing, best)) best = { ...existing, from: item };
     }
     /** @type {Way} */
     const way = {
-      gates: best.gates + (held.has(key) ? 1 : 0),
-      seconds: best.seconds + left(progress, expected(key), now),
+      gates: best.gates + (waiting.has(key) ? 1 : 0),
+      seconds: best.seconds + remainingSeconds(progress, expected(key), now),
       steps: best.steps + 1,
       from: best.from,
     };
     ways.set(key, way);
-    if (last === null || longer(way, ways.get(last) ?? null)) last = key;
+    if (last === null || isLonger(way, ways.get(last) ?? null)) last = key;
   }
   /** @type {string[]} */
-  const found = [];
-  for (let key = last; key !== null; key = ways.get(key)?.from ?? null) found.unshift(key);
-  return { keys: found, seconds: last === null ? 0 : (ways.get(last)?.seconds ?? 0) };
+  const result = [];
+  for (let key = last; key !== null; key = ways.get(key)?.from ?? null) result.unshift(key);
+  return { keys: result, seconds: last === null ? 0 : (ways.get(last)?.seconds ?? 0) };
 }
 
 /**
- * @param {Way} one
- * @param {Way | null} other
+ * @param {Way} a
+ * @param {Way | null} b
  */
-function longer(one, other) {
-  if (!other) return true;
-  if (one.gates !== other.gates) return one.gates > other.gates;
-  return one.seconds > other.seconds || (one.seconds === other.seconds && one.steps > other.steps);
+function isLonger(a, b) {
+  if (!b) return true;
+  if (a.gates !== b.gates) return a.gates > b.gates;
+  return a.seconds > b.seconds || (a.seconds === b.seconds && a.steps > b.steps);
 }
 
 /**
@@ -80,17 +80,17 @@ function longer(one, other) {
  * @param {Tree} tree
  * @param {Known} known
  */
-function heldAt(tree, known) {
+function waitingNodes(tree, known) {
   /** @type {Set<string>} */
-  const held = new Set();
+  const waiting = new Set();
   for (const [key, { hook }] of known) {
     if (!hook) continue;
     for (let at = /** @type {string | undefined} */ (key); at !== undefined; ) {
-      held.add(at);
+      waiting.add(at);
       at = tree.holder.get(tree.nodes.get(at)?.stack ?? "");
     }
   }
-  return held;
+  return waiting;
 }
 
 /**
@@ -98,7 +98,7 @@ function heldAt(tree, known) {
  * @param {number} seconds
  * @param {number} now
  */
-function left(progress, seconds, now) {
+function remainingSeconds(progress, seconds, now) {
   if (progress.phase === "post") return 0;
   if (!progress.started || progress.phase === "pre") return seconds;
   return Math.max(seconds - (now - Date.parse(progress.started)) / 1000, 0.05 * seconds);
@@ -111,20 +111,20 @@ function left(progress, seconds, now) {
  * @param {Known} known
  * @returns {(key: string) => number} seconds
  */
-function expectations(tree, known) {
+function expectedDurations(tree, known) {
   /** @type {Map<string, { sum: number, count: number }>} */
   const taken = new Map();
   for (const [key, { started, ended, state, operation }] of known) {
     if (state !== "done" || !started || !ended) continue;
     const seconds = (Date.parse(ended) - Date.parse(started)) / 1000;
     for (const mark of [`${tree.nodes.get(key)?.type}|${operation}`, ""]) {
-      const found = taken.get(mark) ?? { sum: 0, count: 0 };
-      taken.set(mark, { sum: found.sum + seconds, count: found.count + 1 });
+      const existing = taken.get(mark) ?? { sum: 0, count: 0 };
+      taken.set(mark, { sum: existing.sum + seconds, count: existing.count + 1 });
     }
   }
   return (key) => {
     const mark = `${tree.nodes.get(key)?.type}|${known.get(key)?.operation}`;
-    const found = taken.get(mark) ?? taken.get("");
-    return found ? Math.max(found.sum / found.count, 0.001) : GUESS;
+    const existing = taken.get(mark) ?? taken.get("");
+    return existing ? Math.max(existing.sum / existing.count, 0.001) : DEFAULT_SECONDS;
   };
 }

@@ -9,7 +9,7 @@
 export const ENDED = new Set(["done", "failed", "stopped", "dropped"]);
 
 /** States inferred from the dependencies of a node without events. */
-const GUESSED = new Set(["waiting", "ready", "done"]);
+const INFERRED = new Set(["waiting", "ready", "done"]);
 
 export class Draft {
   /**
@@ -28,9 +28,9 @@ export class Draft {
    * @returns {Progress}
    */
   get(key) {
-    const found = this.changes.get(key) ?? this.known.get(key);
-    if (!found) throw new Error(`the graph has no node ${key}`);
-    return found;
+    const existing = this.changes.get(key) ?? this.known.get(key);
+    if (!existing) throw new Error(`the graph has no node ${key}`);
+    return existing;
   }
 
   /**
@@ -40,9 +40,9 @@ export class Draft {
   set(key, values) {
     const before = this.get(key);
     this.changes.set(key, { ...before, ...values });
-    const was = before.state === "done";
-    const is = this.get(key).state === "done";
-    if (was !== is) this.#follow(key);
+    const wasDone = before.state === "done";
+    const isDone = this.get(key).state === "done";
+    if (wasDone !== isDone) this.#propagate(key);
   }
 
   /**
@@ -51,10 +51,10 @@ export class Draft {
    *
    * @param {string} key
    */
-  reached(key) {
+  markDependenciesDone(key) {
     for (const before of this.tree.nodes.get(key)?.before ?? []) {
       if (ENDED.has(this.get(before).state)) continue;
-      this.reached(before);
+      this.markDependenciesDone(before);
       this.set(before, { state: "done", hook: null });
     }
   }
@@ -62,15 +62,15 @@ export class Draft {
   /** @param {string} key */
   isFree(key) {
     const before = this.tree.nodes.get(key)?.before ?? [];
-    return before.every((one) => this.get(one).state === "done");
+    return before.every((item) => this.get(item).state === "done");
   }
 
   /** @param {string} key of a node that became done, or no longer is */
-  #follow(key) {
+  #propagate(key) {
     for (const after of this.tree.nodes.get(key)?.after ?? []) {
       const { state, reported } = this.get(after);
       // An inferred end is taken back together with its cause.
-      if (reported || !GUESSED.has(state)) continue;
+      if (reported || !INFERRED.has(state)) continue;
       const free = this.isFree(after);
       if (free && (state === "done" || this.#hasNothingToDo(after)))
         this.set(after, { state: "done" });
@@ -86,9 +86,9 @@ export class Draft {
   #hasNothingToDo(key) {
     const node = this.tree.nodes.get(key);
     if (node?.direction !== "cleanup") return false;
-    return node.before.some((one) => {
-      const other = this.tree.nodes.get(one);
-      const { state, operation } = this.get(one);
+    return node.before.some((item) => {
+      const other = this.tree.nodes.get(item);
+      const { state, operation } = this.get(item);
       const same = other?.path === node.path && other.direction === "forward";
       return same && state === "done" && operation === "update";
     });

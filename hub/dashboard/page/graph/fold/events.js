@@ -1,8 +1,8 @@
 // The reducer of events: `(nodes, event) -> changed nodes`. Used for live updates and the timeline.
 // Pure.
 
+import { keyOf } from "../tree.js";
 import { Draft, ENDED } from "./draft.js";
-import { nodeKeyOf, stackOf } from "./event_target.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
@@ -15,23 +15,23 @@ import { nodeKeyOf, stackOf } from "./event_target.js";
  *
  * @typedef {object} Folded
  * @property {Map<string, Progress>} changes by key
- * @property {boolean} stale a new traversal started: fetch the graph again
+ * @property {boolean} outdated a new traversal started: fetch the graph again
  */
 
-const BLOCKED = "what it waits for did not end well";
+const BLOCKED = "a dependency did not succeed";
 
 /**
  * @param {NodeDocument} node
  * @returns {Progress} state of the node in the document
  */
 export function progressOf(node) {
-  const asks = node.state === "parked" && node.phase !== "act";
+  const isHook = node.state === "parked" && node.phase !== "execute";
   return {
     state: node.state,
     phase: node.phase,
     operation: node.operation,
     reason: node.reason,
-    hook: asks ? { id: "", point: pointOf(node), deadline: null, opened: null } : null,
+    hook: isHook ? { id: "", point: pointOf(node), deadline: null, opened: null } : null,
     breakpoints: node.breakpoints,
     started: node.started_at ?? null,
     ended: node.ended_at ?? null,
@@ -54,16 +54,16 @@ function pointOf({ phase, operation, breakpoints }) {
 }
 
 /**
- * The nodes at the initialProgress of their traversals.
+ * The nodes at the start of their traversals.
  *
  * @param {Tree} tree
  * @returns {Map<string, Progress>}
  */
 export function initialProgress(tree) {
   /** @type {Map<string, Progress>} */
-  const found = new Map();
-  for (const key of tree.nodes.keys()) found.set(key, notStarted(tree, key));
-  return found;
+  const result = new Map();
+  for (const key of tree.nodes.keys()) result.set(key, initialNode(tree, key));
+  return result;
 }
 
 /**
@@ -71,7 +71,7 @@ export function initialProgress(tree) {
  * @param {string} key
  * @returns {Progress}
  */
-function notStarted(tree, key) {
+function initialNode(tree, key) {
   const document = /** @type {NodeDocument} */ (tree.documents.get(key));
   return {
     ...progressOf(document),
@@ -103,7 +103,7 @@ export function fold(tree, known, event) {
     const moment = rest.at(-1) ?? "";
     if (key !== null) (of === "hook" ? ofHook : ofResource)(draft, key, moment, event);
   }
-  return { changes: draft.changes, stale: false };
+  return { changes: draft.changes, outdated: false };
 }
 
 /**
@@ -117,31 +117,31 @@ function ofResource(draft, key, moment, event) {
   if (ENDED.has(now.state) && now.reported) return;
   const { operation, resource } = event.data;
   const reason = resource?.reason ?? null;
-  draft.reached(key);
+  draft.markDependenciesDone(key);
   const reported = { reported: true, operation, hook: null };
-  const over = { ...reported, ended: event.time };
+  const endedFields = { ...reported, ended: event.time };
   switch (moment) {
     case "started":
       draft.set(key, {
         ...reported,
         state: "running",
-        phase: "act",
+        phase: "execute",
         reason: null,
         started: event.time,
       });
       break;
     case "progress":
     case "restarted":
-      draft.set(key, { ...reported, state: "running", phase: "act" });
+      draft.set(key, { ...reported, state: "running", phase: "execute" });
       break;
     case "retrying":
-      draft.set(key, { ...reported, state: "parked", phase: "act", reason });
+      draft.set(key, { ...reported, state: "parked", phase: "execute", reason });
       break;
     case "completed":
-      draft.set(key, { ...over, state: "done", phase: "post", reason: null });
+      draft.set(key, { ...endedFields, state: "done", phase: "post", reason: null });
       break;
     case "failed":
-      draft.set(key, { ...over, state: "failed", reason });
+      draft.set(key, { ...endedFields, state: "failed", reason });
       break;
   }
 }
@@ -159,7 +159,7 @@ function ofHook(draft, key, moment, event) {
   const phase = phaseAt(hook.point);
   const open = { id: hook.id, point: hook.point, deadline: hook.deadline, opened: hook.opened_at };
   if (moment === "waiting") {
-    draft.reached(key);
+    draft.markDependenciesDone(key);
     const operation = phase === "confirm" ? now.operation : operationOf(hook.point, now.operation);
     const stops = hook.mode === "stop";
     const reason = stops ? `breakpoint ${hook.point}` : null;
@@ -173,7 +173,10 @@ function ofHook(draft, key, moment, event) {
   }
   if (now.state !== "parked" || now.phase !== phase) return;
   const decision = moment === "superseded" ? "superseded" : hook.decision;
-  draft.set(key, { hook: null, ...after(decision, phase, hook, event.time, now.operation) });
+  draft.set(key, {
+    hook: null,
+    ...afterDecision(decision, phase, hook, event.time, now.operation),
+  });
 }
 
 const CLOSES = new Set(["answered", "expired", "superseded"]);
@@ -188,7 +191,7 @@ const CLOSES = new Set(["answered", "expired", "superseded"]);
  * @param {string} operation
  * @returns {Partial<Progress>}
  */
-function after(decision, phase, hook, time, operation) {
+function afterDecision(decision, phase, hook, time, operation) {
   const gate = operation === "begin" || operation === "finish";
   if (decision === "stop") {
     return {
@@ -197,11 +200,11 @@ function after(decision, phase, hook, time, operation) {
       ended: time,
     };
   }
-  if (phase === "confirm") return { state: "running", phase: "act" };
+  if (phase === "confirm") return { state: "running", phase: "execute" };
   if (decision === "superseded") return { state: "dropped", reason: "superseded", ended: time };
   if (decision === "reject") {
-    const by = hook.decided_by ? ` by ${hook.decided_by}` : "";
-    const reason = `${hook.point} rejected${by}${hook.reason ? `: ${hook.reason}` : ""}`;
+    const author = hook.decided_by ? ` by ${hook.decided_by}` : "";
+    const reason = `${hook.point} rejected${author}${hook.reason ? `: ${hook.reason}` : ""}`;
     // For a resource, an event with its own reason follows.
     return { state: "failed", reason, ended: time, reported: gate };
   }
@@ -241,23 +244,23 @@ function ofStack(draft, event) {
   const path = stackOf(event);
   const stackGraph = tree.stackGraphs.get(path);
   const within = tree.root === "" || path === tree.root || path.startsWith(`${tree.root}/`);
-  if (!within) return { changes, stale: false };
+  if (!within) return { changes, outdated: false };
   const moment = event.type.split(".").at(-1);
   const { traversal } = event.data;
   if (!stackGraph || traversal > stackGraph.traversal)
-    return { changes, stale: moment === "started" };
-  if (traversal < stackGraph.traversal) return { changes, stale: false };
+    return { changes, outdated: moment === "started" };
+  if (traversal < stackGraph.traversal) return { changes, outdated: false };
   if (moment === "started") {
-    for (const key of stackGraph.keys) changes.set(key, notStarted(tree, key));
-    hold(draft, path, "parked");
+    for (const key of stackGraph.keys) changes.set(key, initialNode(tree, key));
+    setNestedState(draft, path, "parked");
   } else if (moment === "completed") {
     for (const key of stackGraph.keys) finish(draft, key, event.time);
-    hold(draft, path, "running");
+    setNestedState(draft, path, "running");
   } else {
     endUnsuccessfully(draft, stackGraph, event);
-    hold(draft, path, "running");
+    setNestedState(draft, path, "running");
   }
-  return { changes, stale: false };
+  return { changes, outdated: false };
 }
 
 /**
@@ -267,14 +270,14 @@ function ofStack(draft, event) {
  * @param {string} path
  * @param {"parked" | "running"} state
  */
-function hold(draft, path, state) {
+function setNestedState(draft, path, state) {
   const key = draft.tree.holder.get(path);
   if (key === undefined) return;
   const now = draft.get(key);
   if (ENDED.has(now.state) || now.hook) return;
-  draft.reached(key);
-  const reason = state === "parked" ? "the stack inside" : null;
-  draft.set(key, { state, phase: "act", reported: true, reason });
+  draft.markDependenciesDone(key);
+  const reason = state === "parked" ? "its nested stack" : null;
+  draft.set(key, { state, phase: "execute", reported: true, reason });
 }
 
 /**
@@ -289,7 +292,7 @@ function finish(draft, key, time) {
 
 /**
  * A traversal that ended has only nodes left that could not start. An interrupted one may still have
- * nodes in progress, or had hooks that were closed with it: what it drops has the reason of the stack.
+ * nodes in progress, or had hooks that were closed with it: dropped nodes have the reason of the stack.
  *
  * @param {Draft} draft
  * @param {StackGraph} stackGraph
@@ -311,4 +314,25 @@ function endUnsuccessfully(draft, stackGraph, event) {
     const silent = !busy && draft.isFree(key);
     draft.set(key, silent ? { state: "done" } : { state: "dropped", reason, ended: time });
   }
+}
+
+/**
+ * @param {EventDocument} event
+ * @returns {string} path of its stack
+ */
+export function stackOf(event) {
+  return event.stackpath ?? event.data?.stack?.path ?? "";
+}
+
+/**
+ * @param {Tree} tree
+ * @param {EventDocument} event of a resource or hook
+ * @returns {string | null} key of the node; null: no node of this traversal
+ */
+function nodeKeyOf(tree, event) {
+  const path = stackOf(event);
+  const { node, traversal } = event.data;
+  if (typeof node !== "number" || tree.stackGraphs.get(path)?.traversal !== traversal) return null;
+  const key = keyOf(path, node);
+  return tree.nodes.has(key) ? key : null;
 }

@@ -11,7 +11,7 @@ import { fold, initialProgress } from "./events.js";
 export class Playback {
   /**
    * @param {Tree} tree
-   * @param {readonly EventDocument[]} events from the initialProgress of the traversal, in order
+   * @param {readonly EventDocument[]} events from the start of the traversal, in order
    */
   constructor(tree, events) {
     /** The nodes after `at` events. */

@@ -1,7 +1,7 @@
 // Search by name, type, state, path and operation.
 
 import { WORDS } from "../labels.js";
-import { shown } from "./tally.js";
+import { displayState } from "./tally.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
@@ -14,7 +14,7 @@ const FIELDS = {
   name: (node) => node.name,
   type: (node) => node.type,
   path: (node) => node.path,
-  state: (_node, progress) => `${shown(progress)} ${WORDS[shown(progress)]}`,
+  state: (_node, progress) => `${displayState(progress)} ${WORDS[displayState(progress)]}`,
   operation: (_node, progress) => progress.operation,
 };
 
@@ -37,7 +37,7 @@ export function search(tree, known, query) {
   for (const stackGraph of tree.stackGraphs.values()) {
     for (const key of stackGraph.keys) {
       const [node, progress] = [tree.nodes.get(key), known.get(key)];
-      if (!node || !progress || !words.every((word) => fits(node, progress, word))) continue;
+      if (!node || !progress || !words.every((word) => matchesWord(node, progress, word))) continue;
       (words.some((word) => node.name.toLowerCase().startsWith(word)) ? named : others).push(key);
     }
   }
@@ -49,9 +49,9 @@ export function search(tree, known, query) {
  * @param {Progress} progress
  * @param {string} word
  */
-function fits(node, progress, word) {
+function matchesWord(node, progress, word) {
   const [field = "", ...rest] = word.split(":");
   const read = FIELDS[field];
   if (read && rest.length) return read(node, progress).toLowerCase().includes(rest.join(":"));
-  return Object.values(FIELDS).some((one) => one(node, progress).toLowerCase().includes(word));
+  return Object.values(FIELDS).some((field) => field(node, progress).toLowerCase().includes(word));
 }

@@ -30,7 +30,7 @@ const SIGNS = ["gate", "failed", "stopped"];
  * @param {Progress} progress
  * @returns {Shown}
  */
-export function shown(progress) {
+export function displayState(progress) {
   return progress.state === "parked" && progress.hook ? "gate" : progress.state;
 }
 
@@ -43,7 +43,7 @@ export function tally(some) {
   const counts = {};
   let all = 0;
   for (const progress of some) {
-    const state = shown(progress);
+    const state = displayState(progress);
     counts[state] = (counts[state] ?? 0) + 1;
     all++;
   }

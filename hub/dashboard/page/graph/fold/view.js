@@ -1,12 +1,14 @@
 // The items to draw: nodes, groups, and the content of expanded groups and nested stacks. Pure.
-import { within } from "../tree.js";
-import { groupsOf } from "./groups.js";
+
+import { shortType } from "../labels.js";
+import { layersOf, neighbors } from "../layout/layers.js";
+import { keysWithin } from "../tree.js";
 
 /**
  * @typedef {import("../types.js").GraphNode} GraphNode
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("../layout/layers.js").Edge} Edge
- * @typedef {"auto" | "none" | "group" | "type" | "layer"} By group: of one type with the same neighbours
+ * @typedef {"auto" | "none" | "group" | "type" | "layer"} By group: of one type with the same neighbors
  *   in one layer; type: of one type in one layer; layer: all of one layer; auto: the first of these
  *   that leaves no more than MANY
  *
@@ -35,7 +37,7 @@ export const MANY = 1500;
  */
 export function viewOf(tree, by, open) {
   const keys = tree.stackGraphs.get(tree.root)?.keys ?? [];
-  return ofKeys(tree, keys, by, open, tree.root);
+  return viewOfKeys(tree, keys, by, open, tree.root);
 }
 
 /**
@@ -46,8 +48,8 @@ export function viewOf(tree, by, open) {
  * @param {string} path of the stack
  * @returns {View}
  */
-function ofKeys(tree, keys, by, open, path) {
-  const groups = chosen(tree, keys, by);
+function viewOfKeys(tree, keys, by, open, path) {
+  const groups = chooseGroups(tree, keys, by);
   /** @type {Map<string, string>} */
   const boxOf = new Map();
   /** @type {Item[]} */
@@ -55,7 +57,7 @@ function ofKeys(tree, keys, by, open, path) {
   for (const { title, members } of groups) {
     const [first = ""] = members;
     if (members.length === 1) {
-      items.push(ofNode(tree, first, by, open));
+      items.push(itemOf(tree, first, by, open));
       continue;
     }
     const key = `${path}|${title}|${first}`;
@@ -65,10 +67,10 @@ function ofKeys(tree, keys, by, open, path) {
       kind: "group",
       node: null,
       title,
-      members: members.flatMap((member) => [member, ...heldBy(tree, member)]),
+      members: members.flatMap((member) => [member, ...containedKeys(tree, member)]),
       opens: true,
       view: open.has(key)
-        ? { items: members.map((member) => ofNode(tree, member, by, open)), edges: [] }
+        ? { items: members.map((member) => itemOf(tree, member, by, open)), edges: [] }
         : null,
     });
   }
@@ -80,7 +82,7 @@ function ofKeys(tree, keys, by, open, path) {
  * @param {string[]} keys
  * @param {By} by
  */
-function chosen(tree, keys, by) {
+function chooseGroups(tree, keys, by) {
   if (by !== "auto") return groupsOf(tree, keys, by);
   if (keys.length <= MANY) return groupsOf(tree, keys, "none");
   const ways = /** @type {const} */ (["group", "type", "layer"]);
@@ -95,9 +97,9 @@ function chosen(tree, keys, by) {
  * @param {string} key
  * @returns {string[]}
  */
-function heldBy(tree, key) {
+function containedKeys(tree, key) {
   const path = tree.nodes.get(key)?.path;
-  return path !== undefined && tree.holder.get(path) === key ? within(tree, path) : [];
+  return path !== undefined && tree.holder.get(path) === key ? keysWithin(tree, path) : [];
 }
 
 /**
@@ -107,9 +109,9 @@ function heldBy(tree, key) {
  * @param {ReadonlySet<string>} open
  * @returns {Item}
  */
-function ofNode(tree, key, by, open) {
+function itemOf(tree, key, by, open) {
   const node = /** @type {GraphNode} */ (tree.nodes.get(key));
-  const members = heldBy(tree, key);
+  const members = containedKeys(tree, key);
   const inside = tree.stackGraphs.get(node.path)?.keys ?? [];
   const opens = members.length > 0;
   return {
@@ -119,7 +121,7 @@ function ofNode(tree, key, by, open) {
     title: node.name,
     members: [key, ...members],
     opens,
-    view: opens && open.has(key) ? ofKeys(tree, inside, by, open, node.path) : null,
+    view: opens && open.has(key) ? viewOfKeys(tree, inside, by, open, node.path) : null,
   };
 }
 
@@ -133,13 +135,13 @@ function ofNode(tree, key, by, open) {
  */
 function edgesOf(tree, keys, boxOf) {
   /** @type {Map<string, Set<string>>} */
-  const found = new Map();
+  const result = new Map();
   /** @type {Edge[]} */
   const edges = [];
   for (const key of keys) {
     const from = boxOf.get(key) ?? key;
-    const ends = found.get(from) ?? new Set();
-    found.set(from, ends);
+    const ends = result.get(from) ?? new Set();
+    result.set(from, ends);
     for (const other of tree.nodes.get(key)?.after ?? []) {
       const to = boxOf.get(other) ?? other;
       if (from === to || ends.has(to)) continue;
@@ -157,10 +159,73 @@ function edgesOf(tree, keys, boxOf) {
  * @param {string} key of the node
  * @returns {string[]} empty: it is visible, or does not exist
  */
-export function folders(folded, key) {
+export function collapsedAncestors(folded, key) {
   for (const item of folded.items) {
     if (item.key === key || !item.members.includes(key)) continue;
-    return item.view ? folders(item.view, key) : [item.key];
+    return item.view ? collapsedAncestors(item.view, key) : [item.key];
   }
   return [];
+}
+
+/** @typedef {{ title: string, members: string[] }} Group with one member: an ungrouped node */
+
+/** Minimum size of a group. */
+const FEW = 3;
+
+/**
+ * Groups all nodes. The nodes of a group are in one layer, so that the edges between groups form no
+ * cycle.
+ *
+ * @param {Tree} tree
+ * @param {string[]} keys
+ * @param {Exclude<By, "auto">} by
+ * @returns {Group[]}
+ */
+function groupsOf(tree, keys, by) {
+  if (by === "none") return keys.map((key) => ({ title: "", members: [key] }));
+  const edges = keys.flatMap((key) =>
+    (tree.nodes.get(key)?.after ?? []).map(/** @returns {[string, string]} */ (to) => [key, to]),
+  );
+  const layers = layersOf(keys, neighbors(keys, edges));
+  /** @type {Map<string, string[]>} */
+  const byMark = new Map();
+  for (const key of keys) {
+    const mark = MARKS[by](tree, key, layers.get(key) ?? 0);
+    const peers = byMark.get(mark);
+    if (peers) peers.push(key);
+    else byMark.set(mark, [key]);
+  }
+  return [...byMark.values()].flatMap((members) => {
+    if (members.length < FEW) return members.map((member) => ({ title: "", members: [member] }));
+    const [first = ""] = members;
+    return [{ title: titleOf(tree, members, by, layers.get(first) ?? 0), members }];
+  });
+}
+
+/**
+ * The common property of the nodes of a group.
+ * @type {Record<"group" | "type" | "layer", (tree: Tree, key: string, layer: number) => string>}
+ */
+const MARKS = {
+  group: (tree, key, layer) => {
+    const node = tree.nodes.get(key);
+    return `${MARKS.type(tree, key, layer)}|${node?.before.join()}|${node?.after.join()}`;
+  },
+  type: (tree, key, layer) => {
+    const node = tree.nodes.get(key);
+    return `${layer}|${node?.type}|${node?.direction}|${tree.documents.get(key)?.operation}`;
+  },
+  layer: (_tree, _key, layer) => `${layer}`,
+};
+
+/**
+ * @param {Tree} tree
+ * @param {string[]} members
+ * @param {By} by
+ * @param {number} layer
+ */
+function titleOf(tree, members, by, layer) {
+  if (by === "layer") return `layer ${layer + 1}`;
+  const type = tree.nodes.get(members[0] ?? "")?.type ?? "";
+  return shortType(type);
 }

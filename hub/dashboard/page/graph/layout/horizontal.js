@@ -1,4 +1,5 @@
-// Horizontal coordinates: a column for each layer, a block of columns for a tall layer.
+// Horizontal coordinates: a column for each layer, a block of columns for a tall layer, and further
+// lines for a long chain.
 
 /** @typedef {import("./slots.js").Slot} Slot */
 
@@ -7,7 +8,7 @@ const BETWEEN_COLUMNS = 20;
 const ROW_GAP = 16;
 const LANE = 8;
 /** Layers up to this height stay one column. */
-const LEAST_HEIGHT = 640;
+const MIN_HEIGHT = 640;
 
 /**
  * Sets `x` of each slot, and `y` within blocks.
@@ -22,13 +23,13 @@ export function columns(layers, aspect) {
   const blocks = new Set();
   let x = 0;
   for (const layer of layers) {
-    const columns = wrapped(layer, limit);
+    const columns = wrapLayer(layer, limit);
     if (columns.length > 1) {
       blocks.add(layer);
       placeBlock(layer, columns);
     }
     for (const column of columns) {
-      const width = widest(column);
+      const width = maxWidth(column);
       for (const slot of column) slot.x = x;
       x += width + BETWEEN_COLUMNS;
     }
@@ -49,19 +50,19 @@ export function columns(layers, aspect) {
  * @param {number} aspect
  */
 function bestHeight(layers, aspect) {
-  const tallest = Math.max(LEAST_HEIGHT, ...layers.map((layer) => heightOf(layer)));
+  const tallest = Math.max(MIN_HEIGHT, ...layers.map((layer) => heightOf(layer)));
   let best = tallest;
   let least = Infinity;
-  for (let limit = LEAST_HEIGHT; ; limit *= 1.15) {
+  for (let limit = MIN_HEIGHT; ; limit *= 1.15) {
     const height = Math.min(limit, tallest);
     let width = -BETWEEN_LAYERS;
     for (const layer of layers) {
       const count = Math.max(1, Math.ceil(heightOf(layer) / height));
-      width += count * (widest(layer) + BETWEEN_COLUMNS) + BETWEEN_LAYERS;
+      width += count * (maxWidth(layer) + BETWEEN_COLUMNS) + BETWEEN_LAYERS;
     }
-    const off = Math.abs(Math.log(width / height / aspect));
-    if (off < least) {
-      least = off;
+    const deviation = Math.abs(Math.log(width / height / aspect));
+    if (deviation < least) {
+      least = deviation;
       best = limit;
     }
     if (limit >= tallest) return best;
@@ -76,7 +77,7 @@ function heightOf(slots) {
 }
 
 /** @param {Slot[]} slots */
-function widest(slots) {
+function maxWidth(slots) {
   let width = 0;
   for (const slot of slots) if (slot.box && slot.width > width) width = slot.width;
   return width;
@@ -87,7 +88,7 @@ function widest(slots) {
  * @param {number} limit
  * @returns {Slot[][]} its nodes in columns of about the same height, none higher than the limit
  */
-function wrapped(layer, limit) {
+function wrapLayer(layer, limit) {
   const nodes = layer.filter((slot) => slot.box);
   const whole = heightOf(nodes);
   const count = Math.ceil(whole / limit);
@@ -121,8 +122,55 @@ function placeBlock(layer, columns) {
     }
   }
   let lane = -height / 2 - 2 * LANE;
-  for (const slot of layer.filter((one) => !one.box).reverse()) {
+  for (const slot of layer.filter((item) => !item.box).reverse()) {
     slot.y = lane;
     lane -= LANE;
   }
+}
+
+/** Ratio of actual to desired aspect from which the graph is wrapped. */
+const TOO_WIDE = 4;
+const BETWEEN_LINES = 56;
+
+/**
+ * Moves the layers of each line to its start, below the line before.
+ *
+ * @param {Slot[][]} layers with places
+ * @param {number} aspect
+ */
+export function wrapLines(layers, aspect) {
+  const whole = extent(layers);
+  const height = whole.bottom - whole.top + BETWEEN_LINES;
+  if (whole.width / height < TOO_WIDE * aspect) return;
+  const count = Math.max(1, Math.round(Math.sqrt(whole.width / height / aspect)));
+  /** @type {Slot[][][]} */
+  const lines = [[]];
+  for (const layer of layers) {
+    const x = layer[0]?.x ?? 0;
+    if (x >= (whole.width / count) * lines.length) lines.push([]);
+    lines.at(-1)?.push(layer);
+  }
+  let below = whole.top;
+  for (const line of lines) {
+    const { left, top, bottom } = extent(line);
+    for (const slot of line.flat()) {
+      slot.x -= left;
+      slot.y += below - top;
+    }
+    below += bottom - top + BETWEEN_LINES;
+  }
+}
+
+/** @param {Slot[][]} layers */
+function extent(layers) {
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (const layer of layers) {
+    for (const { x, y, width, height } of layer) {
+      left = Math.min(left, x);
+      right = Math.max(right, x + width);
+      top = Math.min(top, y - height / 2);
+      bottom = Math.max(bottom, y + height / 2);
+    }
+  }
+  return { left, top, bottom, width: right - left };
 }

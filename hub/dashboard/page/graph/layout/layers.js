@@ -2,7 +2,7 @@
 
 /**
  * @typedef {readonly [string, string]} Edge from, to
- * @typedef {{ after: Map<string, string[]>, before: Map<string, string[]> }} Neighbours
+ * @typedef {{ after: Map<string, string[]>, before: Map<string, string[]> }} Neighbors
  */
 
 /**
@@ -10,7 +10,7 @@
  * first node.
  *
  * @param {readonly string[]} keys
- * @param {Neighbours} neighbours
+ * @param {Neighbors} neighbors
  * @returns {Map<string, number>} in topological order
  */
 export function layersOf(keys, { after, before }) {
@@ -20,17 +20,17 @@ export function layersOf(keys, { after, before }) {
   const layers = new Map();
   const next = keys.filter((key) => left.get(key) === 0);
   for (let taken = 0; layers.size < left.size; taken++) {
-    const key = next[taken] ?? keys.find((one) => !layers.has(one));
+    const key = next[taken] ?? keys.find((key) => !layers.has(key));
     if (key === undefined) break;
     if (next[taken] === undefined) next.push(key);
     if (layers.has(key)) continue;
     let layer = 0;
-    for (const one of before.get(key) ?? []) layer = Math.max(layer, (layers.get(one) ?? -1) + 1);
+    for (const item of before.get(key) ?? []) layer = Math.max(layer, (layers.get(item) ?? -1) + 1);
     layers.set(key, layer);
-    for (const one of after.get(key) ?? []) {
-      const rest = (left.get(one) ?? 0) - 1;
-      left.set(one, rest);
-      if (rest === 0) next.push(one);
+    for (const item of after.get(key) ?? []) {
+      const rest = (left.get(item) ?? 0) - 1;
+      left.set(item, rest);
+      if (rest === 0) next.push(item);
     }
   }
   return layers;
@@ -41,9 +41,9 @@ export function layersOf(keys, { after, before }) {
  *
  * @param {readonly string[]} keys
  * @param {readonly Edge[]} edges edges of other keys are ignored
- * @returns {Neighbours}
+ * @returns {Neighbors}
  */
-export function neighbours(keys, edges) {
+export function neighbors(keys, edges) {
   /** @type {Map<string, string[]>} */
   const after = new Map();
   /** @type {Map<string, string[]>} */

@@ -1,11 +1,10 @@
 // Layout of one level of a graph: positions of boxes and routes of edges. Pure and deterministic.
-import { columns } from "./horizontal.js";
-import { layersOf, neighbours } from "./layers.js";
+import { columns, wrapLines } from "./horizontal.js";
+import { layersOf, neighbors } from "./layers.js";
 import { order } from "./order.js";
 import { slotsOf } from "./slots.js";
 import { transitiveReduction } from "./transitive_reduction.js";
 import { placeVertically } from "./vertical.js";
-import { wrapLines } from "./wrap.js";
 
 /**
  * @typedef {import("./layers.js").Edge} Edge
@@ -37,7 +36,7 @@ import { wrapLines } from "./wrap.js";
  */
 export function layoutLevel(boxes, edges, aspect) {
   const keys = boxes.map((box) => box.key);
-  const around = neighbours(keys, edges);
+  const around = neighbors(keys, edges);
   const layerOf = layersOf(keys, around);
   const drawn = transitiveReduction(layerOf, around);
   const { layers, byKey, routes } = slotsOf(boxes, layerOf, drawn, around);
@@ -64,7 +63,7 @@ export function layoutLevel(boxes, edges, aspect) {
 
 /** @param {number[]} values */
 function least(values) {
-  return values.length ? values.reduce((one, other) => Math.min(one, other)) : 0;
+  return values.length ? values.reduce((a, b) => Math.min(a, b)) : 0;
 }
 
 /**

@@ -9,22 +9,22 @@ const SMALL = 1500;
 
 /**
  * Starts from a spectral order and from the given order, and sweeps in both directions, moving each
- * slot to the mean of its neighbours. Keeps the order with the fewest crossings. Deterministic.
+ * slot to the mean of its neighbors. Keeps the order with the fewest crossings. Deterministic.
  *
  * @param {Slot[][]} layers whose orders are changed
  * @returns {number} remaining crossings between adjacent layers
  */
 export function order(layers) {
   const count = layers.reduce((sum, layer) => sum + layer.length, 0);
-  const given = copied(layers);
+  const initial = copyLayers(layers);
   align(layers, count);
-  let best = swept(layers, count);
+  let best = sweep(layers, count);
   if (best.crossings > 0 && count <= SMALL) {
-    put(layers, given);
-    const other = swept(layers, count);
+    applyOrder(layers, initial);
+    const other = sweep(layers, count);
     if (other.crossings < best.crossings) best = other;
   }
-  put(layers, best.order);
+  applyOrder(layers, best.order);
   return best.crossings;
 }
 
@@ -32,10 +32,10 @@ export function order(layers) {
  * @param {Slot[][]} layers
  * @param {number} count of slots
  */
-function swept(layers, count) {
+function sweep(layers, count) {
   const sweeps = count > 8000 ? 2 : count > SMALL ? 6 : 24;
   let idle = 0;
-  let best = { crossings: crossings(layers), order: copied(layers) };
+  let best = { crossings: crossings(layers), order: copyLayers(layers) };
   for (let sweep = 0; sweep < sweeps && best.crossings > 0 && idle < IDLE; sweep++) {
     const forward = sweep % 2 === 0;
     for (const layer of forward ? layers : [...layers].reverse()) arrange(layer, forward);
@@ -43,13 +43,13 @@ function swept(layers, count) {
     else if (forward) continue; // counting costs as much as sweeping
     const left = crossings(layers);
     idle = left < best.crossings ? 0 : idle + 1;
-    if (left < best.crossings) best = { crossings: left, order: copied(layers) };
+    if (left < best.crossings) best = { crossings: left, order: copyLayers(layers) };
   }
   return best;
 }
 
 /** @param {Slot[][]} layers */
-function copied(layers) {
+function copyLayers(layers) {
   return layers.map((layer) => [...layer]);
 }
 
@@ -57,7 +57,7 @@ function copied(layers) {
  * @param {Slot[][]} layers
  * @param {Slot[][]} order
  */
-function put(layers, order) {
+function applyOrder(layers, order) {
   layers.forEach((layer, at) => {
     layer.splice(0, layer.length, ...(order[at] ?? []));
     number(layer);
@@ -65,7 +65,7 @@ function put(layers, order) {
 }
 
 /**
- * Spectral order: moves each slot repeatedly to the mean of its neighbours and normalizes (power
+ * Spectral order: moves each slot repeatedly to the mean of its neighbors and normalizes (power
  * iteration toward the second eigenvector of the graph).
  *
  * @param {Slot[][]} layers
@@ -78,8 +78,8 @@ function align(layers, count) {
     let [sum, weights] = [0, 0];
     for (const slot of slots) {
       let mean = 0;
-      for (const one of slot.before) mean += one.y;
-      for (const one of slot.after) mean += one.y;
+      for (const item of slot.before) mean += item.y;
+      for (const item of slot.after) mean += item.y;
       const weight = slot.before.length + slot.after.length;
       slot.wish = weight ? 0.5 * slot.y + (0.5 * mean) / weight : slot.y;
       sum += weight * slot.wish;
@@ -93,7 +93,7 @@ function align(layers, count) {
     for (const slot of slots) slot.y /= most;
   }
   for (const layer of layers) {
-    layer.sort((one, other) => one.y - other.y || one.at - other.at);
+    layer.sort((a, b) => a.y - b.y || a.at - b.at);
     number(layer);
   }
 }
@@ -106,10 +106,10 @@ function arrange(layer, forward) {
   for (const slot of layer) {
     const others = forward ? slot.before : slot.after;
     let sum = 0;
-    for (const one of others) sum += one.at;
+    for (const other of others) sum += other.at;
     slot.wish = others.length ? sum / others.length : slot.at;
   }
-  layer.sort((one, other) => one.wish - other.wish || one.at - other.at);
+  layer.sort((a, b) => a.wish - b.wish || a.at - b.at);
   number(layer);
 }
 
@@ -130,9 +130,11 @@ function exchange(layers) {
     for (let at = 0; at + 1 < layer.length; at++) {
       const upper = /** @type {Slot} */ (layer[at]);
       const lower = /** @type {Slot} */ (layer[at + 1]);
-      const now = between(upper.before, lower.before) + between(upper.after, lower.after);
+      const now =
+        crossingsBetween(upper.before, lower.before) + crossingsBetween(upper.after, lower.after);
       if (now === 0) continue;
-      const then = between(lower.before, upper.before) + between(lower.after, upper.after);
+      const then =
+        crossingsBetween(lower.before, upper.before) + crossingsBetween(lower.after, upper.after);
       if (then >= now) continue;
       layer[at] = lower;
       layer[at + 1] = upper;
@@ -148,10 +150,10 @@ function exchange(layers) {
  * @param {Slot[]} upper
  * @param {Slot[]} lower
  */
-function between(upper, lower) {
-  let found = 0;
-  for (const one of upper) for (const other of lower) if (one.at > other.at) found++;
-  return found;
+function crossingsBetween(upper, lower) {
+  let count = 0;
+  for (const item of upper) for (const other of lower) if (item.at > other.at) count++;
+  return count;
 }
 
 /**
@@ -160,12 +162,12 @@ function between(upper, lower) {
  * @param {Slot[][]} layers
  */
 export function crossings(layers) {
-  let found = 0;
+  let count = 0;
   layers.forEach((layer, at) => {
     const behind = layers[at + 1];
-    if (behind) found += crossed(layer, at + 1, behind.length);
+    if (behind) count += countCrossings(layer, at + 1, behind.length);
   });
-  return found;
+  return count;
 }
 
 /**
@@ -173,17 +175,17 @@ export function crossings(layers) {
  * @param {number} next index of the next layer
  * @param {number} width number of slots in the next layer
  */
-function crossed(layer, next, width) {
+function countCrossings(layer, next, width) {
   // A Fenwick tree over the positions of the next layer: number of edges that end at or above each.
   const sums = new Int32Array(width + 1);
-  let found = 0;
+  let count = 0;
   let ended = 0;
   for (const { after } of layer) {
     for (const end of after) {
       if (end.layer !== next) continue;
       let above = 0;
       for (let at = end.at + 1; at > 0; at -= at & -at) above += sums[at] ?? 0;
-      found += ended - above;
+      count += ended - above;
     }
     for (const end of after) {
       if (end.layer !== next) continue;
@@ -191,5 +193,5 @@ function crossed(layer, next, width) {
       for (let at = end.at + 1; at <= width; at += at & -at) sums[at] = (sums[at] ?? 0) + 1;
     }
   }
-  return found;
+  return count;
 }

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {import("./layers.js").Edge} Edge
- * @typedef {import("./layers.js").Neighbours} Neighbours
+ * @typedef {import("./layers.js").Neighbors} Neighbors
  * @typedef {object} Box a box to place
  * @property {string} key
  * @property {number} width
@@ -33,19 +33,19 @@ const PASSINGS = 4;
  * @param {readonly Box[]} boxes
  * @param {ReadonlyMap<string, number>} layerOf
  * @param {readonly Edge[]} edges
- * @param {Neighbours} neighbours
+ * @param {Neighbors} neighbors
  * @returns {Slots}
  */
-export function slotsOf(boxes, layerOf, edges, neighbours) {
+export function slotsOf(boxes, layerOf, edges, neighbors) {
   /** @type {Slot[][]} */
   const layers = [];
   /** @type {Map<string, Slot>} */
   const byKey = new Map();
-  for (const box of firstSeen(boxes, neighbours)) {
+  for (const box of firstSeen(boxes, neighbors)) {
     byKey.set(box.key, slot(layers, box, layerOf.get(box.key) ?? 0));
   }
   const between = edges.map(([from, to]) => (layerOf.get(to) ?? 0) - (layerOf.get(from) ?? 0) - 1);
-  const passings = between.reduce((sum, one) => sum + Math.max(one, 0), 0);
+  const passings = between.reduce((sum, item) => sum + Math.max(item, 0), 0);
   const bend = passings <= PASSINGS * boxes.length + 200;
   /** @type {Slots["routes"]} */
   const routes = [];
@@ -57,11 +57,11 @@ export function slotsOf(boxes, layerOf, edges, neighbours) {
       slots.push(slot(layers, null, layer));
     }
     slots.push(to);
-    slots.forEach((one, at) => {
+    slots.forEach((slot, at) => {
       const following = slots[at + 1];
       if (!following) return;
-      one.after.push(following);
-      following.before.push(one);
+      slot.after.push(following);
+      following.before.push(slot);
     });
     routes.push({ edge, slots });
   }
@@ -72,7 +72,7 @@ export function slotsOf(boxes, layerOf, edges, neighbours) {
  * Initial order: depth-first along the edges, so that connected nodes are close.
  *
  * @param {readonly Box[]} boxes
- * @param {Neighbours} neighbours
+ * @param {Neighbors} neighbors
  */
 function firstSeen(boxes, { after, before }) {
   const keys = boxes.map((box) => box.key);
@@ -100,12 +100,12 @@ function firstSeen(boxes, { after, before }) {
  */
 function slot(layers, box, layer) {
   while (layers.length <= layer) layers.push([]);
-  const mates = /** @type {Slot[]} */ (layers[layer]);
+  const peers = /** @type {Slot[]} */ (layers[layer]);
   /** @type {Slot} */
   const made = {
     box,
     layer,
-    at: mates.length,
+    at: peers.length,
     wish: 0,
     x: 0,
     y: 0,
@@ -114,6 +114,6 @@ function slot(layers, box, layer) {
     before: [],
     after: [],
   };
-  mates.push(made);
+  peers.push(made);
   return made;
 }

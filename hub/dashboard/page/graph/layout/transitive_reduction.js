@@ -2,18 +2,18 @@
 
 /**
  * @typedef {import("./layers.js").Edge} Edge
- * @typedef {import("./layers.js").Neighbours} Neighbours
+ * @typedef {import("./layers.js").Neighbors} Neighbors
  */
 
 /** Above this number of bits, no edge is removed. */
-const AT_MOST = 400_000_000;
+const MAX_STEPS = 400_000_000;
 
 /**
  * The transitive reduction. Only an edge that spans several layers can be implied by a longer path,
  * so reachability is tracked for the targets of those edges alone, one bit each.
  *
  * @param {ReadonlyMap<string, number>} layers as `layersOf` gives them
- * @param {Neighbours} neighbours
+ * @param {Neighbors} neighbors
  * @returns {Edge[]} each once
  */
 export function transitiveReduction(layers, { after }) {
@@ -25,7 +25,7 @@ export function transitiveReduction(layers, { after }) {
     for (const to of targets) if (isLong(from, to) && !ends.has(to)) ends.set(to, ends.size);
   }
   const words = Math.ceil(ends.size / 32);
-  const reduces = ends.size * layers.size < AT_MOST;
+  const reduces = ends.size * layers.size < MAX_STEPS;
   /** @type {Map<string, Uint32Array>} */
   const reached = new Map();
   /** @type {Edge[]} */

@@ -1,4 +1,4 @@
-// Vertical coordinates: each slot as close to its neighbours as the order of its layer allows.
+// Vertical coordinates: each slot as close to its neighbors as the order of its layer allows.
 
 /** @typedef {import("./slots.js").Slot} Slot */
 
@@ -11,7 +11,7 @@ const ROUNDS = 8;
 
 /**
  * Sets `y` of each slot. Within a layer, minimizes the sum of squared distances to the means of the
- * neighbours (pool adjacent violators), layer by layer in both directions.
+ * neighbors (pool adjacent violators), layer by layer in both directions.
  *
  * @param {Slot[][]} layers
  * @param {(layer: Slot[]) => boolean} isBlock whether a layer is a block, which moves as a whole
@@ -33,19 +33,19 @@ function stack(layer) {
   let y = 0;
   layer.forEach((slot, at) => {
     const last = layer[at - 1];
-    if (last) y += apart(last, slot);
+    if (last) y += minDistance(last, slot);
     slot.y = y;
   });
   for (const slot of layer) slot.y -= y / 2;
 }
 
 /**
- * Minimum distance between the centres of two slots.
+ * Minimum distance between the centers of two slots.
  *
  * @param {Slot} upper
  * @param {Slot} lower
  */
-function apart(upper, lower) {
+function minDistance(upper, lower) {
   const gap = upper.box && lower.box ? GAP : GAP_PASSING;
   return (upper.height + lower.height) / 2 + gap;
 }
@@ -56,21 +56,21 @@ function apart(upper, lower) {
  * @param {boolean} both
  * @returns {[wish: number, weight: number]}
  */
-function wish(slot, forward, both) {
+function desiredPosition(slot, forward, both) {
   const [toBox, toPassing] = slot.box ? [1, 2] : [2, STRAIGHT];
   let sum = 0;
   let weight = 0;
   if (both || forward) {
-    for (const one of slot.before) {
-      const heavy = one.box ? toBox : toPassing;
-      sum += heavy * one.y;
+    for (const item of slot.before) {
+      const heavy = item.box ? toBox : toPassing;
+      sum += heavy * item.y;
       weight += heavy;
     }
   }
   if (both || !forward) {
-    for (const one of slot.after) {
-      const heavy = one.box ? toBox : toPassing;
-      sum += heavy * one.y;
+    for (const item of slot.after) {
+      const heavy = item.box ? toBox : toPassing;
+      sum += heavy * item.y;
       weight += heavy;
     }
   }
@@ -86,7 +86,7 @@ function shift(layer, forward, both) {
   let sum = 0;
   let weights = 0;
   for (const slot of layer) {
-    const [where, weight] = wish(slot, forward, both);
+    const [where, weight] = desiredPosition(slot, forward, both);
     sum += weight * (where - slot.y);
     weights += weight;
   }
@@ -106,15 +106,15 @@ function pull(layer, forward, both) {
   let offset = 0;
   layer.forEach((slot, at) => {
     const last = layer[at - 1];
-    if (last) offset += apart(last, slot);
+    if (last) offset += minDistance(last, slot);
     slot.wish = offset;
-    const [where, weight] = wish(slot, forward, both);
+    const [where, weight] = desiredPosition(slot, forward, both);
     let pool = { sum: weight * (where - offset), weight, mean: where - offset, slots: [slot] };
     for (let upper = pools.at(-1); upper && upper.mean > pool.mean; upper = pools.at(-1)) {
       pools.pop();
       const sum = upper.sum + pool.sum;
       const both = upper.weight + pool.weight;
-      for (const one of pool.slots) upper.slots.push(one);
+      for (const slot of pool.slots) upper.slots.push(slot);
       pool = { sum, weight: both, mean: sum / both, slots: upper.slots };
     }
     pools.push(pool);

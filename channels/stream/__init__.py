@@ -1,1 +1,0 @@
-"""The event stream: server-sent events with resume."""

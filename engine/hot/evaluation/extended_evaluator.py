@@ -1,0 +1,282 @@
+"""Evaluation in Headgate's own versions of HOT: references such as `${name}` in strings, locals,
+and resources with `for_each`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar, Final
+
+from engine.errors import one_of, public
+from engine.hot.evaluation.evaluator import (
+    DROPPED,
+    STACK_FUNCTIONS,
+    Dropped,
+    Evaluator,
+    LocalValue,
+    Scope,
+)
+from engine.hot.expressions.expression import REFUSED, Call, Expression, is_static
+from engine.hot.expressions.masking import MASK
+from engine.hot.functions.cost_budget import SIZE_PER_VALUE
+from engine.hot.functions.function import FunctionError, InvalidCall
+from engine.hot.functions.text import join_parts
+from engine.hot.language.versions import StackFunction
+from engine.topological_order import find_cycle, sort_topologically
+from engine.words import Json
+
+#: `$${`, or `${` with a name and, unless it is missing, its end.
+REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+LITERAL: Final = 'For the text "${" itself, write "$${".'
+
+
+def make_evaluator(scope: Scope, *, masked: bool = False, of_output: bool = False) -> Evaluator:
+    """Return the evaluator of the version of a scope."""
+    kind = ExtendedEvaluator if scope.version.extended else Evaluator
+    return kind(scope, masked=masked, of_output=of_output)
+
+
+class ExtendedEvaluator(Evaluator):
+    """The evaluator of Headgate's own versions."""
+
+    __slots__ = ()
+
+    def _walk(self, snippet: Json, place: str) -> "Expression | Dropped":
+        kind = type(snippet)
+        if kind is str:
+            if "${" not in snippet:
+                return snippet
+            return self._call("", StackFunction.INTERPOLATE, snippet, place)
+        if kind is dict:
+            if len(snippet) == 1:
+                ((name, args),) = snippet.items()
+                if name in self.table:
+                    return super()._walk(snippet, place)
+                self._check_spelling(name, args, place)
+            items = ((key, self._walk(item, f"{place}.{key}")) for key, item in snippet.items())
+            return {key: item for key, item in items if item is not DROPPED}
+        return super()._walk(snippet, place)
+
+    # -- references in strings --------------------------------------------------------------------
+
+    def interpolate(self, text: Json, place: str) -> Expression:
+        """Return a string with its references replaced; of a reference alone, the value itself."""
+        parts: list[Expression] = []
+        end = 0
+        for found in REFERENCE.finditer(text):
+            parts += [text[end : found.start()]] if found.start() > end else []
+            end = found.end()
+            if found[1] is None:
+                parts.append("${")
+                continue
+            if not found[2]:
+                reason = public(f'The reference "{found[0][:80]}" has no closing "}}".')
+                raise FunctionError(reason, public(LITERAL))
+            value = self._reference(found[1].strip())
+            if found.start() == 0 and end == len(text):
+                return value
+            parts.append(value)
+        parts += [text[end:]] if end < len(text) else []
+        if all(map(is_static, parts)):
+            joined = join_parts(parts)
+            self.scope.budget.spend_size(len(joined))
+            return joined
+        return self.defer("interpolate", parts)
+
+    def _reference(self, text: str) -> Expression:
+        name, path = self._split_reference(text)
+        if name == "each":
+            value = self._each_value(text, path)
+            path = path[1:]
+        elif (local := self.scope.locals.get(name)) is not None:
+            value = self._local_value(local)
+        elif name not in self.scope.parameters:
+            return self.defer(REFUSED, None)  # reported already, or known later
+        else:
+            if name in self.scope.hidden:
+                self.secret = True
+                if self.masked:
+                    return MASK
+            value = self.scope.parameters[name]
+            self.spend(f"get_param {name}", value)
+        return self._follow(value, path, text)
+
+    def _split_reference(self, text: str) -> tuple[str, list[str]]:
+        """Return the name, which may have dots, and the path after it. Raises FunctionError."""
+        scope = self.scope
+        parts = text.split(".")
+        if parts[0] == "each" and (self.each or "each" not in scope.parameter_names):
+            return "each", parts[1:]
+        for end in range(len(parts), 0, -1):
+            name = ".".join(parts[:end])
+            if name in scope.locals or name in scope.parameters or name in scope.parameter_names:
+                return name, parts[end:]
+        known = [*scope.locals, *scope.parameters]
+        known += ["each.key", "each.value"] if self.each else []
+        near = one_of(parts[0] if len(parts) > 1 else text, known, "Names")
+        reason = f'"${{{text[:80]}}}" names neither a parameter nor a local.'
+        raise InvalidCall(public(reason), public(f"{near} {LITERAL}"))
+
+    def _each_value(self, text: str, path: list[str]) -> Expression:
+        if self.each is None:
+            raise InvalidCall(
+                public(f'"${{{text[:80]}}}" has a value only in a resource with "for_each".'),
+                public(LITERAL),
+            )
+        if path == ["key"]:
+            return self.each.key
+        if not path or path[0] != "value":
+            reason = public(f'"${{{text[:80]}}}" is neither each.key nor each.value.')
+            raise InvalidCall(reason, public("Write ${each.key}, ${each.value} or a path in it."))
+        if self.each.snippet is not None:
+            return self.evaluate(self.each.snippet, f"resources.{self.each.base}.for_each")
+        self.spend(f"each {self.each.base} {self.each.key}", self.each.value)
+        return self.each.value
+
+    def _follow(self, value: Expression, path: list[str], text: str) -> Expression:
+        """Return the value at a path. Raises FunctionError if there is none."""
+        for at, step in enumerate(path):
+            if value == MASK:
+                return value
+            if isinstance(value, Call):
+                return self.defer("select", [value, *path[at:]])
+            if isinstance(value, dict) and step in value:
+                value = value[step]
+            elif isinstance(value, list) and step.isdecimal() and int(step[:9]) < len(value):
+                value = value[int(step)]
+            else:
+                keys = [*value] if isinstance(value, dict) else []
+                near = one_of(step, keys, "Keys") if keys else ""
+                reason = public(f'"${{{text[:80]}}}" has no value: there is no "{step[:80]}".')
+                raise FunctionError(reason, near)
+        if not is_static(value):
+            self.deferred += 1
+        return value
+
+    # -- locals -----------------------------------------------------------------------------------
+
+    def get_local(self, args: Json, place: str) -> Expression:
+        """Return the value of a local, or of a path in it."""
+        parts = args if isinstance(args, list) else [args]
+        if not parts or not all(type(one) in (str, int) for one in parts):
+            form = '"get_local" takes the name of a local, or [name, key or index, ...].'
+            raise InvalidCall(public(form), public("Write the name without a function."))
+        name, *path = parts
+        local = self.scope.locals.get(str(name))
+        if local is None:
+            near = one_of(str(name), [*self.scope.locals], "Locals")
+            raise InvalidCall(public(f'There is no local "{name}".'), public(near))
+        text = ".".join(map(str, parts))
+        return self._follow(self._local_value(local), [str(one) for one in path], text)
+
+    def _local_value(self, local: LocalValue) -> Expression:
+        self.reads |= local.reads
+        self.secret = self.secret or local.secret
+        self.scope.budget.spend_size(local.size)
+        return local.masked if self.masked and local.secret else local.expression
+
+    # -- resources with for_each ------------------------------------------------------------------
+
+    def attribute(self, known: list[Json], place: str) -> Expression:
+        names = self._keyed(known[0])
+        if names is None:
+            return super().attribute(known, place)
+        return {
+            key: super(ExtendedEvaluator, self).attribute([name, *known[1:]], place)
+            for key, name in names.items()
+        }
+
+    def get_resource(self, args: Json, place: str) -> Expression:
+        name = self.evaluate(args, place)
+        names = self._keyed(name)
+        if names is None:
+            return super().get_resource(name, place)
+        return {
+            key: super(ExtendedEvaluator, self).get_resource(one, place)
+            for key, one in names.items()
+        }
+
+    def _keyed(self, name: Json) -> Mapping[str, str] | None:
+        """Return the names by key of all resources that a base name stands for."""
+        names = self.scope.keyed.get(name) if isinstance(name, str) else None
+        if names is not None:
+            self.scope.budget.spend_size(sum(map(len, names.values())) + SIZE_PER_VALUE)
+        return names
+
+    stack_functions: ClassVar[Mapping[StackFunction, Callable[..., Expression]]] = {}
+
+
+ExtendedEvaluator.stack_functions = {
+    **STACK_FUNCTIONS,
+    StackFunction.GET_RESOURCE: ExtendedEvaluator.get_resource,
+    StackFunction.GET_LOCAL: ExtendedEvaluator.get_local,
+    StackFunction.INTERPOLATE: ExtendedEvaluator.interpolate,
+}
+
+
+# -- evaluation of the section ---------------------------------------------------------------------
+
+
+def evaluate_locals(named: Mapping[str, Json], scope: Scope) -> None:
+    """Evaluate all locals into `scope.locals`, each after those that it reads. Faults are added to
+    the findings; a local with one has no value.
+    """
+    if not named:
+        return
+    requires = {name: sorted(set(_references(one)) & named.keys()) for name, one in named.items()}
+    if cycle := find_cycle(requires):
+        shown = " -> ".join(cycle)
+        reason = f"Circular dependency of locals: {shown}"
+        scope.findings.add(f"locals.{cycle[0]}", reason, "Remove one of these references.")
+    order = sort_topologically(requires)
+    missing = LocalValue(Call(REFUSED, scope.version.date, None))
+    scope.locals.update((name, missing) for name in named)
+    for name in order:
+        scope.locals[name] = _evaluate_local(name, named[name], scope)
+
+
+def _evaluate_local(name: str, snippet: Json, scope: Scope) -> LocalValue:
+    evaluator = ExtendedEvaluator(scope)
+    evaluator.owner = name
+    place = f"locals.{name}"
+    expression = evaluator.evaluate(snippet, place)
+    masked = expression
+    if evaluator.secret:
+        masked = ExtendedEvaluator(scope, masked=True).evaluate(snippet, place)
+    size = _expression_size(expression, scope.budget.size_left)
+    return LocalValue(expression, frozenset(evaluator.reads), evaluator.secret, masked, size)
+
+
+def _expression_size(expression: Expression, limit: int) -> int:
+    """Return the size including the arguments of calls; counting stops above `limit`."""
+    size, waiting = 0, [expression]
+    while waiting and size <= limit:
+        one = waiting.pop()
+        size += SIZE_PER_VALUE
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, dict):
+            size += sum(map(len, one))
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif isinstance(one, Call):
+            waiting.append(one.args)
+    return size
+
+
+def _references(snippet: Json) -> Iterator[str]:
+    """Yield all names, and beginnings of names with dots, that a snippet may read."""
+    waiting = [snippet]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and "${" in one:
+            for found in REFERENCE.finditer(one):
+                parts = (found[1] or "").strip().split(".")
+                yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif isinstance(one, dict):
+            if len(one) == 1 and "get_local" in one:
+                args = one["get_local"]
+                yield str(args[0] if isinstance(args, list) and args else args)
+            waiting.extend(one.values())

@@ -1,0 +1,69 @@
+"""Explains syntax errors of YAML: what is wrong, where it began, and what to do."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import yaml
+
+from engine.errors import Finding
+
+QUOTES: Final = "Put the value in quotes"
+#: Remedies by a part of the problem and a part of its context. "{line}" is the line in which the
+#: construct began.
+REMEDIES: Final[Sequence[tuple[str, str, str]]] = (
+    ("found a tab character", "", "Indent with spaces."),
+    ("mapping values are not allowed", "", f'{QUOTES} if it contains ": " or ends with ":";'
+     " otherwise correct the indentation."),
+    ("undefined alias", "", f'{QUOTES} if it is text that begins with "*".'),
+    ("alphabetic or numeric", "alias", f'{QUOTES}: text cannot begin with "*".'),
+    ("alphabetic or numeric", "anchor", f'{QUOTES}: text cannot begin with "&".'),
+    ("end of stream", "quoted scalar", "Close the quotes that begin in line {line}."),
+    ("document indicator", "quoted scalar", "Close the quotes that begin in line {line}."),
+    ("unknown escape", "quoted scalar", r"Use single quotes, or write \\ for a backslash."),
+    ("expected ',' or ']'", "", 'Close the "[" of line {line}, or separate its items with commas.'),
+    ("expected ',' or '}'", "", 'Close the "{{" of line {line}, or separate its keys with commas.'),
+    ("expected ':'", "simple key", 'Write ": " after the key in line {line}.'),
+    ("expected key", "block mapping",
+     "Give all keys of the map that begins in line {line} the same indentation."),
+    ("expected '-' indicator", "", "Give all items of the list that begins in line {line} the same"
+     ' indentation, and begin each with "- ".'),
+    ("block sequence entries are not allowed", "", "Begin the list in a line of its own."),
+    ("expected node content", "", "Complete or remove what begins in line {line}."),
+    ("another document", "", 'Remove the line "---", or send the documents one by one.'),
+)  # fmt: skip
+#: Problems that are corrected where the construct began.
+_AT_START: Final = ("end of stream", "document indicator", "expected ',' or", "expected ':'")
+
+
+def explain_syntax_error(error: yaml.MarkedYAMLError, text: str, what: str) -> Finding:
+    """Return the finding of a syntax error, with its position. what: the document, in messages."""
+    problem, context = error.problem or "", error.context or ""
+    reason = " ".join(part for part in (context, problem) if part)
+    mark, start = error.problem_mark or error.context_mark, error.context_mark
+    if mark is None:
+        return Finding("", f"Error parsing {what}: {reason}", "", "Invalid")
+    remedy = _remedy(problem, context, (start or mark).line + 1, _character(error, text))
+    reason += f" in line {mark.line + 1}, column {mark.column + 1}"
+    if start is not None and (start.line, start.column) != (mark.line, mark.column):
+        reason += f" (it begins in line {start.line + 1}, column {start.column + 1})"
+        if any(part in problem for part in _AT_START):
+            mark = start
+    return Finding("", f"Error parsing {what}: {reason}", remedy, "Invalid",
+                   line=mark.line + 1, column=mark.column + 1)  # fmt: skip
+
+
+def _remedy(problem: str, context: str, line: int, character: str) -> str:
+    if "cannot start any token" in problem:
+        if character == "\t":
+            return "Indent with spaces, not with tabs."
+        return f'{QUOTES}: text cannot begin with "{character}".' if character else f"{QUOTES}."
+    for part, around, remedy in REMEDIES:
+        if part in problem and around in context:
+            return remedy.format(line=line)
+    return ""
+
+
+def _character(error: yaml.MarkedYAMLError, text: str) -> str:
+    """The character at which the error is."""
+    mark = error.problem_mark
+    return text[mark.index : mark.index + 1] if mark is not None else ""

@@ -1,0 +1,383 @@
+"""Dry runs of requests to create or update a stack, with its nested stacks.
+
+A nested stack is planned like its parent, as far as its parameter values are known; that of a group
+with the members that the group has after all steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+from uuid import UUID
+
+from engine.errors import Conflict
+from engine.hooks.rule_matching import cleared_inside
+from engine.hot.definition.stack import PER_STACK, StackDefinition
+from engine.hot.expressions.expression import is_static
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.plan.draft import Options
+from engine.plan.expected_changes import UNKNOWN
+from engine.service.actions.moves import Moves
+from engine.service.group_preview import PreviewedChild, preview_call, read_child
+from engine.service.observations import repair_drift
+from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResource, read_rows
+from engine.service.requests.adoption import check_imported, imported
+from engine.service.requests.blueprint import Blueprint
+from engine.service.requests.change import CurrentState, DesiredState, read_whole_state
+from engine.service.requests.change_checks import check_immutable, check_name, name_taken
+from engine.service.requests.external_validation import ExternalValidation
+from engine.service.requests.nested_stack import (
+    NestedStack,
+    OwningResource,
+    build_nested,
+    previewed_name,
+)
+from engine.service.requests.parsing import ParsedRequest
+from engine.service.requests.requests import StackRequest
+from engine.service.traversals.start import Traversals
+from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
+from engine.store.database import Database
+from engine.store.nested_stacks import NestedStackName, read_nested_stacks
+from engine.store.records import StackRecord
+from engine.store.stacks import find_stack
+from engine.store.templates import read_template
+from engine.types.contract import ReconcileNested
+from engine.types.groups.member_template import UNKNOWN_VALUES
+from engine.words import Action, DeletionPolicy, Json, Restriction
+
+#: The definition that a delete has as its target.
+EMPTY = StackDefinition("", "", {}, {}, {}, {}, frozenset(), (), {})
+
+
+@dataclass(slots=True)
+class MemberCount:
+    """Members of groups in one dry run. left: that may still be listed."""
+
+    left: int
+
+    def take(self, members: int) -> bool:
+        """Whether so many members are listed."""
+        self.left -= members
+        return self.left >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class StackContext:
+    """A stack of a dry run. path: names of the resources from the root stack. stack_id: None if the
+    stack does not exist yet. members: of the whole tree."""
+
+    project: str
+    name: str
+    path: Sequence[str]
+    stack_id: UUID | None
+    members: MemberCount = field(compare=False)
+
+    def nested(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
+        """The context of the nested stack of a resource."""
+        return StackContext(self.project, name, [*self.path, resource], stack_id, self.members)
+
+
+class DryRun:
+    def __init__(
+        self,
+        database: Database,
+        traversals: Traversals,
+        moves: Moves,
+        external_validation: ExternalValidation,
+    ) -> None:
+        self._database = database
+        self._external_validation = external_validation
+        self._traversals = traversals
+        self._moves = moves
+
+    async def create(self, project: str, request: StackRequest) -> tuple[Preview, StackDefinition]:
+        """The preview and definition of a new stack. Raises what `Stacks.create` raises."""
+        check_name(request.name)
+        async with self._database.connection() as conn:
+            if await find_stack(conn, project, None, request.name) is not None:
+                raise name_taken(request.name)
+        blueprint = await self.build_new(project, request)
+        await self._external_validation.validate(blueprint.definition, project, request.credential)
+        check_imported(blueprint.definition, self._traversals.registry)
+        stack_id = self._traversals.new_id()
+        desired = DesiredState(
+            stack_id, Action.CREATE, 1, 1, blueprint, CurrentState(), request.requested_by,
+            options=Options(adopted=imported(blueprint.definition)),
+            cleared_breakpoints=request.hooks_clear, wanted_plan=request.plan_digest,
+        )  # fmt: skip
+        async with self._database.connection() as conn:
+            preview = await self.preview(conn, project, request.name, desired)
+        return preview, blueprint.definition
+
+    async def build_new(self, project: str, request: StackRequest) -> Blueprint:
+        """The blueprint of a stack that does not exist yet: it has no id."""
+        return await self._traversals.build(
+            request, None, project=project, stack_id=None, name=request.name
+        )
+
+    async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
+        """The preview of an update. Raises what `Stacks.update` raises.
+
+        Moves and repairs of drift are applied in a transaction that is rolled back.
+        """
+        async with self._database.rollback_only() as conn:
+            before = await read_template(conn, stack.id, stack.version)
+            blueprint = await self._traversals.build_for(stack, request, before)
+            renames = bool(blueprint.definition.moved)
+            await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
+            await check_immutable(conn, stack.id, stack.version, blueprint)
+            check_imported(blueprint.definition, self._traversals.registry)
+            moved: dict[str, str] = {}
+            if request.moved or renames:
+                locked = await self._traversals.lock(conn, project, stack.id)
+                moved = await self._moves.apply(conn, project, locked, request, blueprint)
+            if request.converge:
+                await repair_drift(conn, stack.id)
+            current = await read_whole_state(conn, stack.id, blueprint)
+            names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
+            desired = DesiredState(
+                stack_id=stack.id,
+                action=Action.UPDATE,
+                number=stack.traversal + 1,
+                version=stack.version + 1,
+                blueprint=blueprint,
+                current=current,
+                requested_by=request.requested_by,
+                cleared_breakpoints=request.hooks_clear,
+                options=Options(
+                    chosen=await self._traversals.select(request, names, project),
+                    adopted=imported(blueprint.definition),
+                ),
+                moved=moved,
+                wanted_plan=request.plan_digest,
+            )
+            preview = await self.preview(conn, project, stack.name, desired)
+        await self._external_validation.validate(blueprint.definition, project, request.credential)
+        return preview
+
+    async def preview(
+        self, conn: Connection, project: str, name: str, desired: DesiredState
+    ) -> Preview:
+        """The preview of a change, with those of its nested stacks. desired.current must have all
+        rows that it concerns.
+
+        Raises Conflict (PlanChanged) if `desired.wanted_plan` is the digest of another plan.
+        """
+        members = MemberCount(self._traversals.limits.of(project).resources)
+        stack_id = desired.stack_id if desired.number > 1 else None
+        target = StackContext(project, name, (), stack_id, members)
+        preview = await self._preview_update(conn, desired, target)
+        if desired.wanted_plan and desired.wanted_plan != preview.digest:
+            raise Conflict(
+                "the plan has changed since the dry run: the stack is different now",
+                place="plan_digest",
+                remedy="Do another dry run (--dry-run), check its plan and send its digest.",
+                code="PlanChanged",
+            )
+        return preview
+
+    async def _preview_update(
+        self,
+        conn: Connection,
+        desired: DesiredState,
+        target: StackContext,
+    ) -> Preview:
+        blueprint, registry = desired.blueprint, self._traversals.registry
+        existing = desired.current.rows
+        planned, warnings = await self._traversals.plan_update(desired, target.project)
+        definition, restricted = (
+            blueprint.definition,
+            blueprint.environment.registry.restrictions_of,
+        )
+        rows = await read_rows(conn, desired.stack_id, planned, definition) if existing else []
+        prediction = Prediction(registry, planned, definition, restricted, existing, rows)
+        shown = prediction.walk()
+        found = await read_nested_stacks(conn, desired.stack_id) if existing else {}
+        nested: dict[str, Preview] = {}
+        replaced: dict[str, Preview] = {}
+        parsed = None
+        for one in shown:
+            child, preview = found.get(one.physical_id or ""), None
+            if one.kind not in ("unchanged", "deleted") and registry.has_nested_stack(one.type):
+                parsed = parsed or self._parsed(desired, target)
+                owner = _Owner(desired, target, one, prediction, parsed)
+                kept = None if one.kind == "replaced" else child
+                preview = await self._preview_nested(conn, owner, kept)
+            if child is not None and one.kind == "replaced":
+                old = replace(one, kind="deleted")
+                replaced[one.name] = await self._preview_other(conn, target, old, child)
+            elif child is not None and preview is None:
+                preview = await self._preview_other(conn, target, one, child)
+            if preview is not None:
+                nested[one.name] = preview
+        types = blueprint.template.resources
+        whole = replace(prediction.preview(nested, replaced), warnings=warnings)
+        named = [
+            replace(
+                one,
+                written_type=types[one.name].type if one.name in types else one.written_type,
+                moved_from=desired.moved.get(one.name),
+            )
+            for one in whole.resources
+        ]
+        return _with_stack(replace(whole, resources=named), target)
+
+    async def _preview_nested(
+        self, conn: Connection, owner: "_Owner", child: NestedStackName | None
+    ) -> Preview | None:
+        """The nested stack of a resource that is created or updated. child: None for a new one.
+        None: its resources are not known."""
+        desired, one = owner.desired, owner.resource
+        stack_id = child.id if child else self._traversals.new_id()
+        name = child.name if child else previewed_name(owner.stack.name, one.name)
+        target = owner.stack.nested(one.name, name, child.id if child else None)
+        current_child = await read_child(conn, target.project, child) if child else None
+        blueprint = await self._traversals.thread_pool(
+            partial(self._blueprint, owner, target, stack_id, current_child), owner.stack.project
+        )
+        if blueprint is None:
+            return None
+        current = await read_whole_state(conn, stack_id, blueprint) if child else CurrentState()
+        inner = DesiredState(
+            stack_id=stack_id,
+            action=Action.UPDATE if child else Action.CREATE,
+            number=1,
+            version=1,
+            blueprint=blueprint,
+            current=current,
+            requested_by=desired.requested_by,
+            cleared_breakpoints=cleared_inside(desired.cleared_breakpoints, one.name),
+            refuses=False,
+        )
+        return await self._preview_update(conn, inner, target)
+
+    def _blueprint(
+        self, owner: "_Owner", target: StackContext, stack_id: UUID, child: PreviewedChild | None
+    ) -> Blueprint | None:
+        """None: the resources of the nested stack are not known."""
+        desired, name = owner.desired, owner.resource.name
+        wanted = desired.blueprint.definition.resources[name]
+        command, unknown = self._command(owner, target, child)
+        if command is None:
+            return None
+        resource = OwningResource(
+            name,
+            DeletionPolicy(wanted.deletion_policy),
+            wanted.metadata if is_static(wanted.metadata) else {},
+            wanted.update_policy or {} if is_static(wanted.update_policy) else {},
+            owner.secret,
+        )
+        if target.stack_id is None:
+            unknown |= PER_STACK
+        breakpoints = desired.nested_context().nested_breakpoints
+        return build_nested(
+            owner.parsed,
+            command,
+            resource,
+            NestedStack(stack_id, target.name, target.project, target.path, breakpoints),
+            registry=self._traversals.registry,
+            limits=self._traversals.limits.of(target.project),
+            current_files=child.files if child and command.template is not None else {},
+            unknown=unknown,
+        )
+
+    def _command(
+        self, owner: "_Owner", target: StackContext, child: PreviewedChild | None
+    ) -> tuple[ReconcileNested | None, frozenset[str]]:
+        """What the type requests, and the names of parameters whose values are not known."""
+        nested = owner.desired.blueprint.definition.nested.get(owner.resource.name)
+        if nested is not None:
+            known = {key: value for key, value in owner.values.items() if value is not UNKNOWN}
+            names = nested.kind.schema.properties.keys()
+            possible = names if "" in owner.values else owner.values.keys()
+            return ReconcileNested(None, known), frozenset(names & possible - known.keys())
+        wanted = owner.desired.blueprint.definition.resources[owner.resource.name]
+        call = preview_call(
+            wanted, owner.prediction, owner.resource, owner.stack, has_secrets=bool(owner.secret)
+        )
+        if call is None:
+            return None, frozenset()
+        type_ = self._traversals.registry.get(owner.resource.type)
+        command = type_.preview_nested(replace(call, child=child.child if child else None))
+        if command is None or command.template is None:
+            return None, frozenset()
+        if not target.members.take(len(command.template["resources"])):
+            return None, frozenset()
+        return command, frozenset({UNKNOWN_VALUES})
+
+    async def _preview_other(
+        self, conn: Connection, parent: StackContext, one: PreviewedResource, child: NestedStackName
+    ) -> Preview:
+        """The nested stack of a resource that is deleted or unchanged."""
+        target = parent.nested(one.name, child.name, child.id)
+        existing = await read_existing(conn, child.id)
+        found = await read_nested_stacks(conn, child.id)
+        planned = await self._traversals.plan_delete(
+            conn, target.project, child.id, target.path, existing if one.kind == "deleted" else []
+        )
+        rows = await read_rows(conn, child.id, planned, EMPTY)
+        registry = self._traversals.registry
+        prediction = Prediction(registry, planned, EMPTY, _unrestricted, existing, rows)
+        nested = {
+            each.name: await self._preview_other(conn, target, each, found[each.physical_id])
+            for each in prediction.walk()
+            if each.physical_id in found
+        }
+        return _with_stack(prediction.preview(nested), target)
+
+    def _parsed(self, desired: DesiredState, target: StackContext) -> ParsedRequest:
+        """The parent stack, from which nested stacks are built."""
+        limits, blueprint = self._traversals.limits.of(target.project), desired.blueprint
+        nesting = NestedTemplates(
+            blueprint.files,
+            limits.environment.files,
+            limits.source,
+            limits.resources,
+            limits.nesting_depth,
+        )
+        return ParsedRequest(
+            blueprint.template,
+            blueprint.environment,
+            blueprint.files,
+            nesting,
+            hidden=blueprint.hidden,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """A resource that owns a nested stack. stack: its own stack. parsed: the template and files of
+    `stack`."""
+
+    desired: DesiredState
+    stack: StackContext
+    resource: PreviewedResource
+    prediction: Prediction
+    parsed: ParsedRequest
+
+    @property
+    def values(self) -> Mapping[str, Json]:
+        """The predicted properties."""
+        return self.prediction.values.get(self.resource.name, {})
+
+    @property
+    def secret(self) -> frozenset[str]:
+        """Names of secret properties."""
+        return self.prediction.secret.get(self.resource.name, frozenset())
+
+
+def _unrestricted(name: str) -> frozenset[Restriction]:
+    return frozenset()
+
+
+def _with_stack(preview: Preview, target: StackContext) -> Preview:
+    """The preview with its stack, and with a digest that covers the nested previews."""
+    combined = sha256(preview.digest.encode())
+    changed = [one for one in preview.resources if one.nested and one.kind != KINDS[None]]
+    for one in changed:
+        combined.update(f"\n{one.name} {one.nested.digest if one.nested else None}".encode())
+    digest = combined.hexdigest() if changed else preview.digest
+    return replace(
+        preview, digest=digest, name=target.name, path=target.path, stack_id=target.stack_id
+    )

@@ -1,1 +1,0 @@
-"""Dry runs: the plan of a change without applying it."""

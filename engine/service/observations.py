@@ -1,0 +1,69 @@
+"""Observations of stacks on request, the drift that they found, and its repair by an update."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from engine.errors import Unavailable
+from engine.plan.drift import REPAIRED_AS
+from engine.service.traversals.start import stack_not_found
+from engine.store import observations
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.observations import DriftedResource, ObservationStatus
+from engine.store.stack_locks import lock_stack
+
+#: Time limit of `Observations.complete`, and seconds between two looks.
+WAIT = timedelta(seconds=30)
+PAUSE = 0.1
+
+
+async def repair_drift(conn: Connection, stack_id: UUID) -> int:
+    """Make the update of this transaction repair the drift of a stack and its nested stacks, as
+    observed last; return the number of resources. The caller has locked these stacks."""
+    return await observations.mark_drifted(conn, stack_id, REPAIRED_AS)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The resources of a stack and its nested stacks that differ from their recorded state."""
+
+    status: ObservationStatus
+    resources: list[DriftedResource]
+
+
+class Observations:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def request(self, project: str, stack_id: UUID) -> None:
+        """Observe a stack and its nested stacks soon. Raises NotFound, also for a deleted stack."""
+        async with self._database.transaction("accept") as conn:
+            locked = await lock_stack(conn, project, stack_id)
+            if locked is None or locked.deleted:
+                raise stack_not_found(stack_id)
+            await observations.request(conn, stack_id)
+
+    async def drift(self, stack_id: UUID) -> Drift:
+        """The last observation. The caller has found the stack in its project."""
+        async with self._database.snapshot() as conn:
+            status = await observations.read_status(conn, stack_id)
+            return Drift(status, await observations.read_drift(conn, stack_id))
+
+    async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
+        """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes
+        longer than `wait`."""
+        await self.request(project, stack_id)
+        try:
+            async with asyncio.timeout(wait.total_seconds()):
+                while True:
+                    async with self._database.connection() as conn:
+                        if not (await observations.read_status(conn, stack_id)).due:
+                            return
+                    await asyncio.sleep(PAUSE)
+        except TimeoutError:
+            raise Unavailable(
+                f"The stack was not observed within {wait.total_seconds():g} s.",
+                remedy="Wait until GET .../drift says that it was observed, then try again.",
+            ) from None

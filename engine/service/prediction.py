@@ -1,0 +1,526 @@
+"""Predicts the effect of each node of a plan, as far as property values are known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from engine.errors import Finding, Findings
+from engine.hot.definition.lifecycle import NO_LIFECYCLE, Lifecycle
+from engine.hot.definition.stack import ResourceDefinition, StackDefinition, fill_defaults
+from engine.hot.evaluation.assertions import failed_assertion
+from engine.hot.expressions.masking import MASK, contains_mask
+from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.functions.function import FunctionError
+from engine.plan.change import Actual, Change
+from engine.plan.draft import Existing, Plan, PlannedNode
+from engine.plan.expected_changes import (
+    UNKNOWN,
+    ExpectedChange,
+    ExpectedHook,
+    KnownValues,
+    KnownView,
+    NamesView,
+    UnknownValue,
+    contains_unknown,
+    expected_change,
+    expected_hooks,
+    expected_replacement,
+    known_after,
+    known_parts,
+    known_properties,
+)
+from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
+from engine.service.requests.change import DesiredState
+from engine.store.connection import Connection
+from engine.store.records import PlannedRecord
+from engine.store.resources import read_planned
+from engine.topological_order import sort_topologically
+from engine.types.contract import Call, ResourceType
+from engine.types.registry import Registry
+from engine.words import (
+    GATES,
+    IN_PLACE_OPERATIONS,
+    DeletionPolicy,
+    Direction,
+    Json,
+    Operation,
+    ResourceAction,
+    ResourceId,
+    Restriction,
+    StackId,
+    Status,
+)
+from engine.work.refusals import refusal_reason, unchangeable_reason
+from engine.work.visible_properties import mask_properties
+
+#: Kinds of change, in the terms of the Orchestration API.
+KINDS: Mapping[Operation | None, str] = {
+    None: "unchanged",
+    Operation.CREATE: "added",
+    Operation.ADOPT: "added",
+    Operation.UPDATE: "updated",
+    Operation.RESUME: "updated",
+    Operation.REPLACE: "replaced",
+    Operation.DELETE: "deleted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedResource:
+    """The predicted change of a resource. kind: unchanged, added, updated, replaced, deleted.
+
+    changes: by property {"from", "to"}, masked; without "to" if the value is unknown. certain:
+    False if an unknown value can turn the update into a replacement or into no change. unknown:
+    properties with unknown values. denied: why the operation will fail (restricted, protected,
+    external); None if it will not. replace_reason: the values of `replace_when` that changed; None
+    if these do not replace it. moved_from: the earlier name of a moved resource. imported_id: the
+    physical resource that it adopts. nested: the preview of the nested stack, if it is known.
+    replaced: the preview of the nested stack of the resource that is replaced. written_type: the
+    type in the template. attributes: names.
+    """
+
+    name: str
+    type: str
+    kind: str
+    certain: bool
+    physical_id: str | None
+    changes: Mapping[str, Json]
+    unknown: Sequence[str]
+    requires: Sequence[str]
+    denied: str | None = None
+    replace_reason: str | None = None
+    moved_from: str | None = None
+    imported_id: str | None = None
+    nested: "Preview | None" = None
+    replaced: "Preview | None" = None
+    written_type: str = ""
+    attributes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A dry run of a stack. expected_hooks: the hooks that will wait, in plan order, with those of
+    nested stacks. out_of_date: resources that stay out of date. digest: a request with
+    it is refused if the plan has changed. name, stack_id, path: of the stack; stack_id: None if it
+    does not exist yet. warnings: about the request."""
+
+    resources: Sequence[PreviewedResource]
+    expected_hooks: Sequence[ExpectedHook]
+    out_of_date: Sequence[str]
+    digest: str
+    name: str = ""
+    stack_id: UUID | None = None
+    path: Sequence[str] = ()
+    warnings: Sequence[Finding] = ()
+
+
+EMPTY: Final[Mapping[str, Preview]] = {}
+
+
+async def read_rows(
+    conn: Connection, stack_id: UUID, planned: Plan, definition: StackDefinition
+) -> list[PlannedRecord]:
+    """The rows of the plan's resources, and of the resources that these read."""
+    names = {node.name for node in planned.nodes}
+    wanted = names & definition.resources.keys()
+    reads = {read for name in wanted for read in definition.resources[name].reads}
+    ids = [node.resource_id for node in planned.nodes]
+    return await read_planned(conn, stack_id, ids, sorted(names | reads))
+
+
+async def refuse_known_replacements(
+    conn: Connection, desired: DesiredState, planned: Plan, registry: Registry
+) -> None:
+    """Raise Invalid (PlanRefused) if the plan certainly replaces a resource with `prevent_destroy`.
+    A replacement that depends on values of other resources is refused when its node executes.
+    """
+    definition = desired.blueprint.definition
+    kept = {
+        node.name
+        for node in planned.nodes
+        if node.operation is Operation.UPDATE
+        and (wanted := definition.resources.get(node.name)) is not None
+        and wanted.lifecycle is not None
+        and wanted.lifecycle.prevent_destroy
+    }
+    if not kept:
+        return
+    rows = await read_rows(conn, desired.stack_id, planned, definition)
+    restricted = desired.blueprint.environment.registry.restrictions_of
+    shown = Prediction(registry, planned, definition, restricted, (), rows).walk()
+    findings = Findings()
+    for one in shown:
+        if one.name in kept and one.kind == KINDS[Operation.REPLACE] and one.certain and one.denied:
+            causes = one.replace_reason or f"{', '.join(sorted(one.changes)) or 'its type'} changed"
+            place = f"resources.{one.name}.lifecycle.prevent_destroy"
+            findings.add(place, f"{one.denied} ({causes})", code="PlanRefused")
+    findings.raise_if_any()
+
+
+class Prediction:
+    """Processes the nodes of a plan in topological order and predicts the operation of each.
+
+    values: the predicted properties by resource name, UNKNOWN for unknown ones. secret: the names
+    of the secret properties by resource name. Both are complete after `walk`.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        planned: Plan,
+        definition: StackDefinition,
+        restricted: Callable[[str], frozenset[Restriction]],
+        existing: Sequence[Existing],
+        rows: Sequence[PlannedRecord],
+    ) -> None:
+        self._registry = registry
+        self._plan = planned
+        self._definition = definition
+        self._restricted = restricted
+        self._existing = existing
+        self._rows = {row.id: row for row in rows}
+        self._known = {
+            row.name: KnownValues(
+                row.reference or row.name, row.attributes, row.secret_attributes or ()
+            )
+            for row in rows
+            if row.replaced_by is None
+        }
+        self._replaced: set[str] = set()
+        self._operations: dict[int, tuple[Operation | None, bool]] = {}
+        self._shown: dict[str, PreviewedResource] = {}
+        self.values: dict[str, Mapping[str, Json]] = {}
+        self.secret: dict[str, frozenset[str]] = {}
+
+    def walk(self) -> list[PreviewedResource]:
+        """The predicted change of each resource, in the order of their names."""
+        nodes = self._plan.nodes
+        for index in sort_topologically({index: node.after for index, node in enumerate(nodes)}):
+            self._operations[index] = self._predict(nodes[index])
+        for row in self._existing:
+            if row.replaced_by is None and row.name not in self._shown:
+                self._shown[row.name] = self._unchanged(row)
+        return [self._shown[name] for name in sorted(self._shown)]
+
+    def preview(
+        self, nested: Mapping[str, Preview] = EMPTY, replaced: Mapping[str, Preview] = EMPTY
+    ) -> Preview:
+        """The preview; call `walk` first. nested: of nested stacks, by resource name. replaced: of
+        those of the resources that are replaced."""
+        return Preview(
+            [
+                replace(self._shown[name], nested=nested.get(name), replaced=replaced.get(name))
+                for name in sorted(self._shown)
+            ],
+            expected_hooks(
+                self._plan,
+                self._operations,
+                {name: one.expected_hooks for name, one in nested.items()},
+            ),
+            self._plan.out_of_date,
+            self._plan.digest,
+        )
+
+    def known_parts(self, name: str) -> dict[str, Json] | None:
+        """The predicted properties of a resource, with UNKNOWN in place of single parts; None: its
+        operation will fail. Call `walk` first."""
+        wanted = self._definition.resources[name]
+        try:
+            parts = known_parts(wanted.properties, KnownView(self._known))
+        except FunctionError:
+            return None
+        return fill_defaults(self._registry.get(wanted.type).schema, parts)
+
+    def referenced_parts(self, name: str) -> dict[str, Json] | None:
+        """The predicted properties of the resource that `referenced_resource` of a resource names;
+        None: there is none."""
+        wanted = self._definition.resources[name]
+        try:
+            named = known_properties(wanted.properties, NamesView())
+            reference = self._registry.get(wanted.type).referenced_resource(named)
+        except FunctionError:
+            return None
+        if reference is None:
+            return None
+        by_reference = {one.reference: name for name, one in self._known.items()}
+        found = by_reference.get(reference, reference)
+        return self.known_parts(found) if found in self._definition.resources else None
+
+    def _unchanged(self, row: Existing) -> PreviewedResource:
+        found = self._registry.schemas().get(row.type)
+        return PreviewedResource(
+            name=row.name,
+            type=row.type,
+            kind=KINDS[None],
+            certain=True,
+            physical_id=row.physical_id,
+            changes={},
+            unknown=(),
+            requires=self._requires(row.name),
+            attributes=sorted(found.attributes) if found else (),
+        )
+
+    def _requires(self, name: str) -> Sequence[str]:
+        wanted = self._definition.resources.get(name)
+        return sorted(wanted.requires) if wanted else ()
+
+    def _predict(self, node: PlannedNode) -> tuple[Operation | None, bool]:
+        """(operation, whether it is certain); None for no operation."""
+        if node.operation in GATES:
+            return node.operation, True
+        if node.direction is Direction.CLEANUP:
+            return self._predict_cleanup(node)
+        if node.operation in IN_PLACE_OPERATIONS:
+            row = self._rows.get(node.resource_id)
+            self._show(node, row, ExpectedChange(Change(node.operation), True), {})
+            return node.operation, True
+        return self._predict_forward(node)
+
+    def _predict_cleanup(self, node: PlannedNode) -> tuple[Operation | None, bool]:
+        if node.only_if_replaced:
+            replaced = node.name in self._replaced
+            certain = not replaced or self._shown[node.name].certain
+            return (self._cleanup_operation(node) if replaced else None), certain
+        row = self._rows.get(node.resource_id)
+        if row is not None and row.replaced_by is None and node.operation is Operation.DELETE:
+            self._show(node, row, ExpectedChange(Change(Operation.DELETE), True), {})
+        return self._cleanup_operation(node), True
+
+    def _cleanup_operation(self, node: PlannedNode) -> Operation | None:
+        """The operation by the deletion policy of the row; None for none."""
+        row = self._rows.get(node.resource_id)
+        policy = row.deletion_policy if row else DeletionPolicy.DELETE
+        if node.retained or policy == DeletionPolicy.RETAIN:
+            return None
+        if node.operation is Operation.SNAPSHOT and policy != DeletionPolicy.SNAPSHOT:
+            return None
+        return node.operation
+
+    def _predict_forward(self, node: PlannedNode) -> tuple[Operation | None, bool]:
+        row = self._rows.get(node.resource_id)
+        wanted = self._definition.resources[node.name]
+        type_ = self._registry.get(wanted.type)
+        properties: Mapping[str, Json] = self._properties(wanted, type_)
+        self.values[node.name] = properties
+        self.secret[node.name] = self._secret(wanted, properties)
+        if node.operation is Operation.ADOPT:
+            prediction = ExpectedChange(Change(Operation.ADOPT, frozenset(properties)), True)
+        else:
+            prediction = self._expected_change(wanted, row, properties)
+            kept = self._with_ignored(wanted, row, properties)
+            prediction = _with_replacement(prediction, type_, node, row, kept)
+            if prediction.change.operation is not Operation.REPLACE:
+                properties = self.values[node.name] = kept
+        before = self._known.get(node.name, KnownValues())
+        self._known[node.name] = known_after(before, prediction.change.operation)
+        if prediction.change.operation is Operation.REPLACE:
+            self._replaced.add(node.name)
+        self._show(node, row, prediction, properties)
+        return prediction.change.operation, prediction.certain
+
+    def _expected_change(
+        self, wanted: ResourceDefinition, row: PlannedRecord | None, properties: Mapping[str, Json]
+    ) -> ExpectedChange:
+        type_, actual = self._registry.get(wanted.type), _actual(row)
+        expected = expected_change(
+            actual,
+            wanted.type,
+            type_.schema,
+            keep_ignored(wanted.lifecycle or NO_LIFECYCLE, actual, properties),
+            replaces_tainted=type_.replaces_tainted,
+            repairs=type_.repairs,
+            nests=type_.has_nested_stack,
+        )
+        if wanted.lifecycle is None or row is None:
+            return expected
+        before = (row.lifecycle or {}).get("replace_when", {})
+        return expected_replacement(
+            wanted.lifecycle, Triggers(before, self._triggers(wanted.lifecycle)), expected
+        )
+
+    def _triggers(self, lifecycle: Lifecycle) -> dict[str, str | None]:
+        """The digests of the values of `replace_when`; None for unknown values."""
+        try:
+            values = known_properties(dict(lifecycle.triggers), KnownView(self._known))
+        except FunctionError:  # the operation will fail when the values are known
+            return dict.fromkeys(lifecycle.triggers)
+        return {
+            text: None if value is UNKNOWN else trigger_digest(value)
+            for text, value in values.items()
+        }
+
+    def _with_ignored(
+        self, wanted: ResourceDefinition, row: PlannedRecord | None, properties: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """The properties with the applied values of ignored ones, of which the secret ones are
+        added to `secret`."""
+        actual = _actual(row)
+        if wanted.lifecycle is None or actual is None or row is None:
+            return properties
+        ignored = ignored_names(wanted.lifecycle, actual, properties)
+        masked = row.masked_properties or {}
+        hidden = frozenset(name for name in ignored if contains_mask(masked.get(name)))
+        self.secret[wanted.name] |= hidden
+        return keep_ignored(wanted.lifecycle, actual, properties)
+
+    def _properties(self, wanted: ResourceDefinition, type_: ResourceType) -> dict[str, Json]:
+        try:
+            found = known_properties(wanted.properties, KnownView(self._known))
+        except FunctionError:
+            return {"": UNKNOWN}  # the operation will fail when its values are known
+        return fill_defaults(type_.schema, found)
+
+    def _secret(self, wanted: ResourceDefinition, properties: Mapping[str, Json]) -> frozenset[str]:
+        """Names of the properties with secret values."""
+        declared = wanted.secret_properties(properties)
+        known = {name: self._known[name] for name in wanted.reads if name in self._known}
+        if not any(one.secret for one in known.values()):
+            return declared
+        view = KnownView({name: one.masked() for name, one in known.items()})
+        try:
+            found = known_properties(wanted.properties, view, masked=True)
+        except FunctionError:
+            return frozenset(properties)
+        hidden = frozenset(name for name, value in found.items() if contains_mask(value))
+        return frozenset(properties) if "" in hidden else hidden | declared
+
+    def _show(
+        self,
+        node: PlannedNode,
+        row: PlannedRecord | None,
+        prediction: ExpectedChange,
+        properties: Mapping[str, Json],
+    ) -> None:
+        schema = self._registry.get(node.type).schema
+        wanted = self._definition.resources.get(node.name)
+        secret = self.secret.get(node.name, frozenset())
+        if wanted is not None and wanted.masked_properties is not None:
+            secret = frozenset(properties)
+        before = mask_properties(
+            (row.masked_properties or row.properties or {}) if row else {}, schema
+        )
+        known = {name: value for name, value in properties.items() if value is not UNKNOWN}
+        after = mask_properties({**known, **dict.fromkeys(secret & known.keys(), MASK)}, schema)
+        changes: dict[str, Json] = {}
+        for name in sorted(prediction.change.changed):
+            one = (
+                {"from": MASK if name in secret and name in before else before.get(name)}
+                if row
+                else {}
+            )
+            changes[name] = one | (
+                {"to": after.get(name)} if name not in prediction.unknown else {}
+            )
+        self._shown[node.name] = PreviewedResource(
+            name=node.name,
+            type=node.type,
+            kind=KINDS[prediction.change.operation],
+            certain=prediction.certain,
+            physical_id=row.physical_id if row else None,
+            changes=changes if prediction.change.operation in _CHANGING else {},
+            unknown=[name for name in prediction.unknown if name],
+            requires=self._requires(node.name),
+            denied=self._denied(node, row, prediction),
+            replace_reason=prediction.change.cause or None,
+            attributes=sorted(schema.attributes),
+            imported_id=self._definition.imported.get(node.name)
+            if row is None and node.operation is Operation.ADOPT
+            else None,
+        )
+
+    def _denied(
+        self, node: PlannedNode, row: PlannedRecord | None, prediction: ExpectedChange
+    ) -> str | None:
+        if fixed := prediction.change.fixed.difference(prediction.unknown):
+            return unchangeable_reason(node.name, node.type, fixed)
+        wanted = self._definition.resources.get(node.name)
+        if wanted is not None and (failed := self._failed_precondition(wanted, prediction)):
+            return failed
+        lifecycle = wanted.lifecycle if wanted else None
+        stored = row.lifecycle or {} if row is not None else {}
+        return refusal_reason(
+            node.name,
+            prediction.change.operation,
+            restricted=self._restricted(node.name),
+            protected=row is not None and row.protected,
+            prevented=bool(stored.get("prevent_destroy"))
+            if wanted is None
+            else lifecycle is not None and lifecycle.prevent_destroy,
+            external_id=wanted.external_id if wanted else None,
+            physical_id=row.physical_id if row else None,
+        )
+
+    def _failed_precondition(
+        self, wanted: ResourceDefinition, prediction: ExpectedChange
+    ) -> str | None:
+        """Why a precondition fails, as far as its values are known."""
+        assertions = wanted.assertions
+        if assertions is None or prediction.change.operation not in _CHANGING:
+            return None
+        view = KnownView(self._known)
+        for one in assertions.preconditions:
+            with suppress(UnknownValue):
+                failed = failed_assertion(
+                    "precondition", [one], view, resolution_budget(), lambda wrong: "its values"
+                )
+                if failed is not None:
+                    return failed
+        return None
+
+
+def _with_replacement(
+    prediction: ExpectedChange,
+    type_: ResourceType,
+    node: PlannedNode,
+    row: PlannedRecord | None,
+    properties: Mapping[str, Json],
+) -> ExpectedChange:
+    """The prediction, as a replacement if the type requires it for these properties. Unknown values
+    count as unchanged; if the type decides with them, the prediction stays uncertain."""
+    if row is None or prediction.change.operation is not Operation.UPDATE:
+        return prediction
+    previous = row.properties or {}
+    known = {
+        name: previous.get(name) if contains_unknown(value) else value
+        for name, value in properties.items()
+    }
+    call = Call(
+        project="",
+        stack_id=StackId(UUID(int=0)),
+        stack_name="",
+        resource_id=ResourceId(row.id),
+        resource_name=node.name,
+        operation_key=UUID(int=0),
+        now=datetime.min.replace(tzinfo=UTC),
+        properties=known,
+        previous=previous,
+        changed=prediction.change.changed.difference(prediction.unknown),
+        physical_id=row.physical_id,
+        data=row.data or {},
+        attributes=row.attributes or {},
+    )
+    if not type_.needs_replace(call):
+        return prediction
+    return replace(
+        prediction, change=replace(prediction.change, operation=Operation.REPLACE), certain=True
+    )
+
+
+_CHANGING = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)
+
+
+def _actual(row: PlannedRecord | None) -> Actual | None:
+    if row is None:
+        return None
+    return Actual(
+        type=row.type,
+        action=ResourceAction(row.action),
+        status=Status(row.status),
+        physical_id=row.physical_id,
+        properties=row.properties,
+        tainted=row.tainted,
+        replaced=row.replaced_by is not None,
+    )

@@ -1,0 +1,69 @@
+"""The types of resources as their templates write them, before the environment maps them.
+
+The row of a resource has the type that the environment led to. The API shows the written one, as
+Heat does, and the other beside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from engine.errors import Invalid
+from engine.hot.environment.environment import parse_environment
+from engine.hot.environment.registry import CircularAlias, Registry, ResolvedType
+from engine.service.requests.blueprint import Limits
+from engine.store.connection import Connection
+from engine.store.templates import StackTypes, read_written_types
+from engine.types.registry import Registry as Types
+
+
+class WrittenTypes:
+    """Written types of the stacks whose environment maps any.
+
+    by_stack: stack -> resource -> resolved type -> written type. It has only types that differ.
+    """
+
+    __slots__ = ("by_stack",)
+
+    def __init__(self, by_stack: Mapping[UUID, Mapping[str, Mapping[str, str]]]) -> None:
+        self.by_stack = by_stack
+
+    def of(self, stack_id: UUID, name: str, resolved: str) -> str:
+        """The written type; the resolved one if the resource's current template writes it, or if it
+        does not lead there any more."""
+        return self.by_stack.get(stack_id, {}).get(name, {}).get(resolved, resolved)
+
+
+async def written_types(
+    conn: Connection, stacks: Sequence[UUID], limits: Limits, types: Types, name: str | None = None
+) -> WrittenTypes:
+    """Read the written types of stacks. name: only of this resource."""
+    operator = limits.environment.registry
+    found = await read_written_types(
+        conn, stacks, name, always=bool(operator.mapped or operator.by_resource)
+    )
+    return WrittenTypes({one.stack_id: _differing(one, operator, types) for one in found})
+
+
+def _differing(stack: StackTypes, operator: Registry, types: Types) -> dict[str, dict[str, str]]:
+    try:
+        document = {"resource_registry": stack.registry} if stack.registry else {}
+        registry = parse_environment(document, operator).registry
+    except Invalid:  # an earlier version accepted it
+        return {}
+    installed = types.schemas()
+    cache: dict[str, ResolvedType | None] = {}
+    differing: dict[str, dict[str, str]] = {}
+    for name, written in stack.types.items():
+        own = name in registry.by_resource
+        try:
+            if own or written not in cache:
+                found = registry.find(written, name, installed)
+            else:
+                found = cache[written]
+        except CircularAlias:
+            found = None
+        if not own:
+            cache[written] = found
+        if found is not None and found.type != written:
+            differing[name] = {found.type: written}
+    return differing

@@ -1,0 +1,141 @@
+"""Reads hooks without a lock: lists, and single hooks."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from operator import itemgetter
+from uuid import UUID
+
+from engine.store.connection import Connection
+from engine.store.records import HookRecord
+from engine.words import HookState
+
+#: One page of the hooks in one state. The index of the project or of the stack has the order.
+HOOK_PAGE = """cross join lateral (
+    select h.stack_id, h.id, h.opened_at from hook h
+     where h.project = $1 and h.state = w.state
+       and ($4::text is null or h.point like $4)
+       and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
+       and ($8::text[] is null
+            or h.assigned = any ($8)
+            or (h.rule -> 'answer_by' is null or h.rule -> 'answer_by' ?| $8
+                or h.escalated_at is not null and h.rule #> '{escalate,to}' ?| $8)
+               and not (h.rule ->> 'exclude' = 'requester'
+                        and (coalesce(nullif(h.requested_by_id, ''), 'name:' || h.requested_by)
+                                 = any ($9)
+                             or coalesce(h.rule -> 'excluded' ?| $9, false)))
+               and not exists (
+                   select from hook_details a
+                    where a.stack_id = h.stack_id and a.id = h.id and a.approved_keys && $9))
+       and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
+       and ($11::text is null or h.path ~ $11)
+       and (h.opened_at, h.id) > (
+           case when $5::uuid is null then '-infinity'
+                else (select opened_at from hook where id = $5 and project = $1) end,
+           coalesce($5, '00000000-0000-0000-0000-000000000000'))
+       and %s
+     order by h.opened_at, h.id limit $6) x
+"""
+OF_PAGE = """from page p
+ cross join lateral (select * from hook_details k
+                      where k.stack_id = p.stack_id and k.id = p.id offset 0) h
+ order by p.opened_at, p.id
+"""
+READ_HOOKS = f"""
+with page as (
+    select x.* from unnest($2::text[]) w (state) {HOOK_PAGE % "$3::uuid is null"}
+     order by x.opened_at, x.id limit $6
+)
+select h.*
+  {OF_PAGE}"""  # noqa: S608 - of constants
+READ_STACK_HOOKS = f"""
+with recursive tree as (
+    select $3::uuid as id
+    union all
+    select s.id from tree t
+     cross join lateral (select c.id from stack c where c.parent_id = t.id offset 0) s
+), page as (
+    select x.* from tree t cross join unnest($2::text[]) w (state)
+    {HOOK_PAGE % "h.stack_id = t.id"}
+     order by x.opened_at, x.id limit $6
+)
+select h.*
+  {OF_PAGE}"""  # noqa: S608 - of constants
+READ_HOOK = """
+select * from hook_details where id = $1 and ($2::text is null or project = $2)
+"""
+READ_LATEST = """
+select * from hook_details where stack_id = $1 and resource_name = $2
+ order by opened_at desc, id desc limit $3
+"""
+READ_HOOKS_BY_ID = """
+select h.* from unnest($1::uuid[]) k (id)
+ cross join lateral (select * from hook_details d where d.id = k.id offset 0) h
+"""
+#: The fields of a record in a row of `hook_details`, which has more columns.
+_FIELDS = itemgetter(*(one.name for one in fields(HookRecord)))
+
+
+@dataclass(frozen=True, slots=True)
+class HookFilter:
+    """None: does not filter. stack_id: the stack and its nested stacks. point: a glob. path: a
+    glob for each level: ``web/*``. older: minimum time since the hook opened. mine: principals such
+    as ``user:ada`` and ``role:dba`` that may answer the hook and have not approved it; me: the keys
+    of the same principal. marker: the last hook of the previous page."""
+
+    state: str | None = None
+    stack_id: UUID | None = None
+    point: str | None = None
+    path: str | None = None
+    older: timedelta | None = None
+    mine: Sequence[str] | None = None
+    me: Sequence[str] = ()
+    dry: bool | None = None
+    marker: UUID | None = None
+    limit: int = 100
+
+
+async def read_hooks(conn: Connection, project: str, filters: HookFilter) -> list[HookRecord]:
+    states = [filters.state] if filters.state else [one.value for one in HookState]
+    rows = await conn.fetch(
+        READ_HOOKS if filters.stack_id is None else READ_STACK_HOOKS,
+        project, states, filters.stack_id, _like(filters.point), filters.marker,
+        filters.limit, filters.older, filters.mine, filters.me, filters.dry,
+        _path_regex(filters.path),
+    )  # fmt: skip
+    return [HookRecord(*_FIELDS(row)) for row in rows]
+
+
+async def read_hook(conn: Connection, hook_id: UUID, project: str | None) -> HookRecord | None:
+    row = await conn.fetchrow(READ_HOOK, hook_id, project)
+    return HookRecord(*_FIELDS(row)) if row else None
+
+
+async def read_hooks_by_id(conn: Connection, hook_ids: Sequence[UUID]) -> dict[UUID, HookRecord]:
+    rows = await conn.fetch(READ_HOOKS_BY_ID, hook_ids)
+    return {row["id"]: HookRecord(*_FIELDS(row)) for row in rows}
+
+
+async def read_latest_hooks(
+    conn: Connection, stack_id: UUID, name: str, limit: int
+) -> list[HookRecord]:
+    """The newest hooks of a resource, newest first."""
+    rows = await conn.fetch(READ_LATEST, stack_id, name, limit)
+    return [HookRecord(*_FIELDS(row)) for row in rows]
+
+
+def _like(glob: str | None) -> str | None:
+    """A glob with stars as a LIKE pattern."""
+    if glob is None:
+        return None
+    plain = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return plain.replace("*", "%")
+
+
+def _path_regex(glob: str | None) -> str | None:
+    """A glob for paths as a regular expression: ``*`` and ``?`` stay within one level."""
+    if glob is None:
+        return None
+    wildcards = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(("^", *(wildcards.get(one, re.escape(one)) for one in glob), "$"))

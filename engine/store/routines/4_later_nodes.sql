@@ -1,0 +1,42 @@
+-- The nodes that a worker may execute with a node of p_first, in one run: each waits for the one before it
+-- and for no other, its type is in p_types, and it has no hook rules. They are read, not claimed;
+-- `apply_transitions` checks them again. At most 100, with small documents.
+-- Only `advance` calls it, so its planner settings apply.
+drop function if exists later_nodes(node_key[], text[]);
+
+create function later_nodes(p_first node_key[], p_types text[]) returns run_node[]
+language plpgsql as $$
+begin
+    return (
+        with recursive run as (
+            select n.stack_id, n.traversal, n.id, null::integer as run_after, n.dependents
+              from unnest(p_first) k
+             cross join lateral (
+                   select n.stack_id, n.traversal, n.id, n.dependents from node n
+                    where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id offset 0) n
+             cross join lateral (
+                   select from traversal t
+                    where t.stack_id = n.stack_id and t.number = n.traversal and t.state = 'running'
+                      and t.step_mode is distinct from 'step' offset 0) t
+            union all
+            select n.stack_id, n.traversal, n.id, r.id, n.dependents
+              from run r
+             cross join unnest(r.dependents) q (id)
+             cross join lateral (
+                   select n.stack_id, n.traversal, n.id, n.dependents from node n
+                    where n.stack_id = r.stack_id and n.traversal = r.traversal and n.id = q.id
+                      and n.state = 'waiting' and n.pending_dependencies = 1
+                      and n.type = any (p_types) and n.operation = 'create' and n.phase = 'execute'
+                      and n.rules is null and n.bytes < 20000
+                      and not exists (
+                          select from unnest(n.reads) e (name)
+                           cross join lateral (
+                                 select x.bytes from resource x
+                                  where x.name = e.name and x.stack_id = n.stack_id
+                                    and x.replaced_by is null offset 0) x
+                           where x.bytes > 20000) offset 0) n
+        )
+        select array_agg(row (l.stack_id, l.traversal, l.id, l.run_after)::run_node)
+          from (select * from run where run_after is not null limit 100) l);
+end;
+$$;

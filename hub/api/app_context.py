@@ -1,0 +1,86 @@
+"""The services and settings that handlers use, and the facts of a request that middleware sets."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiohttp import web
+
+from channels.contract import Channel
+from channels.dispatcher import Dispatcher
+from channels.store.hook_notifications import HookPath
+from channels.store.records import NotificationRecord
+from channels.stream import Feed
+from engine.errors import Forbidden
+from engine.service import Engine
+from engine.store.database import Database
+from engine.store.gathered_reads import GatheredReads
+from engine.tracing import Tracer
+from engine.types.signal_urls import SignalUrls
+from engine.types.software import ServerUrls
+from hub.auth.hook_tokens import HookTokens
+from hub.auth.identity import Identity
+from hub.auth.passwords import PasswordHasher
+from hub.auth.roles import HOLDERS, Right
+from hub.keys.token_keys import StoredTokenKeys
+from hub.metrics import Metrics
+from hub.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class AppContext:
+    """horizon: maps a channel to the seconds until a delivery is dead. ready: returns the reasons
+    why the process is not ready. fetch_template: returns the text at a URL, of at most the given
+    number of bytes; raises Invalid."""
+
+    engine: Engine
+    database: Database
+    settings: Settings
+    feed: Feed
+    dispatcher: Dispatcher
+    channels: Mapping[str, Channel]
+    horizon: Callable[[str], float]
+    sent_notifications: GatheredReads[HookPath, list[NotificationRecord]]
+    hook_tokens: HookTokens
+    token_keys: StoredTokenKeys
+    signal_urls: SignalUrls
+    servers: ServerUrls
+    new_id: Callable[[], UUID]
+    new_secret: Callable[[], str]
+    random_bytes: Callable[[int], bytes]
+    ready: Callable[[], Awaitable[list[str]]]
+    fetch_template: Callable[[str, int], Awaitable[str]]
+    metrics: Metrics
+    tracer: Tracer
+    hasher: PasswordHasher
+
+
+CONTEXT: web.AppKey[AppContext] = web.AppKey("context", AppContext)
+#: The ID of the request in the log.
+REQUEST_ID: web.RequestKey[str] = web.RequestKey("request_id", str)
+#: Set if the request has the valid token of a hook or resource.
+BY_TOKEN: web.RequestKey[bool] = web.RequestKey("by_token", bool)
+#: The authenticated caller.
+IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
+
+
+def context_of(request: web.Request) -> AppContext:
+    return request.app[CONTEXT]
+
+
+def project_of(request: web.Request) -> str:
+    return request.match_info["project"]
+
+
+def identity_of(request: web.Request) -> Identity:
+    return request[IDENTITY]
+
+
+def require(identity: Identity, right: Right) -> None:
+    """Raises Forbidden."""
+    if not identity.may(right):
+        raise Forbidden(
+            f"{identity.name} has no right to {right} here",
+            remedy=f"The role {HOLDERS[right]} is required; an admin can grant it.",
+            code="Forbidden",
+        )

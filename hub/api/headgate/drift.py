@@ -1,0 +1,56 @@
+"""Resources whose observed state differs from the recorded one."""
+
+from aiohttp import web
+
+from channels.envelope import rfc3339
+from engine.store.observations import DriftedResource
+from engine.words import ObservedState
+from hub.api.app_context import context_of
+from hub.api.headgate import responses
+from hub.api.headgate.explanations import path_in
+from hub.api.orchestration.stacks import S
+from hub.api.request_validation import stack_of
+from hub.api.routes import Route, json_response
+
+
+def drift_document(one: DriftedResource) -> responses.DriftedResource:
+    return {
+        "resource_name": one.name,
+        "resource_type": one.type,
+        "physical_resource_id": one.physical_id,
+        "stack_id": str(one.stack_id),
+        "stack_name": one.stack_name,
+        "path": path_in(one.path, one.name),
+        "state": ObservedState(one.state),
+        "differences": [
+            responses.Difference(
+                path=found["path"], desired=found["desired"], observed=found["observed"]
+            )
+            for found in one.differences
+        ],
+        "reason": one.reason,
+        "since": rfc3339(one.since),
+        "observed_at": rfc3339(one.observed_at),
+    }
+
+
+async def show(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    drift = await context_of(request).engine.observations.drift(stack.id)
+    status = drift.status
+    return json_response(
+        responses.Drift(
+            observed_at=rfc3339(status.observed_at) if status.observed_at else None,
+            observing=status.due,
+            observable_resources=status.observable,
+            unobservable_resources=status.not_observable,
+            resources=[drift_document(one) for one in drift.resources],
+        )
+    )
+
+
+ROUTES = (
+    Route("GET", f"{S}/drift", show,
+          "Resources of a stack and its nested stacks that differ from their recorded state",
+          "stacks", response=responses.Drift),
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""Health checks and metrics of the process."""
+
+from aiohttp import web
+
+from engine.errors import Unavailable
+from hub.api.app_context import context_of
+from hub.api.headgate import responses
+from hub.api.routes import Route, json_response
+from hub.auth.roles import Right
+from hub.metrics import CONTENT_TYPE
+
+
+async def healthz(_: web.Request) -> web.Response:
+    return json_response(responses.Alive(alive=True))
+
+
+async def readyz(request: web.Request) -> web.Response:
+    missing = await context_of(request).ready()
+    if missing:
+        return json_response(responses.NotReady(ready=False, missing=missing), 503)
+    return json_response(responses.Ready(ready=True, missing=[]))
+
+
+async def healthcheck(request: web.Request) -> web.Response:
+    """The health check of OpenStack services. Raises Unavailable."""
+    if missing := await context_of(request).ready():
+        raise Unavailable("; ".join(missing), remedy="Same as GET /readyz.")
+    return web.Response(text="OK")
+
+
+async def show_metrics(request: web.Request) -> web.Response:
+    body = await context_of(request).metrics.render()
+    return web.Response(body=body, content_type=CONTENT_TYPE, charset="utf-8")
+
+
+ROUTES = (
+    Route("GET", "/healthz", healthz, "The process is alive", "health",
+          response=responses.Alive),
+    Route("GET", "/readyz", readyz, "Readiness; 503 with the reasons if not ready", "health",
+          response=responses.Ready, other_responses={503: responses.NotReady}),
+    Route("GET", "/healthcheck", healthcheck, "Readiness as text", "health",
+          content_type="text/plain"),
+    # [metrics] needs can name another right.
+    Route("GET", "/metrics", show_metrics, "Metrics of this process, for Prometheus", "health",
+          content_type=CONTENT_TYPE, needs=Right.MONITOR),
+)  # fmt: skip

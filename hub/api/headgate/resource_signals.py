@@ -1,0 +1,60 @@
+"""Signal URLs: data for resources, authenticated by the token of the resource."""
+
+from functools import partial
+from types import NoneType
+from uuid import UUID
+
+from aiohttp import web
+
+from engine.errors import HeadgateError
+from engine.hooks.rule import TOKEN
+from engine.principal import Principal
+from engine.types.signal_urls import PARAMETER, PATH
+from hub.api.admission import count_wrong_tokens
+from hub.api.app_context import BY_TOKEN, context_of
+from hub.api.request_validation import body_of, uuid_or_none
+from hub.api.routes import Route, json_response
+from hub.auth.credentials import request_credentials
+
+
+async def send(request: web.Request) -> web.Response:
+    """The response to a wrong token does not reveal whether the resource exists."""
+    stack_id, resource_id = await _authenticate(request)
+    request[BY_TOKEN] = True
+    body = await body_of(request, nullable=True)
+    by = Principal(f"signal:{stack_id}/{resource_id}", TOKEN)
+    await context_of(request).engine.signals.send(None, stack_id, resource_id, body, by)
+    return json_response(None)
+
+
+async def _authenticate(request: web.Request) -> tuple[UUID, UUID]:
+    """The IDs of the stack and the resource."""
+    credentials = request_credentials(request.headers)
+    token = credentials.bearer or credentials.token or request.query.get(PARAMETER, "")
+    stack_id = uuid_or_none(request.match_info["stack"])
+    resource_id = uuid_or_none(request.match_info["resource"])
+    if stack_id is None or resource_id is None:
+        raise _refused()
+    context = context_of(request)
+    opens = partial(context.signal_urls.opens, token, stack_id, resource_id)
+    if not await context.token_keys.checked(opens):
+        raise _refused()
+    return stack_id, resource_id
+
+
+def _refused() -> HeadgateError:
+    return HeadgateError(
+        "this is not the resource's token",
+        place="Authorization",
+        remedy="Send `Authorization: Bearer TOKEN` or `X-Auth-Token: TOKEN` with the token of the"
+        " resource.",
+        code="Unauthorized",
+    )
+
+
+QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
+ROUTES = tuple(
+    Route(method, PATH, count_wrong_tokens(send), "Send a signal to a resource", "resources",
+          query=QUERY, takes_body=True, response=NoneType)
+    for method in ("POST", "PUT")
+)  # fmt: skip

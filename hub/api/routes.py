@@ -1,0 +1,81 @@
+"""Routes, and the URLs at which clients reach them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import web
+from pydantic import BaseModel
+
+from engine.words import Json
+from hub.auth.roles import Right
+
+JSON = "application/json"
+#: The API has one version with two names. Route paths use the first.
+PREFIX, PREFIXES = "v1", ("v1", "v1.0")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route, from which the application and /openapi.json are built.
+
+    query: descriptions of the query parameters by name. body: the model of the request body.
+    status, content_type: of the response. response: the type of its document if it is JSON.
+    other_responses: types of documents with other statuses that are not errors. needs: the right
+    that the caller must have; None: see `right`.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    tag: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: type[BaseModel] | None = None
+    takes_body: bool = False
+    status: int = 200
+    content_type: str = JSON
+    response: Any = None
+    other_responses: Mapping[int, Any] = field(default_factory=dict)
+    needs: Right | None = None
+
+    @property
+    def right(self) -> Right:
+        """By default, routes of a project require the right to read for GET, and to write for the
+        other methods; routes without a project require none."""
+        if self.needs is not None:
+            return self.needs
+        if "{project}" not in self.path:
+            return Right.NOTHING
+        return Right.READ if self.method == "GET" else Right.WRITE
+
+
+def json_response(
+    document: Json, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(document, default=str),
+        status=status,
+        content_type=JSON,
+        headers=headers,
+    )
+
+
+def origin_of(request: web.Request) -> str:
+    """Scheme, host and port of this server in the client's URL."""
+    return f"{request.scheme}://{request.host}"
+
+
+def base_of(request: web.Request) -> str:
+    """The API's root as in the client's URL, which clients expect in the URLs of responses."""
+    first = request.rel_url.raw_path.split("/")[1]
+    return f"{origin_of(request)}/{first if first in PREFIXES else PREFIX}"
+
+
+def aliases(path: str) -> list[str]:
+    """All paths of a route: its own, and that with the other prefix."""
+    first, slash, rest = path.removeprefix("/").partition("/")
+    return [f"/{prefix}{slash}{rest}" for prefix in PREFIXES] if first == PREFIX else [path]

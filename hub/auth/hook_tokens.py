@@ -1,0 +1,54 @@
+"""Hook tokens: which subscription has a token, and whether its owner may answer."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from channels.store.subscriptions import automation_of
+from engine.hooks.answer_rights import Automation
+from engine.hooks.tokens import TokenKey, holder_of, hook_token
+from engine.store.database import Database
+from engine.store.token_keys import accepts_hook
+from hub.auth.identity import Authenticator
+from hub.auth.roles import Right, rights_of, with_implied
+from hub.keys.token_keys import StoredTokenKeys
+
+
+class HookTokens:
+    """keys: from which hook tokens are derived."""
+
+    def __init__(
+        self, database: Database, authenticator: Authenticator, keys: StoredTokenKeys
+    ) -> None:
+        self._database = database
+        self._authenticator = authenticator
+        self._keys = keys
+
+    def token_for(self, hook_id: UUID, subscription_id: UUID) -> str:
+        return hook_token(self._keys.keys.newest, hook_id, subscription_id)
+
+    async def holder(self, hook_id: UUID, token: str) -> Automation | None:
+        """The subscription that has the token, with the current rights of its owner; None: it is
+        not a token of this hook, or the subscription was deleted. Raises Unavailable."""
+
+        def find() -> tuple[UUID, TokenKey] | None:
+            for one in self._keys.keys:
+                if (subscription_id := holder_of(one.key, hook_id, token)) is not None:
+                    return subscription_id, one
+            return None
+
+        known = await self._keys.checked(find)
+        if known is None:
+            return None
+        subscription_id, key = known
+        async with self._database.connection() as conn:
+            if not await accepts_hook(conn, hook_id, key):
+                return None
+            found = await automation_of(conn, subscription_id)
+        return None if found is None else await self.entitled(found)
+
+    async def entitled(self, automation: Automation) -> Automation:
+        """Set whether the owner may currently answer hooks. Raises Unavailable."""
+        if automation.configured:
+            return replace(automation, approves=True)
+        roles = await self._authenticator.roles_of(automation.owner)
+        return replace(automation, approves=Right.ANSWER in rights_of(with_implied(roles)))

@@ -1,0 +1,193 @@
+"""headgate admin: verify-audit, sign-audit and audit-key."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from hub.cli.context import run_offline, stop
+from hub.cli.exit_codes import Exit
+from hub.cli.options import OfflineOptions, with_options
+from hub.cli.output import format_json
+
+if TYPE_CHECKING:
+    from hub.settings.settings import Settings
+
+Json = Any
+#: Number and hash of an entry of the audit log.
+Entry = tuple[int, str]
+app = typer.Typer()
+_ENTRY = re.compile(r"([1-9]\d{0,8}):([0-9a-f]{64})")
+
+
+@app.command()
+@with_options
+def verify_audit(
+    offline: OfflineOptions,
+    stack: Annotated[
+        UUID | None,
+        typer.Argument(
+            metavar="STACK_ID", help="ID of a stack, which may be deleted. Default: all stacks."
+        ),
+    ] = None,
+    expect: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER:HASH",
+            help="An entry that you noted earlier; the audit log must still contain it.",
+        ),
+    ] = "",
+    signed: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="Signed checkpoints; repeatable. Default: the server's own file, if it exists.",
+        ),
+    ] = [],  # noqa: B006
+    public_key: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="A key of `headgate admin audit-key`; repeatable. Default: the server's own key.",
+        ),
+    ] = [],  # noqa: B006
+) -> None:
+    """Verify the hash chains and signatures of the audit log."""
+    entry = read_entry(expect) if expect else None
+    if entry is not None and stack is None:
+        stop("--expect needs the ID of the stack", Exit.USAGE)
+
+    async def work(settings: "Settings") -> tuple[list[Json], int]:
+        return await _verify(settings, stack, entry, signed, public_key)
+
+    results, projects = run_offline(offline, work)
+    text = format_json(results) if offline.as_json else "\n".join(report(results, projects))
+    typer.echo(text)
+    raise typer.Exit(Exit.ERROR if any(one["error"] for one in results) else Exit.COMPLETE)
+
+
+@app.command()
+@with_options
+def sign_audit(offline: OfflineOptions) -> None:
+    """Sign the audit log now. The server does this every hour."""
+
+    async def work(settings: "Settings") -> int:
+        from engine.work.audit_signing import export_checkpoints, sign_heads
+        from hub.checks.offline_database import open_offline
+        from hub.keys.audit_key import checkpoint_exporter, signer_of
+
+        audit, directory = settings.audit, settings.database.data_dir
+        async with open_offline(settings.database) as conn:
+            count = await sign_heads(conn, signer_of(audit.key_path(directory)))
+            export = checkpoint_exporter(audit.checkpoints_path(directory))
+            await export_checkpoints(conn, export)
+        return count
+
+    count = run_offline(offline, work)
+    as_json = offline.as_json
+    typer.echo(format_json({"checkpoints": count}) if as_json else f"signed {count} checkpoints")
+
+
+@app.command()
+@with_options
+def audit_key(offline: OfflineOptions) -> None:
+    """Print the public key that verifies the signatures of the audit log."""
+
+    async def work(settings: "Settings") -> str:
+        from hub.keys.audit_key import public_pem
+
+        return public_pem(settings.audit.key_path(settings.database.data_dir))
+
+    key = run_offline(offline, work)
+    text = format_json({"public_key": key}) if offline.as_json else key
+    typer.echo(text, nl=offline.as_json)
+
+
+async def _verify(
+    settings: "Settings",
+    stack: UUID | None,
+    entry: Entry | None,
+    signed: list[Path],
+    public_keys: list[Path],
+) -> tuple[list[Json], int]:
+    """A result for each stack and, last, one for the checkpoints; and the number of projects with
+    entries."""
+    # Imported here, because it takes long, and most commands do not need it.
+    from engine.hooks.checkpoint import first_fault
+    from engine.service.reads.audit_verification import (
+        KnownEntry,
+        check_all_logs,
+        check_heads,
+        check_log,
+    )
+    from engine.store.audit_log import count_projects
+    from hub.checks.offline_database import open_offline
+    from hub.keys.audit_key import read_checkpoints, read_public
+
+    audit, directory = settings.audit, settings.database.data_dir
+    own = audit.checkpoints_path(directory)
+    checkpoints = read_checkpoints(signed or ([own] if own.exists() else []))
+    fault = None
+    if checkpoints:
+        fault = first_fault(checkpoints, read_public(public_keys or [audit.key_path(directory)]))
+    async with open_offline(settings.database) as conn:
+        if stack is None:
+            found = await check_all_logs(conn)
+        else:
+            known = KnownEntry(*entry) if entry else None
+            found = [await check_log(conn, stack, known)]
+        found = await check_heads(conn, found, checkpoints, settings.retention.audit_logs)
+        if stack is not None:
+            found = [one for one in found if one.stack_id == stack]
+        projects = await count_projects(conn, [one.stack_id for one in found])
+    results = [asdict(one) | {"stack_id": str(one.stack_id)} for one in found]
+    if checkpoints:
+        results.append({"checkpoints": len(checkpoints), "error": fault})
+    return results, projects
+
+
+def read_entry(text: str) -> Entry:
+    """``NUMBER:HASH``; raises typer's usage error."""
+    match = _ENTRY.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(
+            f'"{text}" is not an audit log entry; write NUMBER:HASH as verify-audit prints it'
+        )
+    return int(match[1]), match[2]
+
+
+def report(found: Sequence[Json], projects: int) -> list[str]:
+    """The lines to print: the stacks without errors first, then errors, then a summary.
+
+    found: a result for each stack, and one for the checkpoints if there are any. projects: the
+    number of projects with entries.
+    """
+    stacks = [one for one in found if "stack_id" in one]
+    entries = sum(one["decisions"] for one in stacks)
+    signatures = sum(one.get("checkpoints", 0) for one in found)
+    problems = sum(bool(one["error"]) for one in found)
+    summary = (
+        f"checked {_count(entries, 'entry', 'entries')} of"
+        f" {_count(len(stacks), 'stack')} in {_count(projects, 'project')}"
+        f" and {_count(signatures, 'signed checkpoint')}:"
+        f" {_count(problems, 'problem')}"
+    )
+    return [*map(_line, sorted(found, key=lambda one: bool(one["error"]))), summary]
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _line(one: Json) -> str:
+    if "checkpoints" in one:
+        error = one["error"]
+        return f"checkpoints  error: {error}" if error else f"checkpoints  ok {one['checkpoints']}"
+    if one["error"]:
+        return f"{one['stack_id']}  error: {one['error']}"
+    entries = _count(one["decisions"], "entry", "entries")
+    return f"{one['stack_id']}  ok {entries}, last {one['last']}"

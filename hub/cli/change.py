@@ -1,0 +1,152 @@
+"""Changes of a stack: start an action, wait for it, print the stack, and exit with its result."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import typer
+
+from hub.cli import output
+from hub.cli.client import (
+    Client,
+    RequestError,
+    find_stack,
+    list_waiting_hooks,
+    stack_path,
+    url_path,
+)
+from hub.cli.context import ask, complain, print_result
+from hub.cli.exit_codes import Exit, of_status
+from hub.cli.options import ServerOptions, WaitOptions
+
+Json = Any
+#: Seconds between reads of the status: short at first, because small stacks end soon.
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+#: Actions that end any other action as failed.
+OVERRIDING = ("DELETE", "ROLLBACK")
+#: Actions that a newer one of any of these kinds continues.
+CONTINUED = ("CREATE", "UPDATE", "ADOPT")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The current stack, and the exit code of the command. message: for standard error."""
+
+    stack: Json
+    code: Exit
+    message: str = ""
+
+
+def run(
+    server: ServerOptions,
+    name: str,
+    action: str,
+    wait: WaitOptions,
+    start: Callable[[Client, Json], Awaitable[None]],
+) -> NoReturn:
+    """Find a stack, start an action with `start`, wait for it, and end the command."""
+
+    async def work(client: Client) -> Outcome:
+        stack = await find_stack(client, name)
+        await start(client, stack)
+        return await wait_for_action(client, stack["id"], action, wait)
+
+    finish(ask(server, work), server.as_json)
+
+
+def finish(outcome: Outcome, as_json: bool) -> NoReturn:
+    """Print the stack and exit."""
+    print_result(outcome.stack, as_json, lambda: output.render_stack(outcome.stack))
+    exit_with(outcome)
+
+
+def exit_with(outcome: Outcome) -> NoReturn:
+    if outcome.message:
+        complain(outcome.message)
+    raise typer.Exit(outcome.code)
+
+
+async def wait_for_action(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
+    """The stack now, or when the action ends, or when the timeout expires."""
+    if not wait.any:
+        return Outcome(await _read_stack(client, stack_id, action), Exit.COMPLETE)
+    try:
+        async with asyncio.timeout(wait.timeout):
+            outcome = await _poll(client, stack_id, action, wait)
+    except TimeoutError:
+        message = "--timeout has expired; the action continues on the server"
+        outcome = Outcome(None, Exit.TIMED_OUT, message)
+    return replace(outcome, stack=await _read_stack(client, stack_id, action))
+
+
+async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
+    pauses = iter(PAUSES)
+    pause = PAUSES[0]
+    while True:
+        stack = await _read_stack(client, stack_id, action, outputs=False)
+        outcome = end_of_action(stack, action)
+        if outcome is not None:
+            return outcome
+        if wait.until_waiting and await _only_hooks_left(client, stack):
+            return Outcome(stack, Exit.WAITING)
+        pause = next(pauses, pause)
+        await asyncio.sleep(pause)
+
+
+async def _read_stack(client: Client, stack_id: str, action: str, outputs: bool = True) -> Json:
+    query = {} if outputs else {"resolve_outputs": "false"}
+    try:
+        return (await client.call("GET", url_path("stacks", stack_id), query=query))["stack"]
+    except RequestError as error:
+        if error.status == 404 and action == "DELETE":  # the deleted stack is already purged
+            return {"id": stack_id, "stack_status": "DELETE_COMPLETE"}
+        raise
+
+
+def end_of_action(stack: Mapping[str, Json], action: str) -> Outcome | None:
+    """The outcome of an action by the status of its stack; None: it has not ended. Pure."""
+    status = str(stack["stack_status"])
+    code = of_status(status)
+    current = status.partition("_")[0]
+    if current == "ROLLBACK" and code is None:
+        return None  # the automatic rollback is a part of the action
+    if current != action and (current in OVERRIDING or action not in CONTINUED):
+        what = (
+            "the stack was rolled back"
+            if current == "ROLLBACK"
+            else "another action superseded this one"
+        )
+        return Outcome(stack, Exit.FAILED, f"{what}: {status}")
+    return None if code is None else Outcome(stack, code)
+
+
+async def _only_hooks_left(client: Client, stack: Json) -> bool:
+    graph = await client.call("GET", stack_path(stack, "graph"), query={"nested": "true"})
+    nodes = nodes_of_tree(graph)
+    if not only_hooks_left(nodes, nodes):
+        return False
+    return only_hooks_left(nodes, await list_waiting_hooks(client, stack["id"]))
+
+
+def only_hooks_left(nodes: Sequence[Json], hooks: Sequence[Json]) -> bool:
+    """Whether no node can run, and there is a waiting hook for each parked node. Pure."""
+    states = [node["state"] for node in nodes]
+    busy = any(state in ("ready", "running") for state in states)
+    parked = states.count("parked")
+    return not busy and 0 < parked <= len(hooks)
+
+
+def nodes_of_tree(graph: Mapping[str, Json]) -> list[Json]:
+    """The nodes of a stack and its nested stacks, without those that wait for a nested stack."""
+    nested = graph.get("stacks") or []
+    known = {one["stack_id"] for one in nested}
+    nodes = [*graph["nodes"], *(node for one in nested for node in one["nodes"])]
+    return [
+        node for node in nodes if not (node.get("nested_stack_id") in known and _is_parked(node))
+    ]
+
+
+def _is_parked(node: Mapping[str, Json]) -> bool:
+    """Whether a node is parked in its operation."""
+    return bool((node["state"], node["phase"]) == ("parked", "execute"))

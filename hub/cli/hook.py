@@ -1,0 +1,314 @@
+"""headgate hook: list, show, answer and hand over hooks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.text import Text
+
+from hub.cli import output
+from hub.cli.client import Client, RequestError, list_waiting_hooks, read_pages, url_path
+from hub.cli.context import ask, print_result, stop
+from hub.cli.exit_codes import Exit
+from hub.cli.files import InputError, read_data
+from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
+from hub.cli.output import format_yaml
+from hub.cli.request_bodies import yaml_values
+
+Json = Any
+app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
+Which = Annotated[
+    str,
+    typer.Argument(
+        metavar="HOOK",
+        help="ID, unique prefix of an ID, STACK:RESOURCE[:POINT], or STACK:POINT.",
+    ),
+]
+FIELDS = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
+          "by", "reason", "id")  # fmt: skip
+LIST_COLUMNS = {"stack": "STACK", "resource": "RESOURCE", "point": "POINT", "state": "STATE",
+                "approvals": "APPROVALS", "may_answer": "MAY ANSWER", "deadline": "DEADLINE",
+                "decision": "DECISION", "by": "BY", "id": "ID"}  # fmt: skip
+HISTORY_COLUMNS = {"at": "WHEN", "by": "WHO", "channel": "CHANNEL", "what": "WHAT",
+                   "reason": "REASON"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions(OptionGroup):
+    """The options of all answers."""
+
+    reason: Annotated[str, typer.Option(help="The reason; recorded in the audit log.")] = ""
+    digest: Annotated[
+        str, typer.Option(help="Refuse the answer if the hook no longer has this digest.")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions(AnswerOptions):
+    """The options of answers that continue the operation."""
+
+    data: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=VALUE", help="Data that the hook rule requires; VALUE is YAML; repeatable."
+        ),
+    ] = field(default_factory=list)
+    data_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with all data that the hook rule requires, in JSON or YAML.",
+        ),
+    ] = None
+
+
+@app.command(name="list")
+@with_options
+def list_(
+    server: ServerOptions,
+    state: Annotated[
+        str,
+        typer.Option(
+            help="Only hooks in this state: waiting, answered, expired, superseded or all. "
+            "Default: waiting; with --dry: all.",
+            show_default=False,
+        ),
+    ] = "",
+    stack: Annotated[
+        str | None, typer.Option(help="Only hooks of this stack and its nested stacks.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Only hooks at this path, such as web/db or 'web/*'."),
+    ] = None,
+    point: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Only hooks at this point, such as 'pre-*'.")
+    ] = None,
+    older: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Only hooks that have waited longer than this, such as 30m."
+        ),
+    ] = None,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Only hooks that you may answer and have not answered.")
+    ] = False,
+    dry: Annotated[
+        bool | None,
+        typer.Option("--dry/--no-dry", help="Only hooks of dry-run rules, or none of them."),
+    ] = None,
+) -> None:
+    """List hooks; by default those that wait for an answer."""
+    if older is not None:
+        seconds(older)
+    # Hooks of dry-run rules never wait.
+    state = state or ("all" if dry else "waiting")
+    filters = {
+        "limit": "1000",
+        "state": None if state == "all" else state,
+        "stack": stack,
+        "path": at,
+        "point": point,
+        "older": older,
+        "mine": "true" if mine else None,
+        "dry": None if dry is None else str(dry).lower(),
+    }
+    query = {name: value for name, value in filters.items() if value is not None}
+    hooks = ask(server, lambda client: read_pages(client, url_path("hooks"), "hooks", query))
+    rows = [output.hook_row(hook) for hook in hooks]
+    print_result(hooks, server.as_json, lambda: output.table(rows, LIST_COLUMNS))
+
+
+@app.command(name="show")
+@with_options
+def show_(server: ServerOptions, which: Which) -> None:
+    """Show a hook with the details needed to decide."""
+    hook = ask(server, lambda client: find(client, which))
+    print_result(hook, server.as_json, lambda: Text(output.plain(format_yaml(hook))))
+
+
+@app.command()
+@with_options
+def history(server: ServerOptions, which: Which) -> None:
+    """Show the answers to a hook in order."""
+    decisions = _call(server, which, "GET", "decisions")["decisions"]
+    rows = [output.entry_row(one) for one in decisions]
+    print_result(decisions, server.as_json, lambda: output.table(rows, HISTORY_COLUMNS))
+
+
+@app.command()
+@with_options
+def hand_over(
+    server: ServerOptions,
+    which: Which,
+    to: Annotated[str, typer.Argument(metavar="TO", help="user:NAME or role:NAME.")],
+    note: Annotated[
+        str, typer.Option(help="A note for the new approver; recorded in the audit log.")
+    ] = "",
+) -> None:
+    """Hand a hook over: let another user or role answer it, too."""
+    _print_hook(server, _call(server, which, "POST", "hand-over", {"to": to, "note": note}))
+
+
+@app.command(name="continue")
+@with_options
+def continue_(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
+    """Approve: continue the operation."""
+    _approve(server, which, "continue", answer, {})
+
+
+@app.command()
+@with_options
+def step(
+    server: ServerOptions,
+    answer: ApprovalOptions,
+    which: Which,
+    into: Annotated[
+        bool, typer.Option("--into", help="Also stop in the nested stack, if the resource has one.")
+    ] = False,
+    out: Annotated[
+        bool, typer.Option("--out", help="Run the nested stack to its end; stop in its parent.")
+    ] = False,
+) -> None:
+    """Continue, and stop before the next operation."""
+    if into and out:
+        stop("use either --into or --out", Exit.USAGE)
+    how = {"how": "into" if into else "out"} if into or out else {}
+    _approve(server, which, "step", answer, how)
+
+
+@app.command()
+@with_options
+def run(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
+    """Continue, and skip further breakpoints that you may answer."""
+    _approve(server, which, "run", answer, {})
+
+
+@app.command()
+@with_options
+def patch(
+    server: ServerOptions,
+    answer: ApprovalOptions,
+    which: Which,
+    set_: Annotated[
+        list[str],
+        typer.Option("--set", metavar="NAME=VALUE", help="A property; VALUE is YAML; repeatable."),
+    ],
+) -> None:
+    """Continue with changed properties, if the hook rule allows it."""
+    _approve(server, which, "patch", answer, {"properties": _read_pairs(set_, "--set")})
+
+
+@app.command()
+@with_options
+def progress(
+    server: ServerOptions,
+    answer: AnswerOptions,
+    which: Which,
+    extend: Annotated[
+        str, typer.Option(metavar="TIME", help="How much longer the hook waits, such as 30m.")
+    ] = "",
+) -> None:
+    """Report progress and extend the deadline."""
+    if extend:
+        seconds(extend)
+    _answer(server, which, "progress", answer, {"extend": extend} if extend else {})
+
+
+@app.command()
+@with_options
+def reject(server: ServerOptions, answer: AnswerOptions, which: Which) -> None:
+    """Reject: fail the operation."""
+    _answer(server, which, "reject", answer, {})
+
+
+def _approve(
+    server: ServerOptions,
+    which: str,
+    decision: str,
+    answer: ApprovalOptions,
+    more: Mapping[str, Json],
+) -> None:
+    data = read_answer_data(answer.data, answer.data_file)
+    _answer(server, which, decision, answer, {**data, **more})
+
+
+def _answer(
+    server: ServerOptions,
+    which: str,
+    decision: str,
+    answer: AnswerOptions,
+    more: Mapping[str, Json],
+) -> None:
+    body = {"decision": decision, "reason": answer.reason, "digest": answer.digest, **more}
+    _print_hook(server, _call(server, which, "POST", "signal", body))
+
+
+def _call(server: ServerOptions, which: str, method: str, path: str, body: Json = None) -> Json:
+    async def work(client: Client) -> Json:
+        hook = await find(client, which)
+        return await client.call(method, url_path("hooks", hook["id"], path), body=body)
+
+    return ask(server, work)
+
+
+def _print_hook(server: ServerOptions, hook: Json) -> None:
+    names = [name for name in FIELDS if name != "deadline" or hook["state"] == "waiting"]
+    print_result(hook, server.as_json, lambda: output.fields(output.hook_row(hook), names))
+
+
+def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
+    """``{"data": ...}`` from --data or --data-file; empty without both. Ends the command if the
+    data cannot be read."""
+    if pairs and file is not None:
+        stop("use either --data or --data-file", Exit.USAGE)
+    if file is not None:
+        try:
+            return {"data": read_data(file)}
+        except InputError as error:
+            stop(str(error), Exit.ERROR)
+    return {"data": _read_pairs(pairs, "--data")} if pairs else {}
+
+
+def _read_pairs(pairs: list[str], option: str) -> dict[str, Json]:
+    try:
+        return yaml_values(pairs, option)
+    except InputError as error:
+        stop(str(error), Exit.ERROR)
+
+
+async def find(client: Client, which: str) -> Json:
+    """A hook by its ID, or a waiting hook by the prefix of its ID or its place."""
+    if _is_id(which):
+        return await client.call("GET", url_path("hooks", which))
+    return select_hook(await list_waiting_hooks(client), which)
+
+
+def _is_id(which: str) -> bool:
+    try:
+        return str(UUID(which)) == which.lower()
+    except ValueError:
+        return False
+
+
+def select_hook(hooks: Sequence[Json], which: str) -> Json:
+    """The one hook that the argument selects. Raises RequestError and InputError. Pure."""
+    found = [hook for hook in hooks if matches(hook, which)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RequestError(404, f'no waiting hook matches "{which}"; see `headgate hook list`')
+    names = ", ".join(output.hook_path(hook) for hook in found[:5])
+    raise InputError(f'"{which}" matches {len(found)} waiting hooks: {names}; be more specific')
+
+
+def matches(hook: Json, which: str) -> bool:
+    """which: STACK:RESOURCE, STACK:RESOURCE:POINT, STACK:POINT for the whole stack, or the prefix
+    of the ID."""
+    if ":" not in which:
+        return bool(which) and bool(hook["id"].startswith(which.lower()))
+    of_resource = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else None
+    return which in (of_resource, output.hook_path(hook))

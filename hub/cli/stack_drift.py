@@ -1,0 +1,117 @@
+"""headgate stack: observe, drift and converge."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from hub.cli import change, options, output
+from hub.cli.change import PAUSES
+from hub.cli.client import Client, find_stack, stack_path
+from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.exit_codes import Exit
+from hub.cli.options import ServerOptions, WaitOptions, with_options
+
+Json = Any
+app = typer.Typer()
+
+
+@app.command()
+@with_options
+def observe(
+    server: ServerOptions,
+    name: options.Name,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for the result, and show the drift.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="With --wait: the longest time.")
+    ] = 300,
+) -> None:
+    """Compare the physical resources of a stack with their recorded state. Changes nothing."""
+
+    async def work(client: Client) -> Json:
+        stack = await find_stack(client, name)
+        await client.call("POST", stack_path(stack, "actions"), body={"observe": None})
+        pauses = iter(PAUSES)
+        pause, drift = PAUSES[0], await _drift(client, stack)
+        try:
+            async with asyncio.timeout(timeout):
+                while wait and drift["observing"]:
+                    await asyncio.sleep(pause := next(pauses, pause))
+                    drift = await _drift(client, stack)
+        except TimeoutError:
+            return drift
+        return drift
+
+    drift = ask(server, work)
+    print_result(drift, server.as_json, lambda: _render(drift))
+    if wait and drift["observing"]:
+        raise typer.Exit(Exit.TIMED_OUT)
+
+
+@app.command()
+@with_options
+def drift(server: ServerOptions, name: options.Name) -> None:
+    """Show the resources that differ from their recorded state, as observed last."""
+    found = ask_stack(server, name, "GET", "drift")
+    print_result(found, server.as_json, lambda: _render(found))
+
+
+@app.command()
+@with_options
+def converge(server: ServerOptions, wait: WaitOptions, name: options.Name) -> None:
+    """Observe a stack, and repair what differs: create missing resources anew, and update or
+    replace changed ones. Keeps template, environment and parameters."""
+
+    async def start(client: Client, stack: Json) -> None:
+        await client.call("PATCH", stack_path(stack), body={"converge": True})
+
+    change.run(server, name, "UPDATE", wait, start)
+
+
+async def _drift(client: Client, stack: Json) -> Json:
+    return await client.call("GET", stack_path(stack, "drift"))
+
+
+def _render(drift: Mapping[str, Json]) -> RenderableType:
+    columns = {"resource": "RESOURCE", "state": "STATE", "path": "PATH", "desired": "DESIRED",
+               "observed": "OBSERVED", "reason": "REASON", "since": "SINCE"}  # fmt: skip
+    rows = [row for one in drift["resources"] for row in rows_of(one)]
+    table = [output.table(rows, columns)] if rows else []
+    return Group(*table, Text(output.plain(summary(drift))))
+
+
+def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+    """A row for each difference of a resource, or one with the reason. Pure."""
+    common = {name: resource[name] for name in ("state", "reason", "since")}
+    common |= {"resource": resource["path"]}
+    differences = resource["differences"]
+    if not differences:
+        return [common | {"path": "", "desired": "", "observed": ""}]
+    return [
+        common
+        | {
+            "path": one["path"],
+            "desired": output.format_json(one["desired"]),
+            "observed": output.format_json(one["observed"]),
+        }
+        for one in differences
+    ]
+
+
+def summary(drift: Mapping[str, Json]) -> str:
+    """What was observed when. Pure."""
+    if drift["observing"]:
+        return "The stack is being observed."
+    if drift["observed_at"] is None:
+        return "The stack has not been observed. Observe it with `headgate stack observe --wait`."
+    count, others = drift["observable_resources"], drift["unobservable_resources"]
+    different = len(drift["resources"])
+    text = f"{different} of {count} observed resources differ, at {drift['observed_at']}."
+    if others:
+        text += f" {others} have a type that cannot be observed."
+    return text

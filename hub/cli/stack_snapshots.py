@@ -1,0 +1,126 @@
+"""headgate stack snapshot: create, list, show, restore and delete snapshots."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hub.cli import change, options, output
+from hub.cli.change import Outcome, wait_for_action
+from hub.cli.client import Client, RequestError, find_stack, stack_path
+from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.files import InputError
+from hub.cli.options import ServerOptions, WaitOptions, with_options
+from hub.cli.output import format_yaml
+
+Json = Any
+app = typer.Typer(help="Create, list, restore and delete snapshots.", no_args_is_help=True)
+Which = Annotated[
+    str, typer.Argument(metavar="SNAPSHOT", help="Name, ID, or unique prefix of an ID.")
+]
+FIELDS = ("name", "id", "status", "status_reason", "creation_time")
+
+
+@app.command()
+@with_options
+def create(
+    server: ServerOptions,
+    wait: WaitOptions,
+    stack: options.Name,
+    name: Annotated[
+        str, typer.Option(help="Name of the snapshot. Default: chosen by the server.")
+    ] = "",
+) -> None:
+    """Create a snapshot: the template, and the state that each resource type can save."""
+
+    async def work(client: Client) -> tuple[Json, Outcome]:
+        found = await find_stack(client, stack)
+        body = {"name": name} if name else {}
+        created = await client.call("POST", stack_path(found, "snapshots"), body=body)
+        outcome = await wait_for_action(client, found["id"], "SNAPSHOT", wait)
+        return await _one(client, found, created["id"]), outcome
+
+    created, outcome = ask(server, work)
+    print_result(created, server.as_json, lambda: output.fields(created, FIELDS))
+    change.exit_with(outcome)
+
+
+@app.command(name="list")
+@with_options
+def list_(server: ServerOptions, stack: options.Name) -> None:
+    """List the snapshots of a stack."""
+    found = ask_stack(server, stack, "GET", "snapshots")["snapshots"]
+    columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
+               "status_reason": "REASON", "id": "ID"}  # fmt: skip
+    print_result(found, server.as_json, lambda: output.table(found, columns))
+
+
+@app.command(name="show")
+@with_options
+def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
+    """Show a snapshot with its template, environment and resources."""
+
+    async def work(client: Client) -> Json:
+        found = await find_stack(client, stack)
+        return await _one(client, found, await _select(client, found, which))
+
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: Text(output.plain(format_yaml(found))))
+
+
+@app.command()
+@with_options
+def delete(server: ServerOptions, stack: options.Name, which: Which) -> None:
+    """Delete a snapshot."""
+
+    async def work(client: Client) -> Json:
+        found = await find_stack(client, stack)
+        snapshot = await _select(client, found, which)
+        await client.call("DELETE", stack_path(found, "snapshots", snapshot))
+        return {"id": snapshot, "deleted": True}
+
+    deleted = ask(server, work)
+    print_result(deleted, server.as_json, lambda: Text(f"{deleted['id']} deleted"))
+
+
+@app.command()
+@with_options
+def restore(
+    server: ServerOptions,
+    wait: WaitOptions,
+    stack: options.Name,
+    which: Which,
+) -> None:
+    """Restore a stack from a snapshot."""
+
+    async def start(client: Client, found: Json) -> None:
+        snapshot = await _select(client, found, which)
+        path = stack_path(found, "snapshots", snapshot, "restore")
+        await client.call("POST", path, body={})
+
+    change.run(server, stack, "RESTORE", wait, start)
+
+
+async def _one(client: Client, stack: Json, snapshot: str) -> Json:
+    found = await client.call("GET", stack_path(stack, "snapshots", snapshot))
+    return found["snapshot"]
+
+
+async def _select(client: Client, stack: Json, which: str) -> str:
+    path = stack_path(stack, "snapshots")
+    snapshots = (await client.call("GET", path))["snapshots"]
+    return str(select_snapshot(snapshots, which)["id"])
+
+
+def select_snapshot(snapshots: Sequence[Json], which: str) -> Json:
+    """The snapshot with this name, ID or prefix of an ID. Raises RequestError and InputError.
+    Pure."""
+    exact = [one for one in snapshots if which in (one["name"], one["id"])]
+    found = exact or [one for one in snapshots if which and one["id"].startswith(which.lower())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RequestError(404, f'no snapshot "{which}"; see `headgate stack snapshot list`')
+    ids = ", ".join(one["id"] for one in found[:5])
+    raise InputError(f'"{which}" matches {len(found)} snapshots: {ids}; use an ID')

@@ -1,0 +1,221 @@
+"""headgate subscription: manage subscriptions and deliveries."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from hub.cli import output
+from hub.cli.client import url_path
+from hub.cli.context import ask, print_result, stop
+from hub.cli.exit_codes import Exit
+from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
+
+Json = Any
+app = typer.Typer(help="Manage subscriptions and deliveries.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(metavar="ID", help="ID of the subscription.")]
+NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
+         "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",
+         "secret")  # fmt: skip
+
+
+def _globs(which: str) -> Any:
+    return typer.Option(metavar="GLOB", help=f"Only events {which}; repeatable.")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters(OptionGroup):
+    """The filters of a subscription: globs."""
+
+    events: Annotated[list[str], _globs("of this type")] = field(default_factory=list)
+    stacks: Annotated[list[str], _globs("of stacks with this name")] = field(default_factory=list)
+    resources: Annotated[list[str], _globs("of resources with this name")] = field(
+        default_factory=list
+    )
+    types: Annotated[list[str], _globs("of this resource type")] = field(default_factory=list)
+    points: Annotated[list[str], _globs("of hooks at this point")] = field(default_factory=list)
+    tags: Annotated[list[str], _globs("of stacks with this tag")] = field(default_factory=list)
+
+
+def _call(
+    server: ConnectionOptions,
+    method: str,
+    *parts: str,
+    body: Json = None,
+    query: Mapping[str, str] | None = None,
+) -> Json:
+    path = url_path("subscriptions", *parts)
+    return ask(server, lambda client: client.call(method, path, body=body, query=query))
+
+
+@app.command()
+@with_options
+def create(
+    server: ServerOptions,
+    filters: Filters,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="URL that receives the events; for amqp, an exchange.",
+        ),
+    ],
+    channel: Annotated[
+        str, typer.Option(help="Channel: webhook, amqp, heat or a plug-in.")
+    ] = "webhook",
+    nested: Annotated[
+        bool, typer.Option("--nested/--no-nested", help="Include events of nested stacks.")
+    ] = True,
+    unordered: Annotated[
+        bool, typer.Option("--unordered", help="Do not keep the events of a stack in order.")
+    ] = False,
+) -> None:
+    """Create a subscription and print its signing secret, which is not shown again."""
+    body = {"channel": channel, "target": target, "nested": nested, "ordered": not unordered}
+    body |= asdict(filters)
+    created = _call(server, "POST", body=body)
+    print_result(created, server.as_json, lambda: output.fields(created, NAMES))
+
+
+@app.command(name="list")
+@with_options
+def list_(server: ServerOptions) -> None:
+    """List subscriptions."""
+    found = _call(server, "GET")["subscriptions"]
+    columns = {
+        "channel": "CHANNEL",
+        "target": "TARGET",
+        "events": "EVENTS",
+        "state": "STATE",
+        "id": "ID",
+    }
+    print_result(found, server.as_json, lambda: output.table(found, columns))
+
+
+@app.command(name="show")
+@with_options
+def show_(server: ServerOptions, which: Id) -> None:
+    """Show a subscription."""
+    found = _call(server, "GET", which)
+    print_result(found, server.as_json, lambda: output.fields(found, NAMES))
+
+
+@app.command()
+@with_options
+def change(
+    server: ServerOptions,
+    filters: Filters,
+    which: Id,
+    target: Annotated[str | None, typer.Option(help="The new target of events.")] = None,
+    remove_filter: Annotated[
+        list[str],
+        typer.Option(metavar="FILTER", help="Remove a filter, such as events; repeatable."),
+    ] = [],  # noqa: B006
+    nested: Annotated[
+        bool | None, typer.Option("--nested/--no-nested", help="Include events of nested stacks.")
+    ] = None,
+    ordered: Annotated[
+        bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
+    ] = None,
+) -> None:
+    """Change a subscription; options that you do not name keep their values."""
+    globs = asdict(filters)
+    if unknown := [name for name in remove_filter if name not in globs]:
+        stop(f'"{unknown[0]}" is not a filter; known: {", ".join(globs)}', Exit.USAGE)
+    body: dict[str, Json] = {name: value for name, value in globs.items() if value}
+    body |= {name: [] for name in remove_filter}
+    body |= {"target": target} if target is not None else {}
+    body |= {"nested": nested} if nested is not None else {}
+    body |= {"ordered": ordered} if ordered is not None else {}
+    if not body:
+        stop("name at least one option to change", Exit.USAGE)
+    changed = _call(server, "PATCH", which, body=body)
+    print_result(changed, server.as_json, lambda: output.fields(changed, NAMES))
+
+
+@app.command()
+@with_options
+def enable(server: ServerOptions, which: Id) -> None:
+    """Enable a disabled subscription."""
+    _set_state(which, "enabled", server)
+
+
+@app.command()
+@with_options
+def disable(server: ServerOptions, which: Id) -> None:
+    """Disable a subscription."""
+    _set_state(which, "disabled", server)
+
+
+def _set_state(which: str, state: str, server: ServerOptions) -> None:
+    changed = _call(server, "PATCH", which, body={"state": state})
+    print_result(changed, server.as_json, lambda: output.fields(changed, NAMES))
+
+
+@app.command()
+@with_options
+def delete(server: ConnectionOptions, which: Id) -> None:
+    """Delete a subscription and its deliveries."""
+    _call(server, "DELETE", which)
+
+
+@app.command()
+@with_options
+def test(server: ServerOptions, which: Id) -> None:
+    """Send a test event and print the result."""
+    result = _call(server, "POST", which, "test")
+    names = ("delivered", "code", "response", "reason")
+    print_result(result, server.as_json, lambda: output.fields(result, names))
+
+
+@app.command()
+@with_options
+def rotate(server: ServerOptions, which: Id) -> None:
+    """Create a new signing secret; the old one stays valid for a day."""
+    rotated = _call(server, "POST", which, "rotate")
+    print_result(rotated, server.as_json, lambda: output.fields(rotated, ("id", "secret")))
+
+
+@app.command()
+@with_options
+def deliveries(
+    server: ServerOptions,
+    which: Id,
+    state: Annotated[
+        str | None, typer.Option(help="Only deliveries in this state: pending, delivered or dead.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Maximum number of deliveries.")] = 100,
+) -> None:
+    """List deliveries, newest first."""
+    query = {"limit": str(limit)} | ({"state": state} if state else {})
+    found = _call(server, "GET", which, "deliveries", query=query)["deliveries"]
+    columns = {"created_at": "CREATED", "type": "EVENT", "state": "STATE",
+               "attempts": "ATTEMPTS",
+               "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
+    print_result(found, server.as_json, lambda: output.table(found, columns))
+
+
+@app.command()
+@with_options
+def redeliver(
+    server: ServerOptions,
+    which: Id,
+    delivery: Annotated[
+        str | None, typer.Option(metavar="ID", help="Resend this delivery.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Resend all deliveries since this time that did not arrive."
+        ),
+    ] = None,
+    dead: Annotated[bool, typer.Option("--dead", help="Resend all dead deliveries.")] = False,
+) -> None:
+    """Resend deliveries."""
+    if (delivery is not None) + (since is not None) + dead != 1:
+        stop("use exactly one of --delivery, --since and --dead", Exit.USAGE)
+    choices = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
+    body = {name: value for name, value in choices.items() if value is not None}
+    result = _call(server, "POST", which, "redeliver", body=body)
+    print_result(result, server.as_json, lambda: output.fields(result, ("redelivered",)))

@@ -1,0 +1,254 @@
+"""The processes of one `headgate serve`: starts them, restarts those that end, stops all in order.
+
+The supervisor has no event loop and no threads, because it forks. Each child process has a control
+socket. A child sends a message when it is ready, and stops in order when its end of the socket is
+closed: the supervisor closes it to stop the child, and the system if the supervisor is killed.
+
+The embedded database has a process of its own, which is stopped last.
+"""
+
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.back_off import BackOff
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Pauses before restarts, in seconds.
+RESTART = BackOff(0.5, 30.0)
+#: Seconds after which a process that ran so long is restarted without further back-off.
+STABLE = 60.0
+#: Seconds, in addition to the drain, until a process that does not stop is killed.
+STOP_MARGIN = 30.0
+#: Maximum bytes of a message of a child.
+MAX_MESSAGE = 4096
+
+#: Runs a child process with its control socket; returns the exit code.
+RunChild = Callable[[socket.socket], int]
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that is restarted when it ends. number: from 1; 0: that of the database.
+
+    message: the one that it sent when it was ready; None: it has not been ready since its start.
+    due: when to start it again; None: it runs, or is not to be started.
+    """
+
+    number: int
+    run: RunChild
+    pid: int = 0
+    control: socket.socket | None = None
+    message: str | None = None
+    failures: int = 0
+    started: float = 0.0
+    due: float | None = None
+
+
+class ProcessSupervisor:
+    """Call it in the main thread, before any other thread exists. drain: seconds that a process may
+    take to stop."""
+
+    def __init__(self, drain: float) -> None:
+        self._drain = drain
+        self._children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+        self._signals, self._wakeup = socket.socketpair()
+        self._signals.setblocking(False)
+        self._wakeup.setblocking(False)
+        self._selector.register(self._signals, selectors.EVENT_READ)
+        self._restarts = False
+        self._stopping = False
+        #: The exit code of a process that ended before all were ready.
+        self.code = 0
+
+    @contextmanager
+    def handled_signals(self) -> Iterator[None]:
+        """A context manager: receives signals, and stops all children at the end. Later signals are
+        ignored, because this process ends."""
+        handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+        for number in handled:
+            signal.signal(number, _ignore)
+        signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            self._stop_all()
+            signal.set_wakeup_fd(-1)
+            self._selector.close()
+            self._signals.close()
+            self._wakeup.close()
+
+    def start(self, children: Sequence[Child]) -> bool:
+        """Start children, and wait until each is ready. False: one has ended, or the supervisor
+        must stop."""
+        self._children += children
+        for child in children:
+            self._start(child)
+        while not all(child.message is not None for child in children):
+            if self._stopping or self.code:
+                return False
+            self._step()
+        return True
+
+    def supervise(self) -> None:
+        """Restart children that end, until SIGTERM or SIGINT."""
+        self._restarts = True
+        while not self._stopping:
+            self._step()
+
+    def _start(self, child: Child) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        child.started, child.due, child.message = time.monotonic(), None, None
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            self._run_child(child, theirs)
+        theirs.close()
+        child.pid, child.control = pid, ours
+        self._selector.register(ours, selectors.EVENT_READ, child)
+
+    def _run_child(self, child: Child, control: socket.socket) -> None:
+        """Run a child in this process, and end it."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            # Ctrl-C at a terminal goes to all processes; the supervisor stops them in order.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self._selector.close()
+            for other in self._children:
+                if other.control is not None:
+                    other.control.close()
+            self._signals.close()
+            self._wakeup.close()
+            gc.unfreeze()
+            code = child.run(control)
+        except BaseException:  # nothing above it may run in this process
+            traceback.print_exc()
+        finally:
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+
+    def _step(self, longest: float | None = None) -> None:
+        """Wait for an event, a restart that is due, or at most `longest` seconds; process it."""
+        now = time.monotonic()
+        due = [child.due - now for child in self._children if child.due is not None]
+        if longest is not None:
+            due.append(longest)
+        for key, _ in self._selector.select(max(0.0, min(due)) if due else None):
+            if key.data is None:
+                self._read_signals()
+            else:
+                self._read_message(key.data)
+        for child in self._children:
+            if child.due is not None and child.due <= time.monotonic() and not self._stopping:
+                self._start(child)
+
+    def _read_signals(self) -> None:
+        with suppress(BlockingIOError):
+            for number in self._signals.recv(4096):
+                if number in (signal.SIGTERM, signal.SIGINT):
+                    self._stopping = True
+                elif number == signal.SIGHUP:
+                    self._signal_all(signal.SIGHUP)
+        self._reap()
+
+    def _read_message(self, child: Child) -> None:
+        if child.control is None:
+            return
+        try:
+            received = child.control.recv(MAX_MESSAGE)
+        except OSError:
+            received = b""
+        if received:
+            child.message = received.decode()
+            if self._restarts:
+                log.warning("process.restarted", process=child.number, pid=child.pid)
+        else:
+            self._selector.unregister(child.control)  # the process ends; SIGCHLD follows
+
+    def _reap(self) -> None:
+        """Read the exit codes of children that have ended, and plan their restarts."""
+        for child in self._children:
+            if child.pid:
+                pid, status = os.waitpid(child.pid, os.WNOHANG)
+                if pid:
+                    self._ended(child, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, child: Child, code: int) -> None:
+        ran = time.monotonic() - child.started
+        self._close(child)
+        pid, child.pid = child.pid, 0
+        if self._stopping:
+            return
+        if not self._restarts:
+            self.code = self.code or (code if code > 0 else 1)
+        child.failures = 1 if ran > STABLE else child.failures + 1
+        pause = RESTART.ceiling(child.failures)
+        if self._restarts:
+            child.due = time.monotonic() + pause
+            log.error("process.ended", process=child.number, pid=pid, code=code, again_in=pause)
+
+    def _close(self, child: Child) -> None:
+        if child.control is not None:
+            with suppress(KeyError, ValueError):
+                self._selector.unregister(child.control)
+            child.control.close()
+            child.control = None
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for child in self._children:
+            if child.pid and child.number:
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, number)
+
+    def _stop_all(self) -> None:
+        self._stopping = True
+        servers = [child for child in self._children if child.number]
+        for group in (servers, [child for child in self._children if not child.number]):
+            for child in group:
+                child.due = None
+                self._close(child)
+            self._wait_for(group)
+
+    def _wait_for(self, children: Sequence[Child]) -> None:
+        """Wait until children have ended, and kill those that take too long."""
+        ends = time.monotonic() + self._drain + STOP_MARGIN
+        while any(child.pid for child in children):
+            left = ends - time.monotonic()
+            if left <= 0:
+                for child in children:
+                    if child.pid:
+                        log.error("process.killed", process=child.number, pid=child.pid)
+                        os.kill(child.pid, signal.SIGKILL)
+                ends = float("inf")
+            self._step(min(max(left, 0.0), STOP_MARGIN))
+            self._reap()
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """The wake-up file descriptor receives the signal."""
+
+
+def share_loaded_modules() -> None:
+    """Exclude the objects of loaded modules from garbage collection, which would copy the memory
+    that children share with this process."""
+    gc.collect()
+    gc.freeze()

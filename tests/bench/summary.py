@@ -1,0 +1,189 @@
+"""Tables of figures for the README and the documentation.
+
+Each number is from a document. A row with a figure that was not measured is left out.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figures import (
+    MEASURES,
+    BadDocument,
+    Figures,
+    Key,
+    figures_of,
+    format_value,
+    growth,
+    significant,
+)
+from tests.bench.plots import CHARTS
+
+Json = Any
+Block = Callable[[Json], str]
+BEGIN, END = "<!-- figures: written by `make figures` -->", "<!-- end of figures -->"
+
+#: What a row is about, and its figures as {part/case/size/measure}. Text in brackets is left out if
+#: one of its figures was not measured; a row, if one outside of brackets was not.
+ROWS: Sequence[tuple[str, str]] = (
+    ("create through the API, 1,000 independent resources",
+     "{create/wide/1000/rate}[ (the database alone: {create/wide/1000/limit})]"),
+    ("the same in ten layers, two dependencies per resource",
+     "{create/layered/1000/rate}[ ({create/layered/1000/limit})]"),
+    ("10,000 independent resources; in ten layers",
+     "{create/wide/10000/rate}; {create/layered/10000/rate}"),
+    ("a chain of 1,000 resources", "{create/chain/1000/rate}[ ({create/chain/1000/limit})]"),
+    ("update of all resources of a stack of 1,000; of 10,000",
+     "{change/update all/1000/rate}; {change/update all/10000/rate}"),
+    ("delete of a stack of 1,000; of 10,000",
+     "{change/delete/1000/rate}; {change/delete/10000/rate}"),
+    ("create and delete of a stack of 100,000",
+     "{change/create/100000/rate}; {change/delete/100000/rate}"),
+    ("update of one resource in a stack of 1,000",
+     "{change/update one/1000/median}, of which {change/update one/1000/accept} until accepted"),
+    ("the same in a stack of 10,000",
+     "{change/update one/10000/median}, of which {change/update one/10000/accept}"),
+    ("from an answer's POST to the start of the operation, median and p99",
+     "{hook/signal to operation/0/median}, {hook/signal to operation/0/p99}"),
+    ("the same with 10,000 other hooks waiting",
+     "{hook/signal to operation/10000/median}, {hook/signal to operation/10000/p99}"),
+    ("the same with 100,000 other hooks waiting",
+     "{hook/signal to operation/100000/median}, {hook/signal to operation/100000/p99}"),
+    ("memory of the server with 1,000 hooks waiting; with 10,000",
+     "{hook/signal to operation/1000/memory}; {hook/signal to operation/10000/memory}"),
+    ("database size of a waiting hook, including its resource",
+     "{hook/signal to operation/10000/bytes}"),
+    ("answers through the API to 1,000 hooks of one stack; of ten stacks in turn",
+     "{hook/answer, one stack/1000/rate}; {hook/answer, many stacks/3000/rate}"),
+    ("from the commit of an event to its webhook receiver, median; while another receiver hangs",
+     "{deliver/webhook, one event/1/median}; {deliver/another target hangs/1/median}"),
+    ("webhooks, ordered per stack",
+     "{deliver/webhook/19200/rate}[ (HTTP client alone: {deliver/webhook/19200/limit})]"),
+    ("AMQP with confirms, ordered per stack",
+     "{deliver/amqp/19200/rate}[ (client alone: {deliver/amqp/19200/limit})]"),
+    ("with 10,000 stacks and 16 concurrent requests: show a stack",
+     "{read/show/10000/rate}, p99 {read/show/10000/p99}"
+     "[ (empty handler: {read/empty handler/10000/rate};"
+     " single-row query: {read/query for one row/10000/rate})]"),
+    ("list 20 stacks: the first page; half way; by name",
+     "{read/list 20, first page/10000/rate}; {read/list 20, half way/10000/rate};"
+     " {read/list 20, by name/10000/rate}"),
+    ("stacks of one resource accepted and completed",
+     "{read/accept and complete it/10000/rate}"),
+    ("event stream readers: memory of each; CPU time of an event for each",
+     "{stream/memory of a reader/2000/bytes}; {stream/event of a reader/2000/server_cpu}"),
+    ("create of 5,000 resources by two engines; with both restarted meanwhile",
+     "{restart/create/5000/seconds}; {restart/create, both engines restarted/5000/seconds}"),
+    ("recovery of an operation after its engine was killed, with a lease of 1 s",
+     "{restart/call after a crash, lease 1 s/1/seconds}"),
+    ("parse, validate and plan a YAML template of 1,000 resources with five functions each;"
+     " of 10,000",
+     "{language/YAML/1000/seconds}; {language/YAML/10000/seconds}"
+     "[ (PyYAML's C loader, parsing alone: {language/YAML, parsed only/1000/seconds};"
+     " {language/YAML, parsed only/10000/seconds})]"),
+    ("a graph of 2,000 nodes in the dashboard: first paint; panning",
+     "{dashboard/all nodes: draw/2000/median}; {dashboard/all nodes: pan all/2000/frames}"),
+    ("of 10,000, collapsed (the same number of plain rectangles)",
+     "{dashboard/collapsed: draw/10000/median} ({dashboard/collapsed: rectangles/10000/median});"
+     " {dashboard/collapsed: pan all/10000/frames}"
+     " ({dashboard/collapsed: pan rectangles/10000/frames})"),
+)  # fmt: skip
+FIGURE = re.compile(r"\{([^}]*)\}")
+_OPTIONAL = re.compile(r"\[([^\]]*)\]")
+
+
+def readme(document: Json) -> str:
+    """What was measured, and the table of ROWS."""
+    figures = figures_of(document)
+    rows = [(label, cells(figures, text)) for label, text in ROWS]
+    table = [f"| {label} | {text} |" for label, text in rows if text]
+    return "\n".join([*about(document), "", "| | |", "|---|---|", *table])
+
+
+def cells(figures: Figures, text: str) -> str:
+    """The text with its figures; "": one was not measured."""
+    text = _OPTIONAL.sub(lambda part: cells(figures, part[1]), text)
+    keys = [key_of(match) for match in FIGURE.findall(text)]
+    if not all(key in figures for key in keys):
+        return ""
+    return FIGURE.sub(lambda match: figure(figures, key_of(match[1])), text)
+
+
+def key_of(text: str) -> Key:
+    part, case, size, measure = text.split("/")
+    return Key(part, case, int(size), measure)
+
+
+def figure(figures: Figures, key: Key) -> str:
+    return format_value(key.measure, figures.value(key))
+
+
+def about(document: Json) -> list[str]:
+    """Date, commit, machine, load and sizes, in lines."""
+    machine, parts = document["machine"], document["parts"]
+    dates = sorted({part["date"][:10] for part in parts.values()})
+    commits = dict.fromkeys(
+        f"`{part['commit']}`{' with changes' if part['changed'] else ''}" for part in parts.values()
+    )
+    figures = figures_of(document)
+    loads = [value for key in figures if key.measure == "load" for value in figures.runs(key)]
+    text = (
+        f"Measured on {' and '.join(dates)} at commit {', '.join(commits)}:"
+        f" {machine['cores']} cores of {machine['processor']}, {machine['memory_mb'] // 1000} GB,"
+        f" {machine['system']}, Python {machine['python']}, the"
+        f" embedded PostgreSQL {machine['postgresql']} on"
+        f" {machine['file_system']}, where a durable commit takes"
+        f" {format_value('median', machine['commit_ms'])}; load {significant(min(loads))} to"
+        f" {significant(max(loads))}. Each value is the median of its runs;"
+        " [docs/figures.json](docs/figures.json) has them all. Parts:"
+        f" {', '.join(parts)}; sizes of stacks: {sizes(figures)}."
+    )
+    return textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
+
+
+#: Cases whose size is that of a stack.
+SIZED = (("create", "wide"), ("create", "layered"), ("create", "chain"), ("change", "delete"))
+
+
+def sizes(figures: Figures) -> str:
+    """Sizes of stacks with the number of their runs: ``1,000 (3 runs)``."""
+    runs: dict[int, int] = {}
+    for key in figures:
+        if key[:2] in SIZED and key.measure == "rate":
+            runs[key.size] = max(runs.get(key.size, 0), len(figures.runs(key)))
+    return ", ".join(
+        f"{size:,} ({runs[size]} run{'s' * (runs[size] > 1)})" for size in sorted(runs)
+    )
+
+
+def growth_table(document: Json) -> str:
+    """How many times one unit costs at the largest size what it costs at the smallest from 1,000,
+    for each line of the charts."""
+    figures = figures_of(document)
+    lines = [
+        "| | sizes | rate, as cost | server CPU | PostgreSQL CPU | median latency |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    cases = {line[:2] for chart in CHARTS.values() for line in chart.lines.values()}
+    for part, case in sorted(cases):
+        ratios = [growth(figures, part, case, name) for name in _GROWING]
+        if largest := next(filter(None, ratios), None):
+            shown_ratios = " | ".join(f"{ratio[2]:.2f}" if ratio else "" for ratio in ratios)
+            lines.append(f"| {part}: {case} | {largest[0]:,} → {largest[1]:,} | {shown_ratios} |")
+    return "\n".join(lines)
+
+
+_GROWING = ("rate", "server_cpu", "postgres_cpu", "median")
+assert set(_GROWING) <= set(MEASURES)
+
+
+def with_block(page: Path, block: str) -> str:
+    """The page with this text between its markers. Raises BadDocument."""
+    text = page.read_text()
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise BadDocument(f"{page}: it has no lines {BEGIN} and {END}; add them around the figures")
+    return f"{head}{BEGIN}\n\n{block}\n\n{END}{tail}"

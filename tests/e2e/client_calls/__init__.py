@@ -1,0 +1,1 @@
+"""The calls of OpenStack clients to the whole API, for any way to authenticate."""

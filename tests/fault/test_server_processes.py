@@ -1,0 +1,219 @@
+"""The processes of one `headgate serve`: one that is killed is replaced while the others work, and
+none survives the supervisor."""
+
+import json
+import os
+import re
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.forks import is_running
+from tests.support.program import Http, ServerProcess, eventually, free_port, resource
+
+COUNT = 2
+METRICS_PORT = free_port()
+SETTINGS = f"""
+[engine]
+lease = "2s"
+poll = "1s"
+[metrics]
+address = "127.0.0.1:{METRICS_PORT}"
+"""
+HOOKS = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root, the database runs as another account
+        process = ServerProcess(folder, settings=SETTINGS, processes=COUNT)
+        process.start()
+        try:
+            yield process
+        finally:
+            process.stop()
+
+
+def entries(server: ServerProcess, event: str) -> list[dict[str, Any]]:
+    """The log lines of an event."""
+    lines = server.log.read_text().splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    return [one for one in found if one["event"] == event]
+
+
+async def pids(server: ServerProcess, count: int = COUNT) -> dict[int, int]:
+    """The PID of each process by its number, once `count` of them have been ready."""
+
+    async def ready() -> list[dict[str, Any]] | None:
+        found = entries(server, "process.ready")
+        return found if len(found) >= count else None
+
+    return {one["process"]: one["pid"] for one in await eventually(ready)}
+
+
+async def until_ended(*of: int) -> None:
+    async def ended() -> bool:
+        return not any(map(is_running, of))
+
+    await eventually(ended)
+
+
+async def scrape() -> str:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{METRICS_PORT}/metrics") as response,
+    ):
+        assert response.status == 200
+        return await response.text()
+
+
+def new_session() -> aiohttp.ClientSession:
+    """A connection per request, so that any process can answer it."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
+
+
+@pytest.mark.parametrize("number", range(1, COUNT + 1))
+async def test_others_work_while_a_killed_process_is_replaced(
+    server: ServerProcess, number: int
+) -> None:
+    before = await pids(server)
+    async with new_session() as session:
+        http = Http(session, server.url)
+        await http.create("s", {"a": resource(), "b": resource(depends_on="a")}, environment=HOOKS)
+        (hook,) = await http.waiting_hooks("s")
+        os.kill(before[number], signal.SIGKILL)
+        await until_ended(before[number])
+        assert (await http.signal(hook))[0] == 200
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+    after = await pids(server, COUNT + 1)
+    assert after[number] != before[number]
+    assert {n: pid for n, pid in after.items() if n != number} == {
+        n: pid for n, pid in before.items() if n != number
+    }
+    (ended,) = entries(server, "process.ended")
+    assert (ended["process"], ended["code"]) == (number, -signal.SIGKILL)
+    assert server.is_running
+
+
+async def test_a_killed_database_process_is_replaced(server: ServerProcess) -> None:
+    working = await pids(server)
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    (database,) = set(map(int, children)) - set(working.values())
+    os.kill(database, signal.SIGKILL)
+
+    async def replaced() -> bool:
+        return bool(entries(server, "process.restarted"))
+
+    await eventually(replaced)
+    async with new_session() as session:
+        http = Http(session, server.url)
+
+        async def available() -> bool:
+            return (await http.call("GET", "//readyz"))[0] == 200
+
+        await eventually(available)
+        await http.create("s", {"a": resource()})
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+    assert await pids(server) == working
+
+
+async def test_no_process_survives_a_killed_supervisor(server: ServerProcess) -> None:
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    assert len(children) == COUNT + 1  # and the database's
+    server.kill()
+    await until_ended(*map(int, children))
+    server.start()  # the address and the data directory are free
+    async with new_session() as session:
+        http = Http(session, server.url)
+        await http.create("s", {"a": resource()})
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_all_processes_stop_in_order_on_sigterm(server: ServerProcess) -> None:
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    async with new_session() as session:
+        http = Http(session, server.url)
+        slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 600}}
+        await http.create("s", {"slow": slow, "b": resource()}, environment=HOOKS)
+        await http.waiting_hooks("s")
+    assert server.stop() == 0
+    assert not any(map(is_running, map(int, children)))
+    assert len(entries(server, "headgate.stopping")) == COUNT + 1
+    assert not re.search(r'"level":"error"|Traceback|^headgate: ', server.log.read_text(), re.M)
+
+
+async def test_a_terminal_interrupt_of_all_processes_stops_them_in_order(
+    server: ServerProcess,
+) -> None:
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    for pid in map(int, children):
+        os.kill(pid, signal.SIGINT)
+    server.signal(signal.SIGINT)
+    await until_ended(*map(int, children), server.pid)
+    assert server.stop() == 0
+    assert not re.search(r'"level":"error"|Traceback', server.log.read_text())
+
+
+async def test_each_process_accepts_connections_of_the_shared_address(
+    server: ServerProcess,
+) -> None:
+    await pids(server)
+    async with new_session() as session:
+        http = Http(session, server.url)
+
+        async def all_answered() -> bool:
+            await http.call("GET", "/stacks")
+            counted = re.findall(
+                r'^headgate_requests_total\{.*process="(\d+)".*\} [1-9]', await scrape(), re.M
+            )
+            return set(counted) == {str(number + 1) for number in range(COUNT)}
+
+        await eventually(all_answered)
+
+
+async def test_a_scrape_has_the_metrics_of_all_processes(server: ServerProcess) -> None:
+    before = await pids(server)
+
+    async def up(expected: dict[str, str]) -> bool:
+        found = re.findall(r'^headgate_process_up\{process="(\d+)"\} (\S+)', await scrape(), re.M)
+        return dict(found) == expected
+
+    assert await up({"1": "1.0", "2": "1.0"})
+    text = await scrape()
+    assert len(re.findall(r"^headgate_hooks_waiting ", text, re.M)) == 1
+    assert len(re.findall(r"^# TYPE headgate_nodes_total ", text, re.M)) == 1
+    os.kill(before[2], signal.SIGSTOP)  # it does not answer
+    try:
+
+        async def one_down() -> bool:
+            return await up({"1": "1.0", "2": "0.0"})
+
+        await eventually(one_down)
+    finally:
+        os.kill(before[2], signal.SIGCONT)
+
+
+def test_a_wrong_setting_ends_the_server_before_it_is_ready() -> None:
+    with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name, socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        folder = Path(name)
+        folder.chmod(0o711)
+        for settings, port, reason in (
+            ("", used.getsockname()[1], "cannot listen on"),
+            ('[credentials]\nkey_file = "/dev/null/key"\n', None, "/dev/null"),
+        ):
+            server = ServerProcess(folder, settings=settings, processes=COUNT, port=port)
+            with pytest.raises(AssertionError):
+                server.start()
+            assert server.stop() == 1
+            lines = re.findall(r"^headgate: .*", server.log.read_text(), re.M)
+            assert len(lines) == 1 and reason in lines[0]

@@ -1,0 +1,186 @@
+"""A page of a list reads as many rows as it has, however many stacks and hooks the project has."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from engine.store.connection import Connection
+from engine.store.database import open_database
+from engine.store.hook_lists import HookFilter, read_hooks
+from engine.store.stacks import StackFilter, list_stacks
+from tests.support.keys import KEYRING
+from tests.support.postgres import TestServer
+from tests.support.rows_read import rows_read_so_far, without_statistics
+
+PAGE = 20
+#: Stacks with a completed traversal, a template, and three hooks each; one of the three waits.
+FILL = """
+with k as (
+    insert into stack (id, project, name, owner, version, traversal)
+    select gen_random_uuid(), 'p', 's' || n, 'o', 1, 1 from generate_series(1, $1) n
+    returning id
+), t as (
+    insert into traversal (stack_id, number, project, action, version, state, reason, digest,
+                           active_nodes, requested_by)
+    select id, 1, 'p', 'CREATE', 1, 'complete', '', 'd', 0, 'o' from k
+), v as (
+    insert into template (stack_id, version, description, template, environment, files,
+                          parameters, masked_parameters, hidden_parameters, outputs, requested_by)
+    select id, 1, '', '{}', '{}', '{}', '{}', '{}', '{}', '[]', 'o' from k
+)
+insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode, state,
+                  on_timeout, timeout, notification, digest, opened_at, deadline, rule, requested_by)
+select k.id, gen_random_uuid(), 'p', 1, 0, 'r', 'r', 'pre-create', 'wait',
+       case n when 1 then 'waiting' when 2 then 'answered' else 'superseded' end, 'stop',
+       interval '1 hour', '{}', 'd', clock_timestamp(), clock_timestamp(), '{}', 'o'
+  from k, generate_series(1, 3) n
+"""
+#: 49 of 50 stacks.
+DELETE_OR_NEST = """
+update stack set deleted_at = case when substr(name, 2)::integer % 2 = 0 then now() end,
+                 parent_id = case when substr(name, 2)::integer % 2 = 1 then gen_random_uuid() end
+ where substr(name, 2)::integer % 50 > 0
+"""
+LISTS: dict[str, HookFilter | StackFilter] = {
+    "hooks of a stack": HookFilter(limit=PAGE),
+    "waiting hooks of a stack": HookFilter(state="waiting", limit=PAGE),
+    "hooks of a project": HookFilter(limit=PAGE),
+    "waiting hooks of a project": HookFilter(state="waiting", limit=PAGE),
+    "hooks that a user can answer": HookFilter(
+        state="waiting", mine=["user:ada"], me=["account:p/ada"], limit=PAGE
+    ),
+    "stacks by name": StackFilter(sort_keys=("stack_name",), descending=False, limit=PAGE),
+    "stacks by name, descending": StackFilter(sort_keys=("stack_name",), limit=PAGE),
+    "stacks by age": StackFilter(limit=PAGE),
+}
+
+
+async def rows_read(
+    postgres: TestServer, stacks: int, name: str, *, analysed: bool, then: str = ""
+) -> int:
+    """By two successive pages. then: a further statement that prepares the stacks."""
+    async with postgres.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                await conn.execute(FILL, stacks)
+                if then:
+                    await conn.execute(then)
+                if analysed:
+                    await conn.execute("analyze")
+                first: UUID = await conn.fetchval("select id from stack where name = 's1'")
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                before = (await rows_read_so_far(conn)).total()
+            async with database.connection() as conn:
+                await two_pages(conn, name, first)
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                return (await rows_read_so_far(conn)).total() - before
+        finally:
+            await database.close()
+
+
+async def two_pages(conn: Connection, name: str, stack_id: UUID) -> None:
+    marker = None
+    for _ in range(2):
+        found = await page(conn, name, stack_id, marker)
+        assert found
+        marker = found[-1]
+        if name.endswith("of a stack"):
+            assert len(found) == (1 if "waiting" in name else 3)
+            break
+        assert len(found) == PAGE
+
+
+async def page(conn: Connection, name: str, stack_id: UUID, marker: UUID | None) -> list[UUID]:
+    wanted = LISTS[name]
+    if isinstance(wanted, StackFilter):
+        listed = await list_stacks(conn, "p", replace(wanted, marker=marker))
+        return [one.id for one in listed.stacks]
+    of = stack_id if name.endswith("of a stack") else None
+    return [
+        one.id for one in await read_hooks(conn, "p", replace(wanted, marker=marker, stack_id=of))
+    ]
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_page_reads_no_more_in_a_large_project(
+    postgres: TestServer, name: str, analysed: bool
+) -> None:
+    few = await rows_read(postgres, 200, name, analysed=analysed)
+    many = await rows_read(postgres, 2_000, name, analysed=analysed)
+    assert many <= few + 2 * PAGE
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+@pytest.mark.parametrize("order", [{"descending": True}, {"descending": False}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"owners": ["o"]}], ids=str)
+async def test_a_page_reads_no_deleted_and_nested_stacks(
+    postgres: TestServer,
+    order: dict[str, Any],
+    more: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    analysed: bool,
+) -> None:
+    monkeypatch.setitem(LISTS, "stacks", StackFilter(limit=PAGE, **order, **more))
+    few = await rows_read(postgres, 200, "stacks", analysed=analysed)
+    many = await rows_read(postgres, 2_000, "stacks", analysed=analysed, then=DELETE_OR_NEST)
+    assert many <= few + 2 * PAGE
+
+
+#: Each selects by another condition.
+FILTERS: dict[str, Any] = {
+    "hidden": {"not_tags_any": ["hidden"]},
+    "named": {"names": ["s4", "s5", "s6"]},
+    "status": {"statuses": ["COMPLETE"], "not_tags_any": ["hidden"]},
+    "deleted": {"show_deleted": True, "not_tags_any": ["hidden"]},
+    "nested": {"show_nested": True},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_pages_of_all_orders_have_the_same_stacks(postgres: TestServer, name: str) -> None:
+    """As `stack_matches` selects them. Two pages of each."""
+    async with postgres.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await conn.execute(FILL, 30)
+                await conn.execute(DELETE_OR_NEST)
+                await conn.execute(
+                    "update stack set deleted_at = null, parent_id = null"
+                    " where name in ('s4', 's5', 's6', 's7')"
+                )
+                await conn.execute("update stack set tags = '{hidden}' where name in ('s5', 's10')")
+                for by_name in (True, False):
+                    if by_name and name == "deleted":
+                        continue
+                    expected = sorted(await matching(conn, name))
+                    for descending in (True, False):
+                        listed = await two_pages_of(conn, name, by_name, descending)
+                        in_order = sorted(listed, reverse=descending) if by_name else listed
+                        assert listed == in_order
+                        assert sorted(listed) == expected
+        finally:
+            await database.close()
+
+
+async def matching(conn: Connection, name: str) -> list[str]:
+    wanted = StackFilter(**FILTERS[name]).as_document()
+    rows = await conn.fetch("select name from current_stack s where stack_matches(s, $1)", wanted)
+    return [row["name"] for row in rows]
+
+
+async def two_pages_of(conn: Connection, name: str, by_name: bool, descending: bool) -> list[str]:
+    keys = ("stack_name",) if by_name else ("creation_time",)
+    wanted = StackFilter(**FILTERS[name], sort_keys=keys, descending=descending, limit=3)
+    first = (await list_stacks(conn, "p", wanted)).stacks
+    rest = replace(wanted, limit=None, marker=first[-1].id)
+    return [one.name for one in (*first, *(await list_stacks(conn, "p", rest)).stacks)]

@@ -1,0 +1,133 @@
+"""Warnings about requests, and the positions of warnings and errors."""
+
+import pytest
+
+from tests.support.program import Json, Program, resource, template
+
+TEXT = """heat_template_version: 2018-08-31
+parameters:
+  size: {type: number, default: 3}
+  size: {type: number, default: 4}
+conditions:
+  unused: {equals: [{get_param: nix}, 1]}
+resources:
+  a:
+    type: OS::Heat::Value
+    properties:
+      value: [{get_atr: [a, value]}, {80: http}]
+outputs:
+  wrong: {value: {get_param: nix}}
+"""
+#: code, path, line, column, sorted.
+EXPECTED = [
+    ("DuplicateKey", "parameters.size", 4, 3),
+    ("KeyNotText", "resources.a.properties.value[1].80", 11, 39),
+    ("OutputError", "outputs.wrong.value.get_param", 13, 19),
+    ("UnknownFunction", "resources.a.properties.value[0].get_atr", 11, 16),
+    ("UnusedCondition", "conditions.unused", 6, 3),
+]
+
+
+def summary(response: Json) -> list[tuple[str, str, int | None, int | None]]:
+    found = response["warnings"]
+    assert all(set(one) == {"code", "message", "path", "file", "line", "column"} for one in found)
+    assert {one["file"] for one in found} <= {"template"}
+    return sorted((one["code"], one["path"], one["line"], one["column"]) for one in found)
+
+
+async def test_every_request_with_a_template_has_its_warnings(running: Program) -> None:
+    sent = {"stack_name": "s", "template": TEXT}
+    for path in ("/validate", "/stacks/preview", "/stacks"):
+        status, response = await running.call("POST", path, sent)
+        assert status in (200, 201), response
+        shown = response["stack"] if path == "/stacks/preview" else response
+        assert summary(shown) == EXPECTED, path
+    stack = await running.stack("s")
+    path = f"/stacks/s/{stack['id']}"
+    status, response = await running.call("PUT", f"{path}/preview", sent)
+    assert (status, summary(response)) == (200, EXPECTED)
+    status, response = await running.call("PUT", path, sent)
+    assert (status, summary(response)) == (202, EXPECTED)
+
+
+async def test_the_stack_has_the_last_of_two_values_and_the_error_of_an_output(
+    running: Program,
+) -> None:
+    status, _ = await running.call("POST", "/stacks", {"stack_name": "s", "template": TEXT})
+    assert status == 201
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    stack = await running.stack("s")
+    assert stack["parameters"]["size"] == "4"
+    ((output),) = stack["outputs"]
+    assert output["output_value"] is None
+    assert "The Parameter (nix) was not provided." in output["output_error"]
+
+
+async def test_the_started_event_has_the_warnings_without_lines_of_the_template(
+    running: Program,
+) -> None:
+    await running.call("POST", "/stacks", {"stack_name": "s", "template": TEXT})
+    async with running.database.pool.acquire() as conn:
+        data = await conn.fetchval("select data from event where type like '%.started'")
+    texts = str(data)
+    assert "is given twice" in texts and "was not provided" in texts
+    assert "{type: number" not in texts
+
+
+async def test_a_stack_without_warnings_has_an_empty_list(running: Program) -> None:
+    sent = {"stack_name": "s", "template": template({"a": resource()})}
+    _, response = await running.call("POST", "/stacks", sent)
+    assert response["warnings"] == []
+
+
+@pytest.mark.parametrize("path", ["/validate", "/stacks/preview", "/stacks"])
+async def test_a_strict_request_has_errors_instead(running: Program, path: str) -> None:
+    sent = {"stack_name": "s", "template": TEXT, "strict": True}
+    status, response = await running.call("POST", path, sent)
+    assert status == 400
+    found = response["error"]["findings"]
+    places = sorted((one["place"], one["line"], one["column"]) for one in found)
+    assert places == sorted((path, line, column) for _, path, line, column in EXPECTED)
+    assert {one["type"] for one in found} <= {"StackValidationFailed", "Invalid"}
+    duplicate = next(one for one in found if one["place"] == "parameters.size")
+    assert duplicate["quote"] == "  size: {type: number, default: 4}\n  ^"
+
+
+async def test_a_pattern_without_a_match_is_a_warning(running: Program) -> None:
+    sent = {"stack_name": "s", "template": template({"a": resource()}),
+            "environment": {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}}  # fmt: skip
+    status, response = await running.call("POST", "/stacks", {**sent, "strict": True})
+    assert status == 400 and "matches no resource" in response["error"]["message"]
+    _, response = await running.call("POST", "/stacks", sent)
+    assert [one["code"] for one in response["warnings"]] == ["UnmatchedPattern"]
+
+
+NESTED = """{"heat_template_version": "2018-08-31",
+ "resources": {
+  "v": {"type": "OS::Heat::Value", "properties": {"valeu": 1}}
+ }}
+"""
+ENVIRONMENT = """
+resource_registry:
+  My::Type: in.yaml
+  resources:
+    r: {hooks: pre-craete}
+"""
+
+
+async def test_errors_name_file_line_and_column(running: Program) -> None:
+    text = (
+        "heat_template_version: 2018-08-31\nresources:\n  r: {type: My::Type}\n  x: {type: Nope}\n"
+    )
+    sent = {"stack_name": "s", "template": text, "files": {"in.yaml": NESTED, "env": ENVIRONMENT}}
+    status, response = await running.call("POST", "/stacks", {**sent, "environment_files": ["env"]})
+    assert status == 400
+    places = [(one["file"], one["line"], one["column"]) for one in response["error"]["findings"]]
+    assert ("env", 5, 9) in places
+    fixed = ENVIRONMENT.replace("craete", "create")
+    status, response = await running.call("POST", "/stacks", {**sent, "environment": fixed})
+    assert status == 400
+    found = response["error"]["findings"]
+    places = [(one["file"], one["line"], one["column"]) for one in found]
+    assert places == [("template", 4, 7), ("in.yaml", 3, 36), ("in.yaml", 3, 36)]
+    assert found[0]["quote"] == "  x: {type: Nope}\n      ^"

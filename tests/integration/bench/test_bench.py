@@ -1,0 +1,112 @@
+"""The benchmark at a small size: what it runs, and what its figures are made of."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.bench import create, figures, hooks, machine
+from tests.bench import run as run_module
+from tests.bench.change import change
+from tests.bench.client import Client
+from tests.bench.figures import Figures, Key
+from tests.bench.limit import CLAIMED, DONE, LimitStore, graph_of
+from tests.bench.machine import cpu, process_tree_cpu
+from tests.bench.run import Run
+from tests.bench.server import BenchPostgres, Server, running_postgres
+from tests.bench.shapes import chain, layered, wide
+from tests.support.receiver import until
+
+EVENTS = "select position, id, kind from bench.event where graph = 1 order by position"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bench_postgres() -> AsyncIterator[BenchPostgres]:
+    async with running_postgres() as postgres:
+        yield postgres
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.mark.parametrize("make", [wide, layered, chain])
+@pytest.mark.parametrize("batch", [3, 1000])
+async def test_limit_claims_a_node_when_all_its_requirements_are_done(
+    bench_postgres: BenchPostgres, make: object, batch: int
+) -> None:
+    """The nodes are stored in reverse order, so that their IDs do not sort them."""
+    assert callable(make)
+    resources = dict(reversed(make(40).items()))
+    async with LimitStore.open(bench_postgres) as store:
+        result = await store.run(resources, batch=batch)
+        rows = await store.connection.fetch(EVENTS)
+    positions = {(row["id"], row["kind"]): row["position"] for row in rows}
+    assert len(positions) == 2 * len(resources)
+    for number, (_, dependents) in enumerate(graph_of(resources)):
+        assert positions[number, CLAIMED] < positions[number, DONE]
+        for dependent in dependents:
+            assert positions[number, DONE] < positions[dependent, CLAIMED]
+    assert result.rate < result.execute_rate and result.cpu > 0
+
+
+async def test_cpu_time_is_that_of_another_process(bench_postgres: BenchPostgres) -> None:
+    """A query that computes for a while uses CPU time of PostgreSQL, and little of this process."""
+    own, other, idle = (
+        time.process_time(),
+        process_tree_cpu(bench_postgres.pid),
+        cpu(bench_postgres.pid),
+    )
+    async with bench_postgres.connection() as conn:
+        await conn.execute("select sum(sqrt(n)) from generate_series(1, 2000000) n")
+        used, backend = process_tree_cpu(bench_postgres.pid) - other, conn.get_server_pid()
+    assert time.process_time() - own < used
+    assert cpu(bench_postgres.pid) - idle < used, "the backend is a child"
+    await until(lambda: not Path(f"/proc/{backend}").exists())
+    assert process_tree_cpu(bench_postgres.pid) - other > used / 2, (
+        "it still counts when it has ended"
+    )
+
+
+async def test_parts_measure_every_size(
+    bench_postgres: BenchPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in (
+        (create, "STACKS", 2), (hooks, "STACK", 5), (hooks, "SIGNALS", 2), (hooks, "STACKS", 2),
+        (machine, "SAMPLES", 1), (run_module, "WARM", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    run = Run(bench_postgres, rounds=1, sizes=(10, 20), largest=30)
+    async with run.server() as started:
+
+        @asynccontextmanager
+        async def shared(_: Run) -> AsyncIterator[tuple[Server, Client]]:
+            yield started
+
+        monkeypatch.setattr(Run, "server", shared)
+        for part in (create.create, change, hooks.hooks):
+            await part(run)
+    result = figures.derive(run.figures)
+    costs = {"rate", "server_cpu", "postgres_cpu", "load"}
+    for shape in create.SHAPES:
+        for size in run.sizes:
+            assert costs | {"limit", "share", "accept"} <= measures(result, "create", shape, size)
+    for size in (10, 20, 30):
+        assert costs | {"memory"} <= measures(result, "change", "create", size)
+        assert costs | {"memory"} <= measures(result, "change", "delete", size)
+        assert costs <= measures(result, "change", "update all", size)
+        assert {"median", "server_cpu"} <= measures(result, "change", "update one", size)
+    for size in (0, 5, 30):
+        assert {"p99", "memory"} <= measures(result, "hook", "signal to operation", size)
+    assert "bytes" in measures(result, "hook", "signal to operation", 30)
+    assert {"rate", "p99"} <= measures(result, "hook", "answer, one stack", 5)
+    assert {"rate", "p99"} <= measures(result, "hook", "answer, many stacks", 10)
+    assert all(
+        result.value(key) > 0 for key in result if key.measure in ("rate", "server_cpu", "share")
+    )
+
+
+def measures(figures_: Figures, part: str, case: str, size: int) -> set[str]:
+    return {key.measure for key in figures_ if key == Key(part, case, size, key.measure)}

@@ -1,0 +1,195 @@
+"""Plans of the statements that changes, answers, deliveries and lists execute, at 10,000 rows: none
+reads a table from end to end. Planned for any values and for given ones, with and without table
+statistics, on the oldest supported PostgreSQL and on the embedded one.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from engine.store.connection import Connection
+from engine.store.database import open_database
+from engine.store.hook_lists import READ_STACK_HOOKS
+from engine.store.stacks import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
+from tests.bench.hot_path import digests
+from tests.integration.database.test_statements import FOUND
+from tests.support.filled_tables import fill
+from tests.support.keys import KEYRING
+from tests.support.plans import can_be_planned, full_scans, plan, routine_statements
+from tests.support.postgres import TestServer
+from tests.support.rows_read import without_statistics
+
+ROOT = Path(__file__).parents[3]
+TABLES = frozenset({
+    "stack", "template", "traversal", "node", "resource", "hook", "decision", "event", "outbox",
+    "delivery",
+})  # fmt: skip
+PAGE_INDEXES = ("stack_by_age", "stack_by_change", "stack_by_name", "stack_listed", "stack_pkey")
+MODES = ("generic", "custom")
+#: Statements that may read a table, and why.
+READING: Mapping[str, str] = {
+    "engine.store.audit_log.STACKS": "reads all stacks with an entry, when a checkpoint is signed",
+    "engine.store.stacks.SORTED": "list_stacks refuses it for more than MAX_SORTED_STACKS stacks",
+    "engine.store.stacks.TOTAL": "counts all stacks, for with_count",
+    "engine.store.traversal_end.CLAIM_ENDED": "a batch of any size, without statistics",
+    "channels.store.publish.READ_SINCE": "reads all events since a time, for a redelivery",
+}
+#: The routines with planner settings of their own call the others.
+CALLING = frozenset(
+    {
+        "advance",
+        "claim_deliveries",
+        "complete_traversals",
+        "publish_outbox",
+        "record_events",
+        "stack_page",
+    }
+)
+
+
+@pytest_asyncio.fixture(
+    loop_scope="module", scope="module", params=["never analysed", "analysed"]
+)  # fmt: skip
+async def filled(request: pytest.FixtureRequest, server: TestServer) -> AsyncIterator[Connection]:
+    async with server.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                await fill(conn)
+                if request.param == "analysed":
+                    await conn.execute("analyze")
+                yield conn
+        finally:
+            await database.close()
+
+
+@pytest.fixture(scope="module", params=["oldest", "embedded"])
+def server(
+    request: pytest.FixtureRequest, postgres: TestServer, oldest_postgres: TestServer
+) -> TestServer:
+    return oldest_postgres if request.param == "oldest" else postgres
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def hot_statements() -> dict[str, str]:
+    modules = {path.removesuffix(".py").replace("/", ".") for path in digests(ROOT)}
+    return {
+        name: text
+        for name, text in FOUND.items()
+        if name.rpartition(".")[0] in modules and can_be_planned(text)
+    }
+
+
+async def scans(conn: Connection, text: str, settings: list[str]) -> set[str]:
+    """In both modes. settings: ``enable_seqscan=off``."""
+    found: set[str] = set()
+    async with conn.transaction():
+        for one in settings:
+            name, _, value = one.partition("=")
+            await conn.execute("select set_config($1, $2, true)", name, value)
+        for mode in MODES:
+            found |= set(full_scans(await plan(conn, text, mode), TABLES))
+    return found
+
+
+async def test_versions_differ(postgres: TestServer, oldest_postgres: TestServer) -> None:
+    numbers = []
+    for one in (oldest_postgres, postgres):
+        async with one.administer() as conn:
+            numbers.append(conn.get_server_version().major)
+    assert numbers[0] == 15 < numbers[1]
+
+
+async def test_no_statement_reads_a_whole_table(filled: Connection) -> None:
+    statements = hot_statements()
+    assert len(statements) > 140
+    found = {
+        name: sorted(read)
+        for name, text in statements.items()
+        if (read := await scans(filled, text, []))
+    }
+    assert {name: read for name, read in found.items() if name not in READING} == {}
+
+
+async def test_no_statement_of_a_routine_reads_a_whole_table(filled: Connection) -> None:
+    every = await routine_statements(filled)
+    assert {one.routine for one in every if one.settings} == CALLING
+    planned_once = [one for one in every if "plan_cache_mode=force_generic_plan" in one.settings]
+    assert {one.routine for one in planned_once} == CALLING
+    inherited = next(one.settings for one in every if one.routine == "advance")
+    assert len(every) > 30
+    found = {
+        f"{one.routine}, line {one.line}": sorted(read)
+        for one in every
+        if (read := await scans(filled, one.text, one.settings or inherited))
+    }
+    assert found == {}
+
+
+async def test_hooks_of_a_stack_are_found_from_the_stacks_of_its_tree(filled: Connection) -> None:
+    for mode in MODES:
+        text = str(await plan(filled, READ_STACK_HOOKS, mode))
+        assert "hook_by_stack" in text and "stack_by_parent" in text
+        assert "hook_inbox" not in text, "all hooks of the project"
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [(NEWEST_OF_ALL, "stack_by_age"), (OLDEST_OF_ALL, "stack_by_age"),
+     (COUNT_SORTED, "stack_by_age")],
+    ids=["newest of all", "oldest of all", "count"],
+)  # fmt: skip
+async def test_a_page_of_all_stacks_is_read_in_the_order_of_an_index(
+    filled: Connection, statement: str, index: str
+) -> None:
+    for mode in MODES:
+        text = str(await plan(filled, statement, mode))
+        assert index in text, mode
+
+
+async def test_a_page_of_stacks_is_read_in_the_order_of_an_index(filled: Connection) -> None:
+    every = await routine_statements(filled)
+    pages = [one for one in every if one.routine == "stack_page" and "order by" in one.text]
+    used = []
+    for one in pages:
+        async with filled.transaction():
+            for setting in one.settings:
+                name, _, value = setting.partition("=")
+                await filled.execute("select set_config($1, $2, true)", name, value)
+            text = str(await plan(filled, one.text, "generic"))
+        indexes = [name for name in PAGE_INDEXES if f"'{name}'" in text]
+        used.append((indexes, "Sort" in text))
+    assert used == [
+        (["stack_listed"], False), (["stack_by_age"], False), # newest
+        (["stack_listed"], False), (["stack_by_age"], False), # oldest
+        (["stack_by_name"], True), # named
+        *[(["stack_by_name"], False)] * 3,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("select id from hook where reason = $1", "hook"),
+        ("select id from hook where state = 'waiting' and reason = $1 order by deadline limit 1",
+         "hook"),
+        ("select max(time) from event", "event"),
+        ("select r.name from unnest($1::uuid[]) k (id) join resource r on r.id = k.id", "resource"),
+    ],
+    ids=["no index", "filtered index", "aggregate", "join by a later column"],
+)  # fmt: skip
+async def test_a_statement_that_reads_a_whole_table_is_found(
+    filled: Connection, statement: str, table: str
+) -> None:
+    found = await scans(filled, statement, [])
+    assert found and all(f" on {table}" in one for one in found)
+
+
+async def test_the_first_row_of_an_index_is_no_full_scan(filled: Connection) -> None:
+    statement = "select min(wake_at) from traversal where wake_at is not null"
+    assert await scans(filled, statement, ["enable_seqscan=off"]) == set()

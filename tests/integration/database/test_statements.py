@@ -1,0 +1,65 @@
+"""Every SQL statement of the stores is prepared against the schema."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from engine.store import reencryption
+from engine.store.database import Database
+
+STORES = ("engine.store", "channels.store")
+
+SQL = re.compile(
+    r"(?is)\A(?:\s|--[^\n]*\n)*"
+    r"(?:select|insert|update|delete|merge|with|values|create|notify|listen|lock|truncate|set)\s"
+)
+
+#: Statements that return rows. asyncpg 0.32 writes out of bounds when it drops a row without
+#: columns.
+FIRST = re.compile(r"(?is)\A(?:\s|--[^\n]*\n)*(?:select|values)\b")
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """All module-level SQL constants, by name."""
+    for store in STORES:
+        package = importlib.import_module(store)
+        for found in pkgutil.walk_packages(package.__path__, f"{store}."):
+            module = importlib.import_module(found.name)
+            for name, value in vars(module).items():
+                if name.isupper() and isinstance(value, str) and SQL.match(value):
+                    yield f"{found.name}.{name}", value
+    for number, text in enumerate(reencryption.statements()):
+        yield f"{reencryption.__name__}.statements {number}", text
+
+
+FOUND = dict(statements())
+
+
+def test_the_statements_are_found() -> None:
+    assert "engine.store.schema_upgrade.APPLIED" in FOUND
+    assert "engine.store.advance.ADVANCE" in FOUND
+    assert {name.rpartition(".")[0].rpartition(".")[0] for name in FOUND} == set(STORES)
+
+
+@pytest.mark.parametrize("statement", ["select nothing from stack", "update stack set name = 1 +"])
+async def test_a_wrong_statement_is_found(database: Database, statement: str) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(asyncpg.PostgresError):
+            await connection.prepare(statement)
+
+
+async def test_each_statement_matches_the_schema(database: Database) -> None:
+    wrong = []
+    async with database.connection() as connection:
+        for name, text in FOUND.items():
+            try:
+                prepared = await connection.prepare(text)
+                if FIRST.match(text) and not prepared.get_attributes():
+                    wrong.append(f"{name}: gives rows without a column, see FIRST")
+            except asyncpg.PostgresError as error:
+                wrong.append(f"{name}: {error} {error.hint or ''}".rstrip())
+    assert wrong == []

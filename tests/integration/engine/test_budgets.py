@@ -1,0 +1,205 @@
+"""What one unit of work costs the database: statements, commits, written rows, and bytes of WAL.
+
+Nothing runs beside the unit: no worker, no timer and no dispatcher. Each statement is one round
+trip, and so are BEGIN and COMMIT. If a number grows, the product is slower; if it shrinks, record
+the new number here.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+
+from channels.store.delivery_results import write_results
+from channels.store.publish import publish
+from channels.store.records import PendingDelivery
+from engine.principal import named
+from engine.service import Answer, Engine, StackRequest
+from engine.store.connection import Connection, connect
+from engine.store.database import Database, open_database
+from engine.store.hook_lists import HookFilter
+from engine.store.stacks import StackFilter
+from engine.words import AnswerChannel, Decision
+from tests.support.deliveries import claim_deliveries, delivered
+from tests.support.engine_rows import EngineRows, resource_event
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.keys import KEYRING
+from tests.support.manual_worker import ManualWorker
+from tests.support.program import resource, template
+from tests.support.rows_read import without_statistics
+from tests.support.statement_log import StatementLog, statement_log
+
+RESOURCES = 10
+HOOKS = {"hooks": [{"at": "*", "on": "pre-create"}]}
+#: Rows that statements inserted, updated and deleted, in all tables.
+WRITTEN = "select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint from pg_stat_user_tables"
+#: Transaction IDs that were assigned: only to transactions that write.
+WRITERS = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+WAL = "select pg_current_wal_insert_lsn() - '0/0'"
+SETTING = "select current_setting('full_page_writes')"
+
+
+class Cost(NamedTuple):
+    """round_trips: with BEGIN and COMMIT. commits: transactions that write. wal: bytes; in a budget,
+    an upper bound."""
+
+    round_trips: int
+    commits: int
+    rows: int
+    wal: int
+
+
+@dataclass
+class Meter:
+    """Measures what an action costs, over a connection that is not counted itself."""
+
+    database: Database
+    log: StatementLog
+    conn: Connection
+
+    async def cost(self, action: Callable[[], Awaitable[Any]]) -> Cost:
+        rows, writers = await self._rows(), await self.conn.fetchval(WRITERS)
+        self.log.entries.clear()
+        wal = await self.conn.fetchval(WAL)
+        await action()
+        wal = int(await self.conn.fetchval(WAL) - wal)
+        texts = self.log.texts()
+        commits = await self.conn.fetchval(WRITERS) - writers
+        return Cost(len(texts), commits, await self._rows() - rows, wal)
+
+    async def _rows(self) -> int:
+        """A session reports its rows before it is ready for the next statement, if asked to;
+        the database has one connection."""
+        async with self.database.connection() as conn:
+            await conn.execute("select pg_stat_force_next_flush()")
+        return int(await self.conn.fetchval(WRITTEN) or 0)
+
+
+@pytest.fixture
+async def meter(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Meter]:
+    conn = await connect(database_url)
+    await without_statistics(conn)
+    with statement_log(monkeypatch) as log:
+        database = await open_database(database_url, size=1, keyring=KEYRING)
+        try:
+            yield Meter(database, log, conn)
+        finally:
+            await database.close()
+            await conn.close()
+
+
+@pytest.fixture
+def engine(meter: Meter) -> Engine:
+    return idle_engine(meter.database)
+
+
+@pytest.fixture
+def worker(meter: Meter, engine: Engine) -> ManualWorker:
+    return ManualWorker(meter.database, make_registry(), engine.stacks.end_traversal, uuid4)
+
+
+def request(name: str, value: str = "x", **more: Any) -> StackRequest:
+    resources = {f"r{n}": resource(value) for n in range(RESOURCES)}
+    return StackRequest(name=name, template=template(resources), **more)
+
+
+def check(found: Cost, budget: Cost) -> None:
+    """The bytes of WAL vary a little with the alignment of rows in pages."""
+    assert found[:3] == budget[:3], found
+    assert budget.wal / 2 < found.wal <= budget.wal or found.wal == budget.wal == 0, found
+
+
+async def test_full_pages_do_not_count(meter: Meter) -> None:
+    """PostgreSQL writes a whole page to the WAL when it first changes after a checkpoint. The server
+    of the tests does not, so that bytes depend on statements alone."""
+    assert await meter.conn.fetchval(SETTING) == "off"
+
+
+async def test_accept_a_create(meter: Meter, engine: Engine) -> None:
+    await engine.stacks.create("p", request("warm"))
+    found = await meter.cost(lambda: engine.stacks.create("p", request("s")))
+    check(found, Cost(8, 1, 26, 15_500))
+
+
+async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    stacks = [(await engine.stacks.create("p", request(name))).id for name in ("warm", "s")]
+    await worker.work()
+    await engine.stacks.update("p", stacks[0], request("warm", "y"))
+    found = await meter.cost(lambda: engine.stacks.update("p", stacks[1], request("s", "y")))
+    check(found, Cost(17, 1, 38, 17_500))
+
+
+async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    """Claim all resources of a stack in one batch, and settle them in one batch; the
+    end of the stack is one more statement."""
+    await engine.stacks.create("p", request("warm"))
+    await worker.work()
+    await engine.stacks.create("p", request("s"))
+    found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
+    check(found, Cost(1, 1, 23, 14_500))
+    while worker.jobs:
+        worker.operate(0)
+    found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
+    check(found, Cost(2, 2, 39, 21_500))
+
+
+async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    await engine.stacks.create("p", request("s", environment=HOOKS))
+    await worker.work()
+    hooks = [one.id for one in await engine.reads.hooks("p", HookFilter())]
+    answer = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    await engine.hooks.answer(hooks[0], answer, project="p")
+    found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
+    check(found, Cost(11, 1, 8, 5_000))
+
+
+async def test_deliver(meter: Meter) -> None:
+    """Publish, claim and settle the delivery of one event."""
+    rows = EngineRows(meter.database)
+    stack = await rows.stack("s")
+    await rows.subscription("http://127.0.0.1:1/")
+    costs = []
+    for _ in range(2):
+        await rows.record(stack, resource_event("a"))
+        costs.append([await meter.cost(one) for one in delivery_steps(meter.database)])
+    for found, budget in zip(costs[-1], DELIVERY, strict=True):
+        check(found, budget)
+
+
+def delivery_steps(database: Database) -> list[Callable[[], Awaitable[Any]]]:
+    claimed: list[PendingDelivery] = []
+
+    async def claim_one() -> None:
+        claimed.extend(await claim_deliveries(database))
+
+    async def write() -> None:
+        assert await write_results(database, [delivered(one) for one in claimed], disable_after=9)
+
+    return [lambda: publish(database, horizon=horizon, limit=100), claim_one, write]
+
+
+def horizon(channel: str) -> float:
+    """Seconds until a delivery of the channel is dead if all retries fail."""
+    return 60.0
+
+
+#: Publish, claim, settle.
+DELIVERY = (Cost(11, 2, 4, 2_200), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
+
+
+@pytest.mark.parametrize(("unit", "statements"), [("show", 2), ("list", 1)], ids=["show", "list"])
+async def test_read(meter: Meter, engine: Engine, unit: str, statements: int) -> None:
+    await engine.stacks.create("p", request("s"))
+
+    async def read() -> None:
+        if unit == "show":
+            stack = await engine.reads.find_stack("p", "s")
+            await engine.reads.view(stack, with_outputs=True)
+        else:
+            await engine.reads.list_stacks("p", StackFilter(limit=20))
+
+    await read()
+    found = await meter.cost(read)
+    check(found, Cost(statements, 0, 0, 0))

@@ -1,0 +1,197 @@
+"""The observer: errors of types, claims, and changes of resources during an observation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from engine.store import observations
+from engine.types.contract import Call
+from engine.types.observation import Observation
+from engine.types.registry import Registry
+from engine.types.value import Value
+from engine.words import ObservedState, ResourceId
+from engine.work.observer import STACKS_OF_PROJECT, Observer
+from tests.support.changes import observed, put, thing
+from tests.support.program import Program, program
+from tests.support.scripted_type import Thing, World
+
+CHANGED = Observation(ObservedState.DEGRADED, reason="it is slow")
+LEASE = timedelta(minutes=1)
+#: The loop of the observer, which tests remove from their programs.
+RUN = Observer.run
+
+
+class SlowThing(Thing):
+    """Its observations wait for `go`."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.started, self.go = asyncio.Event(), asyncio.Event()
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:  # type: ignore[override]
+        self.started.set()
+        await self.go.wait()
+        return super().observe(calls)
+
+
+@pytest.fixture
+async def unobserved(
+    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observer does not run, so that tests run their own."""
+    monkeypatch.setattr(Observer, "run", lambda self, stop: stop.wait())
+    async with program(database_url, types=[Thing(world)]) as running:
+        yield running
+
+
+async def request(run: Program) -> str:
+    stack_id = str((await run.stack("s"))["id"])
+    async with run.database.connection() as conn:
+        await observations.request(conn, UUID(stack_id))
+    return stack_id
+
+
+async def drift_of(run: Program) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = (await run.stack_request("GET", "s", "/drift"))["resources"]
+    return found
+
+
+async def create(run: Program, *names: str) -> None:
+    await run.create("s", {name: thing() for name in names})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_an_error_of_a_type_makes_its_resources_unknown(run: Program, world: World) -> None:
+    await create(run, "a", "b")
+    world.observed["a"] = ValueError("a secret text")
+    drift = await observed(run)
+    assert [one["state"] for one in drift["resources"]] == ["unknown", "unknown"]
+    reason = drift["resources"][0]["reason"]
+    assert reason.startswith("internal error ") and "secret" not in reason
+    del world.observed["a"]
+    assert (await observed(run))["resources"] == []
+
+
+async def test_a_resource_without_an_observation_is_unknown(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create(run, "a")
+    monkeypatch.setattr(Thing, "observe", lambda self, calls: {})
+    (found,) = (await observed(run))["resources"]
+    assert found["state"] == "unknown"
+    assert found["reason"] == "the type did not report a state of the resource"
+
+
+async def test_a_call_that_takes_too_long_is_unknown(unobserved: Program, world: World) -> None:
+    await create(unobserved, "a")
+    await request(unobserved)
+    registry, limit = Registry([SlowThing(world)]), timedelta(milliseconds=50)
+    assert await Observer(unobserved.database, registry, page_timeout=limit).observe_due() == 1
+    (found,) = await drift_of(unobserved)
+    assert found["reason"] == "there was no answer within 0.05 s"
+
+
+async def test_a_resource_that_changes_during_its_observation_keeps_none(
+    unobserved: Program, world: World
+) -> None:
+    await create(unobserved, "a", "b")
+    world.observed |= {"a": CHANGED, "b": CHANGED}
+    slow = SlowThing(world)
+    await request(unobserved)
+    observer = Observer(unobserved.database, Registry([slow]))
+    observing = asyncio.create_task(observer.observe_due())
+    async with asyncio.timeout(60):
+        await slow.started.wait()
+    await put(unobserved, "s", {"a": thing(2), "b": thing()})
+    assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+    slow.go.set()
+    await observing
+    assert [one["resource_name"] for one in await drift_of(unobserved)] == ["b"]
+    assert await unobserved.database.pool.fetchval("select count(*) from observation") == 1
+
+
+async def test_a_stack_is_claimed_once_and_again_after_its_lease(
+    unobserved: Program,
+) -> None:
+    await create(unobserved, "a")
+    stack_id = UUID(await request(unobserved))
+    async with unobserved.database.connection() as conn:
+        (first,) = await observations.claim(conn, 10, timedelta(0))
+        (second,) = await observations.claim(conn, 10, LEASE)
+        assert await observations.claim(conn, 10, LEASE) == []
+        # The process that lost its lease ends nothing.
+        await observations.finish(conn, first, 7, 7)
+        assert (await observations.read_status(conn, stack_id)).due
+        # A request during an observation makes the stack due again.
+        await observations.request(conn, stack_id)
+        await observations.finish(conn, second, 1, 0)
+        (third,) = await observations.claim(conn, 10, LEASE)
+        await observations.finish(conn, third, 1, 0)
+        status = await observations.read_status(conn, stack_id)
+        assert (status.due, status.observable) == (False, 1)
+
+
+async def test_the_same_observation_again_writes_no_row(unobserved: Program, world: World) -> None:
+    await create(unobserved, *(f"r{index}" for index in range(20)))
+    world.observed["r1"] = CHANGED
+    observer, versions = Observer(unobserved.database, Registry([Thing(world)])), []
+    for _ in range(2):
+        await request(unobserved)
+        await observer.observe_due()
+        versions.append(await unobserved.database.pool.fetch("select xmin, ctid from observation"))
+    assert len(versions[0]) == 1 and versions[0] == versions[1]
+
+
+async def test_observations_of_deleted_stacks_end(unobserved: Program, world: World) -> None:
+    insert = "insert into observation_schedule (stack_id, project, next_at) values ($1, 'p', now())"
+    await unobserved.database.pool.execute(insert, uuid4())
+    await Observer(unobserved.database, Registry([Thing(world)])).observe_due()
+    assert await unobserved.database.pool.fetch("select from observation_schedule") == []
+
+
+async def test_slow_stacks_of_a_project_do_not_delay_other_projects(
+    unobserved: Program, world: World
+) -> None:
+    slow = SlowThing(world)
+    for name in ("s", "t", "u"):
+        await unobserved.create(name, {"a": thing()})
+        assert await unobserved.until_ended(name) == "CREATE_COMPLETE"
+        await unobserved.act(name, "observe")
+    other = Program(unobserved.session, unobserved.url, "other")
+    await other.create("s", {"v": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
+    assert await other.until_ended("s") == "CREATE_COMPLETE"
+    registry = Registry([slow, Value()])
+    async with observing(unobserved, registry):
+        await observed(other)
+        claimed = "select count(*) from observation_schedule where claimed_at is not null"
+        assert await unobserved.database.pool.fetchval(claimed) == STACKS_OF_PROJECT
+        slow.go.set()
+        for name in ("s", "t", "u"):
+            assert (await observed(unobserved, name))["observable_resources"] == 1
+
+
+async def test_a_process_that_stops_releases_its_stacks(unobserved: Program, world: World) -> None:
+    await create(unobserved, "a")
+    await request(unobserved)
+    slow = SlowThing(world)
+    async with observing(unobserved, Registry([slow])):
+        await slow.started.wait()
+    async with unobserved.database.connection() as conn:
+        assert len(await observations.claim(conn, 1, LEASE)) == 1
+
+
+@asynccontextmanager
+async def observing(run: Program, registry: Registry) -> AsyncIterator[None]:
+    """While entered, an observer runs; afterwards, it ends at once."""
+    observer, stop = Observer(run.database, registry), asyncio.Event()
+    async with asyncio.timeout(60):
+        task = asyncio.create_task(RUN(observer, stop))
+        async with run.database.listen(observations.CHANNEL, observer.wake):
+            yield
+        stop.set()
+        observer.wake()
+        await task

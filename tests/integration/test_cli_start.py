@@ -1,0 +1,41 @@
+"""Commands load few modules before they send a request, because loading takes most of their time."""
+
+import subprocess
+import sys
+
+from tests.support.command_line import TEMPLATE
+
+#: Modules of the server and of the evaluation of templates.
+HEAVY = (
+    "aio_pika", "aiohttp.web", "asyncpg", "channels", "croniter", "cryptography",
+    "engine.hot.template", "engine.plan", "engine.service", "engine.store", "engine.types",
+    "engine.work", "hub.api", "hub.program.app", "hub.settings.settings", "jsonschema_rs",
+    "networkx", "prometheus_client", "pydantic", "structlog", "uvloop", "yaql",
+)  # fmt: skip
+#: No server listens at this address, so each command ends after its first request.
+COMMANDS = (
+    "stack list",
+    f"stack create s -t {TEMPLATE} -P password=p --wait --timeout 10m",
+    "hook continue s:a",
+    "watch s",
+)
+PROGRAM = """
+import sys
+from hub.cli.main import app
+for words in sys.argv[1:]:
+    try:
+        app([*words.split(" "), "--url", "http://127.0.0.1:1"])
+    except SystemExit as end:
+        assert end.code == 1, (words, end.code)
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_client_commands_load_no_server_modules() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *COMMANDS], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.count("no response from") == len(COMMANDS), done.stderr
+    loaded = set(done.stdout.splitlines())
+    assert "hub.cli.client" in loaded
+    assert loaded.intersection(HEAVY) == set()

@@ -1,0 +1,312 @@
+"""Observed state: resources that were changed outside of Headgate are found, shown and repaired."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from tests.support.changes import observed
+from tests.support.program import Json, Program, program
+
+PAGE = 3
+
+
+class Things:
+    """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
+    requests in place of the usual one: a status or a text. between_pages: objects
+    to delete before the second page of a list."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Json]] = {}
+        self.requests: Counter[str] = Counter()
+        self.faults: list[int | str] = []
+        self.between_pages: list[str] = []
+        self.url = ""
+        self._number = 0
+
+    async def create(self, request: web.Request) -> web.Response:
+        self._number += 1
+        thing = {"id": f"t{self._number}", "state": "ready", **await request.json()}
+        self.objects[thing["id"]] = thing
+        self.requests["create"] += 1
+        return web.json_response(thing)
+
+    async def change(self, request: web.Request) -> web.Response:
+        self.requests["update"] += 1
+        thing = self.objects[request.match_info["id"]]
+        thing.update(await request.json())
+        return web.json_response(thing)
+
+    async def read(self, request: web.Request) -> web.Response:
+        self.requests["read"] += 1
+        if (fault := self._fault()) is not None:
+            return fault
+        thing = self.objects.get(request.match_info["id"])
+        return web.json_response(thing or {}, status=200 if thing else 404)
+
+    async def delete(self, request: web.Request) -> web.Response:
+        self.requests["delete"] += 1
+        thing = self.objects.pop(request.match_info["id"], None)
+        return web.Response(status=204 if thing else 404)
+
+    async def list(self, request: web.Request) -> web.Response:
+        self.requests["list"] += 1
+        if (fault := self._fault()) is not None:
+            return fault
+        start = int(request.query.get("start", 0))
+        if start:
+            for deleted in self.between_pages:
+                self.objects.pop(deleted, None)
+        things = list(self.objects.values())
+        following = f"/things?start={start + PAGE}" if start + PAGE < len(things) else None
+        return web.json_response({"things": things[start : start + PAGE], "next": following})
+
+    def _fault(self) -> web.Response | None:
+        if not self.faults:
+            return None
+        fault = self.faults[0] if len(self.faults) == 1 else self.faults.pop(0)
+        if isinstance(fault, int):
+            return web.Response(status=fault)
+        return web.Response(text=fault, content_type="application/json")
+
+
+@pytest.fixture
+async def things() -> AsyncIterator[Things]:
+    service, app = Things(), web.Application()
+    app.router.add_post("/things", service.create)
+    app.router.add_get("/things", service.list)
+    app.router.add_put("/things/{id}", service.change)
+    app.router.add_get("/things/{id}", service.read)
+    app.router.add_delete("/things/{id}", service.delete)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    service.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield service
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def run(database_url: str) -> AsyncIterator[Program]:
+    overrides = {"resource_types.http.enabled": True, "resource_types.http.allow": ["127.0.0.0/8"]}
+    async with program(database_url, overrides) as running:
+        yield running
+
+
+def thing(things: Things, size: int = 1, *, listed: bool = True, **more: Json) -> Json:
+    properties: dict[str, Json] = {
+        "base": things.url,
+        "create": {"url": "/things", "body": {"size": size}},
+        "update": {"url": "/things/${id}", "body": {"size": size}},
+        "read": {"url": "/things/${id}"},
+        "delete": {"url": "/things/${id}"},
+        "id": "$.id",
+        "compare": {"$.size": size},
+        "ready": {"path": "$.state", "values": ["ready"], "failed": ["broken"]},
+    }
+    if listed:
+        properties["list"] = {
+            "url": "/things", "items": "$.things", "id": "$.id", "next": "$.next",
+        }  # fmt: skip
+    return {"type": "Headgate::HTTP", "properties": properties | more}
+
+
+async def created(run: Program, resources: Json, name: str = "s") -> dict[str, str]:
+    """Create a stack; return the physical ID of each resource."""
+    await run.create(name, resources)
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+    return await ids(run, name)
+
+
+async def ids(run: Program, name: str = "s") -> dict[str, str]:
+    return {key: one["physical_resource_id"] for key, one in (await run.resources(name)).items()}
+
+
+def states(drift: Json) -> dict[str, str]:
+    return {one["resource_name"]: one["state"] for one in drift["resources"]}
+
+
+async def test_all_objects_of_a_list_are_observed_by_one_request_for_each_page(
+    run: Program, things: Things
+) -> None:
+    resources = {f"r{index}": thing(things) for index in range(8)}
+    await created(run, resources | {"v": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
+    before = await run.stack_request("GET", "s", "/drift")
+    assert (before["observed_at"], before["observing"], before["resources"]) == (None, False, [])
+    things.requests.clear()
+    drift = await observed(run)
+    assert things.requests == {"list": 3}
+    assert (drift["observable_resources"], drift["unobservable_resources"]) == (8, 1)
+    assert drift["resources"] == [] and drift["observed_at"] is not None
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_each_state_is_observed_and_repaired(
+    run: Program, things: Things, listed: bool
+) -> None:
+    names = ["changed", "failed", "missing", "same"]
+    resources = {name: thing(things, listed=listed) for name in names}
+    outputs = {"reference": {"value": {"get_resource": "missing"}}}
+    body = {"heat_template_version": "2018-08-31", "resources": resources, "outputs": outputs}
+    await run.call("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    physical = await ids(run)
+    del things.objects[physical["missing"]]
+    things.objects[physical["changed"]]["size"] = 7
+    things.objects[physical["failed"]]["state"] = "broken"
+    drift = await observed(run)
+    assert states(drift) == {"changed": "changed", "failed": "degraded", "missing": "missing"}
+    by_name = {one["resource_name"]: one for one in drift["resources"]}
+    assert by_name["changed"]["differences"] == [{"path": "$.size", "desired": 1, "observed": 7}]
+    assert by_name["failed"]["reason"] == "the object has failed: broken"
+    assert by_name["missing"]["physical_resource_id"] == physical["missing"]
+    # An observation changes nothing, and the same drift keeps its time.
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    again = await observed(run)
+    assert [one["since"] for one in again["resources"]] == [
+        one["since"] for one in drift["resources"]
+    ]
+
+    things.objects[physical["failed"]]["state"] = "ready"
+    things.requests.clear()
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert things.requests["create"] == 1 and things.requests["update"] == 1
+    now = await ids(run)
+    assert now["missing"] != physical["missing"] and now["missing"] in things.objects
+    assert [now[name] for name in ("changed", "failed", "same")] == [
+        physical[name] for name in ("changed", "failed", "same")
+    ]
+    assert things.objects[now["changed"]]["size"] == 1
+    assert (await run.stack("s"))["outputs"][0]["output_value"] == now["missing"]
+    assert states(await observed(run)) == {}
+
+
+async def test_a_preview_tells_what_converge_will_repair(run: Program, things: Things) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    del things.objects[physical["a"]]
+    await observed(run)
+    status, preview = await run.call(
+        "PATCH", f"/stacks/s/{await stack_id(run)}/preview", {"converge": True}
+    )
+    assert status == 200
+    changes = preview["resource_changes"]
+    assert [one["resource_name"] for one in changes["replaced"]] == ["a"]
+    assert [one["resource_name"] for one in changes["unchanged"]] == ["b"]
+    assert states(await observed(run)) == {"a": "missing"}
+
+
+async def stack_id(run: Program) -> str:
+    return str((await run.stack("s"))["id"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (503, "list: the service answered 503"),
+        (404, "list: the service answered 404"),
+        ("{", "list: the response is not valid JSON"),
+        ("{}", "list: the response has no list at $.things"),
+        ('{"things": [{"name": "t1"}]}', "list: an item has no ID at $.id"),
+        (
+            '{"things": [], "next": "http://other.example.org/things"}',
+            "list: the next page is on another server",
+        ),
+    ],
+)
+async def test_an_unusable_answer_is_unknown_and_never_missing(
+    run: Program, things: Things, fault: int | str, reason: str
+) -> None:
+    physical = await created(run, {"a": thing(things)})
+    things.faults = [fault]
+    drift = await observed(run)
+    assert states(drift) == {"a": "unknown"}
+    assert reason in drift["resources"][0]["reason"]
+    # Nothing is repaired on a guess.
+    things.requests.clear()
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert set(things.requests) == {"list"} and await ids(run) == physical
+    things.faults = []
+    assert states(await observed(run)) == {}
+
+
+async def test_an_object_that_moves_between_pages_is_not_missing(
+    run: Program, things: Things
+) -> None:
+    things.objects["foreign"] = {"id": "foreign", "size": 9}
+    await created(run, {f"r{index}": thing(things) for index in range(5)})
+    # Before the second page is read, an object of the first page is deleted: the next one moves up.
+    things.between_pages = ["foreign"]
+    assert states(await observed(run)) == {}
+
+
+async def test_secret_properties_are_masked_in_differences(run: Program, things: Things) -> None:
+    secret = "correct-horse-battery"
+    template = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"key": {"type": "string", "hidden": True}},
+        "resources": {"a": thing(things, compare={"$.size": {"get_param": "key"}})},
+    }
+    body = {"stack_name": "s", "template": template, "parameters": {"key": secret}}
+    assert (await run.call("POST", "/stacks", body))[0] == 201
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    drift = await observed(run)
+    assert states(drift) == {"a": "changed"}
+    assert drift["resources"][0]["differences"] == [
+        {"path": "$.size", "desired": "******", "observed": "******"}
+    ]
+    assert secret not in str(drift)
+
+
+async def test_resources_of_nested_stacks_are_observed_and_repaired(
+    run: Program, things: Things
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": thing(things)},
+    }
+    physical = await created(run, {"group": group, "a": thing(things)})
+    gone = next(one for one in things.objects if one != physical["a"])
+    del things.objects[gone]
+    drift = await observed(run)
+    assert len(drift["resources"]) == 1
+    assert drift["observable_resources"] == 3 and drift["resources"][0]["state"] == "missing"
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert len(things.objects) == 3 and states(await observed(run)) == {}
+
+
+async def test_a_resource_that_changes_meanwhile_is_not_shown(run: Program, things: Things) -> None:
+    physical = await created(run, {"a": thing(things)})
+    del things.objects[physical["a"]]
+    assert states(await observed(run)) == {"a": "missing"}
+    resources = {"a": thing(things, size=2, update=None)}
+    body = {"heat_template_version": "2018-08-31", "resources": resources}
+    await run.update("s", "PUT", template=body)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    drift = await run.stack_request("GET", "s", "/drift")
+    assert drift["resources"] == []
+
+
+async def test_a_missing_external_resource_is_shown_and_left_alone(
+    run: Program, things: Things
+) -> None:
+    things.objects["foreign"] = {"id": "foreign", "size": 1, "state": "ready"}
+    await created(run, {"a": thing(things) | {"external_id": "foreign"}})
+    del things.objects["foreign"]
+    assert states(await observed(run)) == {"a": "missing"}
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert things.requests["create"] == 0 and states(await observed(run)) == {"a": "missing"}
+
+
+async def test_unknown_stacks_and_readers_are_refused(run: Program, things: Things) -> None:
+    status, document = await run.call("GET", "/stacks/none/0/drift")
+    assert status == 404 and document["error"]["type"] == "EntityNotFound"
+    await created(run, {"a": thing(things)})
+    status, document = await run.call(
+        "PATCH", f"/stacks/s/{await stack_id(run)}", {"converge": "soon"}
+    )
+    assert status == 400 and "converge" in str(document)

@@ -1,0 +1,134 @@
+"""The published figures: the tables and charts are those of the document, and the document is not
+older than the hot path."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import figures, hot_path, plots, publish, summary
+from tests.bench.__main__ import PARTS
+from tests.bench.figures import MEASURES, BadDocument, Figures
+from tests.bench.publish import ROOT, Places
+from tests.bench.summary import BEGIN, END, ROWS, cells
+
+Json = Any
+HOT = "engine/node/machine.py"
+REMEDY = """
+docs/figures.json is older than these files of the hot path. Measure again:
+    make bench ARGS="create change hook read language --rounds 2 --largest 0"
+    make bench ARGS="deliver --rounds 2 --add"
+    make figures
+or, if the change cannot affect the figures, record why they are kept:
+    python -m tests.bench.publish --keep "REASON"
+"""
+
+
+def test_published_figures_are_not_older_than_the_hot_path() -> None:
+    document = figures.read(Places(ROOT).document)
+    assert hot_path.changed(document, hot_path.digests(ROOT)) == [], REMEDY
+
+
+def test_pages_and_charts_show_the_published_document() -> None:
+    places = Places(ROOT)
+    expected = publish.generated(places, figures.read(places.document))
+    differing = [
+        str(path)
+        for path, text in expected.items()
+        if not path.exists() or path.read_text() != text
+    ]
+    assert differing == [], "run `make figures`; edit no generated table or chart by hand"
+
+
+def test_every_kept_file_has_a_reason() -> None:
+    kept = json.loads(Places(ROOT).document.read_text()).get("kept", {})
+    assert [path for path, one in kept.items() if not one["reason"].strip()] == []
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A checkout with one file of the hot path, and a published document."""
+    places = Places(tmp_path)
+    for page in places.pages:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    (tmp_path / HOT).parent.mkdir(parents=True)
+    (tmp_path / HOT).write_text("a = 1\n")
+    shutil.copy(Places(ROOT).document, places.document)
+    document = json.loads(places.document.read_text())
+    document |= {"hot_path": hot_path.digests(tmp_path)}
+    document.pop("kept", None)
+    figures.write(places.document, document)
+    return places
+
+
+def test_publishing_writes_the_measured_document_pages_and_charts(places: Places) -> None:
+    document = json.loads(places.document.read_text())
+    document["parts"]["create"]["commit"] = "0123456789ab"
+    figures.write(places.measured, document)
+    publish.main([], places.root)
+    assert figures.read(places.document) == document
+    for page in places.pages:
+        text = page.read_text()
+        assert text.startswith("before\n") and text.endswith("\nafter\n")
+    assert "0123456789ab" in (places.root / "README.md").read_text()
+    assert len(list(places.charts.glob("*.svg"))) == 6
+
+
+def test_kept_figures_record_the_reason_for_each_changed_file(places: Places) -> None:
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    document = figures.read(places.document)
+    kept = document["kept"][HOT]
+    assert kept["reason"] == "a constant" and kept["date"]
+    assert hot_path.changed(document, hot_path.digests(places.root)) == []
+    (places.root / HOT).write_text("a = 3\n")
+    assert hot_path.changed(document, hot_path.digests(places.root)) == [HOT]
+
+
+def test_a_reason_ends_when_the_file_is_as_it_was_measured(places: Places) -> None:
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    (places.root / HOT).write_text("a = 1\n")
+    publish.main(["--keep", "as it was"], places.root)
+    assert figures.read(places.document)["kept"] == {}
+
+
+def test_a_page_without_markers_is_refused(places: Places) -> None:
+    (places.root / "README.md").write_text("nothing")
+    with pytest.raises(SystemExit, match="README"):
+        publish.main([], places.root)
+
+
+def test_text_with_an_unmeasured_figure_is_left_out() -> None:
+    found = Figures()
+    found.add("create", "wide", 1000, rate=4120)
+    assert cells(found, "{create/wide/1000/rate}") == "4,120/s"
+    assert cells(found, "{create/wide/1000/rate}[ ({create/wide/1000/limit})]") == "4,120/s"
+    assert cells(found, "{create/wide/1000/rate}, {create/wide/10/rate}") == ""
+
+
+def test_rows_name_parts_and_measures_that_exist() -> None:
+    for _, text in ROWS:
+        for one in summary.FIGURE.findall(text):
+            key = summary.key_of(one)
+            assert key.part in PARTS and key.measure in MEASURES
+
+
+def test_growth_is_that_between_the_sizes() -> None:
+    found = Figures()
+    found.add("create", "wide", 1000, rate=100, server_cpu=10, load=1)
+    found.add("create", "wide", 10_000, rate=50, server_cpu=11, load=1)
+    table = summary.growth_table(figures.document(found, ABOUT))
+    (row,) = [line for line in table.splitlines() if "wide" in line]
+    assert row == "| create: wide | 1,000 → 10,000 | 2.00 | 1.10 |  |  |"
+
+
+ABOUT = {"date": "2026-01-02T03:04:05+00:00", "commit": "c", "changed": False, "machine": {}}
+
+
+def test_a_document_with_the_figures_of_no_chart_is_refused() -> None:
+    with pytest.raises(BadDocument, match="no figures"):
+        plots.draw_all(Figures())

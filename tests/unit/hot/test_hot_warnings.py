@@ -1,0 +1,255 @@
+"""What Heat accepts and a user has probably not meant: accepted with a warning."""
+
+import pytest
+
+from engine.errors import MAX_WARNINGS, Finding, Findings
+from engine.hot.definition.stack import evaluate_output
+from engine.hot.expressions.expression import decode, encode
+from engine.hot.functions.function import FunctionError
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.syntax.document import read_document
+from engine.words import Json
+
+from .cfn_support import AWS, cfn_thing
+from .hot_support import UniformView, defined, faults, thing
+
+UNDECLARED = {"equals": [{"get_param": "nix"}, 1]}
+
+
+def warnings(template: dict[str, Json], **more: Json) -> list[tuple[str, str]]:
+    """(code, place) of each warning."""
+    return [(one.code, one.place) for one in defined(template, **more).warnings]
+
+
+def text_warnings(text: str) -> tuple[dict[str, Json], list[Finding]]:
+    found = Findings()
+    return read_document(text, "template", warnings=found), list(found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("a: 1\nb: 0\na: 2", {"a": 2, "b": 0}, [("DuplicateKey", "a", 3, 1)]),
+        ('{"a": 1,\n "b": {"c": 1, "c": 2}}', {"a": 1, "b": {"c": 2}},
+         [("DuplicateKey", "b.c", 2, 16)]),
+        ("a: [{}, {b: 1, 'b': 2, b: 3}]", {"a": [{}, {"b": 3}]},
+         [("DuplicateKey", "a[1].b", 1, 16)]),
+        ("a:\n  80: x\n  0x51: y", {"a": {"80": "x", "81": "y"}},
+         [("KeyNotText", "a.80", 2, 3), ("KeyNotText", "a.81", 3, 3)]),
+        ("1.5: x\n~: y", {"1.5": "x", "null": "y"},
+         [("KeyNotText", "1.5", 1, 1), ("KeyNotText", "null", 2, 1)]),
+        ("80: x\n'80': y", {"80": "y"},
+         [("KeyNotText", "80", 1, 1), ("DuplicateKey", "80", 2, 1)]),
+        ("a: &a {x: 1, y: 1}\nb: &b {x: 2}\nc: {<<: *a, <<: *b}",
+         {"a": {"x": 1, "y": 1}, "b": {"x": 2}, "c": {"x": 2, "y": 1}},
+         [("DuplicateKey", "c.<<", 3, 13)]),
+        ("a: &a b\nc: {*a : 1, b: 2}", {"a": "b", "c": {"b": 2}}, [("DuplicateKey", "c.b", 2, 13)]),
+        ("on: 1\nyes: 2\n'no': 3", {"on": 1, "yes": 2, "no": 3}, []),
+    ],
+)  # fmt: skip
+def test_keys_that_are_given_twice_or_are_not_text(
+    text: str, value: Json, expected: list[tuple[str, str, int, int]]
+) -> None:
+    document, found = text_warnings(text)
+    assert document == value
+    assert [(one.code, one.place, one.line, one.column) for one in found] == expected
+
+
+def test_the_number_of_warnings_is_limited() -> None:
+    _, found = text_warnings("a:\n" + "  b: 1\n" * 10_000)
+    assert len(found) == MAX_WARNINGS + 1
+    assert found[-1].code == "MoreWarnings"
+
+
+def test_an_unused_condition_may_name_an_undeclared_parameter() -> None:
+    template = {"conditions": {"c": UNDECLARED, "d": {"not": "c"}}, "resources": {"a": thing()}}
+    assert warnings(template) == [("UnusedCondition", "conditions.c")]
+
+
+@pytest.mark.parametrize("used", ["c", "d"])
+@pytest.mark.parametrize("where", ["resource", "output", "if"])
+def test_a_condition_with_an_undeclared_parameter_cannot_be_used(used: str, where: str) -> None:
+    template: dict[str, Json] = {
+        "conditions": {"c": UNDECLARED, "d": {"not": "c"}},
+        "resources": {"a": thing()},
+    }
+    match where:
+        case "resource":
+            template["resources"]["a"]["condition"] = used
+        case "output":
+            template["outputs"] = {"o": {"value": 1, "condition": used}}
+        case "if":
+            template["resources"]["a"] = thing(value={"if": [used, 1, 2]})
+    found = faults(template)
+    assert [one.place for one in found] == ["conditions.c"]
+    assert "The Parameter (nix) was not provided." in found[0].reason
+
+
+@pytest.mark.parametrize("used", ["c", "d"])
+def test_a_hook_cannot_use_such_a_condition(used: str) -> None:
+    definition = defined({"conditions": {"c": UNDECLARED, "d": {"not": "c"}}, "resources": {}})
+    for _ in range(2):
+        with pytest.raises(FunctionError, match="was not provided"):
+            definition.decide(used, "hooks[0].when")
+
+
+@pytest.mark.parametrize(
+    "conditions", [{"c": {"not": "d"}, "d": {"not": "c"}}, {"c": {"not": "nix"}}]
+)
+def test_an_unused_condition_may_be_circular_or_name_another_that_does_not_exist(
+    conditions: dict[str, Json],
+) -> None:
+    found = defined({"conditions": conditions, "resources": {"a": thing()}}).warnings
+    assert {one.code for one in found} == {"UnusedCondition"}
+    template = {"conditions": conditions, "resources": {"a": thing() | {"condition": "c"}}}
+    assert all(one.place.startswith("conditions.") for one in faults(template))
+
+
+@pytest.mark.parametrize("condition", [{"get_attr": ["a", "b"]}, {"equals": [1]}, "x"])
+def test_other_faults_of_unused_conditions_are_errors(condition: Json) -> None:
+    assert faults({"conditions": {"c": condition}, "resources": {}})[0].place == "conditions.c"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"get_param": "nix"}, "The Parameter (nix) was not provided."),
+        ({"get_resource": "nix"}, 'The specified reference "nix" (in o) is incorrect.'),
+        ({"get_file": "nix"}, 'No content found in the "files" section for get_file path: nix'),
+        ({"list_join": [",", [1]]}, "Items to join must be string, map or list not 1"),
+        ({"digest": ["nix", "x"]}, "Algorithm must be one of"),
+        ({"yaql": {"expression": "$.data.x", "data": {}}}, "x"),
+        ({"list_join": [",", [{"get_param": "nix"}, {"get_attr": ["a", "output"]}]]}, "nix"),
+    ],
+)  # fmt: skip
+def test_an_output_without_a_value_shows_the_error_when_it_is_read(
+    value: Json, reason: str
+) -> None:
+    template = {"resources": {"a": thing()}, "outputs": {"o": {"value": value}}}
+    definition = defined(template)
+    found = definition.warnings
+    assert [one.code for one in found] == ["OutputError"]
+    assert found[0].place.startswith("outputs.o.value") and reason in found[0].reason
+    stored = decode(encode(definition.outputs["o"].value), definition.version)
+    shown, error = evaluate_output(stored, UniformView())
+    assert shown is None and reason in str(error)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"get_attr": ["nix", "output"]},
+        {"get_attr": ["a", "nix"]},
+        {"list_join": "x"},
+        {"if": ["nix", 1, 2]},
+        {"yaql": {"expression": "1 +"}},
+        {"make_url": {"port": 0}},
+        {"Ref": "a"},
+        {"get_resource": ["a"]},
+    ],
+)
+def test_faults_of_outputs_that_heat_refuses_are_errors(value: Json) -> None:
+    template = {"resources": {"a": thing()}, "outputs": {"o": {"value": value}}}
+    assert faults(template)[0].place.startswith("outputs.o.value")
+
+
+def test_a_secret_is_not_in_the_error_of_an_output() -> None:
+    template: dict[str, Json] = {
+        "parameters": {"p": {"type": "string", "hidden": True}},
+        "resources": {},
+        "outputs": {"o": {"value": {"get_file": {"get_param": "p"}}}},
+    }
+    definition = defined(template, parameters={"p": "s3cret"})
+    assert definition.warnings and "s3cret" not in repr(definition.warnings)
+    assert "s3cret" not in repr(definition.outputs)
+
+
+INNER = """
+heat_template_version: 2018-08-31
+parameters: {p: {type: string, default: x}, p: {type: string, default: y}}
+outputs: {o: {value: {get_param: nix}}, good: {value: {get_param: p}}}
+"""
+
+
+def test_warnings_about_nested_templates_name_the_file_once() -> None:
+    template = {"resources": {"a": {"type": "in.yaml"}, "b": {"type": "in.yaml"}}}
+    found = defined(template, nesting=NestedTemplates({"in.yaml": INNER})).warnings
+    assert [(one.code, one.place, one.file, one.inner_place) for one in found] == [
+        ("DuplicateKey", "resources.a<in.yaml>.parameters.p", "in.yaml", "parameters.p"),
+        ("OutputError", "resources.a<in.yaml>.outputs.o.value.get_param", "in.yaml",
+         "outputs.o.value.get_param"),
+    ]  # fmt: skip
+
+
+def test_an_output_without_a_value_that_a_resource_may_need_is_an_error() -> None:
+    template = {"resources": {"a": {"type": "in.yaml"}, "b": thing(value={"get_attr": ["a", "o"]})}}
+    found = faults(template, nesting=NestedTemplates({"in.yaml": INNER}))
+    assert [(one.place, one.file) for one in found] == [
+        ("resources.a<in.yaml>.outputs.o.value.get_param", "in.yaml")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("snippet", "version", "remedy"),
+    [
+        ({"get_atr": ["a", "output"]}, "2021-04-16", 'Did you mean "get_attr"?'),
+        ({"get_params": "x"}, "2021-04-16", 'Did you mean "get_param"?'),
+        ({"gte_param": "x"}, "2021-04-16", 'Did you mean "get_param"?'),
+        ({"getattr": ["a", "output"]}, "2021-04-16", 'Did you mean "get_attr"?'),
+        ({"Str-Replace": {}}, "2021-04-16", 'Did you mean "str_replace"?'),
+        ({"str_split": [",", "a,b"]}, "2013-05-23", "Use heat_template_version 2015-10-15"),
+        ({"repeat": {"template": "x", "for_each": {"x": []}}}, "2013-05-23", "2015-04-30"),
+        ({"if": ["c", 1, 2]}, "2015-04-30", "2016-10-14"),
+    ],
+)
+def test_a_function_that_the_version_does_not_have_is_data(
+    snippet: Json, version: str, remedy: str
+) -> None:
+    resources = {"a": thing(value=[snippet])}
+    definition = defined({"heat_template_version": version, "resources": resources})
+    assert definition.resources["a"].properties["value"] == [snippet]
+    ((one),) = definition.warnings
+    assert one.code == "UnknownFunction" and remedy in one.remedy
+    assert one.place == f"resources.a.properties.value[0].{next(iter(snippet))}"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"filter": "x"}, {"repeat": 3}, {"if": "eth0"}, {"name": 1}, {"contains": "x"}, {"get": 1},
+     {"x" * 1000: 1}, {"get_atr": 1, "other": 2}, {"digest": "sha256"}],
+)  # fmt: skip
+def test_ordinary_data_has_no_warning(data: Json) -> None:
+    template = {"heat_template_version": "2013-05-23", "resources": {"a": thing(value=[data])}}
+    assert warnings(template) == []
+
+
+def test_keys_without_effect() -> None:
+    resource = cfn_thing() | {"DependOn": "b", "UpdateReplacePolicy": "Retain", "//": "a comment"}
+    cfn = {AWS: "2010-09-09", "Resources": {"a": resource}}
+    assert warnings(cfn) == [
+        ("NoEffect", "Resources.a.DependOn"),
+        ("NoEffect", "Resources.a.UpdateReplacePolicy"),
+    ]
+    early = {
+        "heat_template_version": "2013-05-23",
+        "resources": {},
+        "outputs": {"o": {"value": 1, "vlaue": 2, "condition": False}},
+    }
+    assert warnings(early) == [
+        ("NoEffect", "outputs.o.vlaue"),
+        ("NoEffect", "outputs.o.condition"),
+    ]
+    hot = {"parameters": {"p": {"type": "json", "default": {}, "schema": {}}}, "resources": {}}
+    assert warnings(hot) == [("NoEffect", "parameters.p.schema")]
+
+
+def test_entries_of_an_environment_without_effect() -> None:
+    environment = {
+        "resource_registry": {"resources": {"a": {"A::*": "B"}}},
+        "parameter_merge_strategies": {"p": "mrge", "q": ["merge"]},
+    }
+    assert warnings({"resources": {}}, environment=environment) == [
+        ("NoEffect", "parameter_merge_strategies.p"),
+        ("NoEffect", "parameter_merge_strategies.q"),
+        ("NoEffect", "resource_registry.resources.a.A::*"),
+    ]

@@ -1,0 +1,204 @@
+"""Hooks on the command line: selection, answers and output."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner, Result
+
+from hub.cli.client import RequestError
+from hub.cli.files import InputError
+from hub.cli.hook import select_hook
+from hub.cli.main import app
+from tests.unit.hub.cli.stub import SentRequest, running_stub
+
+HOOKS = [
+    {"id": "aa11-0", "root_stack_name": "web", "path": "db", "point": "pre-create"},
+    {"id": "aa22-0", "root_stack_name": "web", "path": "app", "point": "pre-create"},
+    {"id": "bb33-0", "root_stack_name": "web", "path": "db", "point": "post-create"},
+    {"id": "cc44-0", "root_stack_name": "old", "path": "a:b", "point": "pre-delete"},
+    {"id": "dd55-0", "root_stack_name": "web", "path": "", "point": "pre-stack-update"},
+]
+
+
+@pytest.mark.parametrize(
+    ("which", "found"),
+    [
+        ("aa1", "aa11-0"),
+        ("AA1", "aa11-0"),
+        ("bb", "bb33-0"),
+        ("web:app", "aa22-0"),
+        ("web:db:post-create", "bb33-0"),
+        ("old:a:b", "cc44-0"),
+        ("old:a:b:pre-delete", "cc44-0"),
+        ("web:pre-stack-update", "dd55-0"),
+    ],
+)
+def test_a_hook_is_found_by_a_prefix_of_its_id_or_by_its_place(which: str, found: str) -> None:
+    assert select_hook(HOOKS, which)["id"] == found
+
+
+@pytest.mark.parametrize("which", ["aa", "web:db"])
+def test_an_ambiguous_selection_is_refused_with_the_matches(which: str) -> None:
+    with pytest.raises(InputError, match="matches 2 waiting hooks: web:db:pre-create"):
+        select_hook(HOOKS, which)
+
+
+@pytest.mark.parametrize(
+    "which",
+    ["", "zz", "web", "web:", "web::", "web:d", "web:db:pre", "old:a", "web::pre-stack-update"],
+)
+def test_a_selection_without_a_match_is_refused(which: str) -> None:
+    with pytest.raises(RequestError, match="headgate hook list"):
+        select_hook(HOOKS, which)
+
+
+FULL: dict[str, Any] = {
+    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "root_stack_name": "web",
+    "resource_name": None,
+    "path": "", "point": "pre-stack-create", "mode": "wait", "state": "waiting",
+    "deadline": "2026-11-21T20:16:36Z", "approvals": {"needed": 2, "given": 1, "by": ["ann"]},
+    "answer_by": ["role:dba"], "exclude": "requester", "requested_by": "joe", "assigned": None,
+}  # fmt: skip
+ENTRY = {"number": 1, "kind": "handed-over", "by": "ann", "channel": "api", "address": "::1",
+         "at": "2026-11-20T20:16:36Z", "reason": "your turn", "data": {"to": "user:bob"},
+         "hook_id": FULL["id"], "hash": "h"}  # fmt: skip
+
+
+async def server(request: web.Request) -> web.StreamResponse:
+    """One waiting hook of a whole stack, with a hand-over in its audit log."""
+    if request.path.endswith("/hooks"):
+        return web.json_response({"hooks": [FULL], "next": None})
+    if request.path.endswith("/decisions"):
+        return web.json_response({"decisions": [ENTRY]})
+    return web.json_response(FULL)
+
+
+async def run_command(*arguments: str, **environment: str) -> tuple[Result, list[SentRequest]]:
+    async with running_stub(server) as stub:
+        runner = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200", **environment})
+        done = await asyncio.to_thread(runner.invoke, app, ["hook", *arguments, "--url", stub.url])
+        return done, stub.seen
+
+
+async def sent_by(*arguments: str) -> tuple[str, Any]:
+    """Path below the hook, and body, of the last request."""
+    done, seen = await run_command(*arguments)
+    assert done.exit_code == 0, done.output
+    return seen[-1].path.rpartition(FULL["id"])[2], json.loads(seen[-1].body)
+
+
+def answer(decision: str, **more: Any) -> tuple[str, Any]:
+    return "/signal", {"decision": decision, "reason": "", "digest": "", **more}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body"),
+    [
+        (["continue"], answer("continue")),
+        (["step", "--reason", "why", "--digest", "d"], answer("step", reason="why", digest="d")),
+        (["step", "--into"], answer("step", how="into")),
+        (["step", "--out"], answer("step", how="out")),
+        (["run", "--data", "a=1", "--data", "b=[x, {c: no}]", "--data", "d="],
+         answer("run", data={"a": 1, "b": ["x", {"c": False}], "d": None})),
+        (["continue", "--data", "on=2026-01-02", "--data", "e=a=b"],
+         answer("continue", data={"on": "2026-01-02", "e": "a=b"})),
+        (["patch", "--set", "size=20", "--set", "name='20'", "--data", "t=1"],
+         answer("patch", properties={"size": 20, "name": "20"}, data={"t": 1})),
+        (["progress"], answer("progress")),
+        (["progress", "--extend", "30m"], answer("progress", extend="30m")),
+        (["reject", "--reason", "no"], answer("reject", reason="no")),
+    ],
+)  # fmt: skip
+async def test_each_answer_is_sent_with_its_options(
+    arguments: list[str], body: tuple[str, Any]
+) -> None:
+    assert await sent_by(arguments[0], "web:pre-stack-create", *arguments[1:]) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [('{"a": [1]}', {"a": [1]}), ("a:\n  - 1\n", {"a": [1]}), ("[1, 2]", [1, 2]), ('"x"', "x")],
+)
+async def test_answer_data_can_be_in_a_file(tmp_path: Path, text: str, data: Any) -> None:
+    (tmp_path / "f").write_text(text)
+    _, body = await sent_by("continue", FULL["id"], "--data-file", str(tmp_path / "f"))
+    assert body["data"] == data
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "x"], 'headgate: --data "x": write it as KEY=VALUE'),
+        (["--data", "x=[1"], "--data x:"),
+        (["--data", "x=.inf"], "--data x:"),
+        (["--data", "x=1", "--data", "x=2"], "--data x: is given twice"),
+        (["--data-file", "/nope"], "/nope: cannot be read"),
+    ],
+)
+async def test_invalid_answer_data_is_refused_before_a_request(
+    arguments: list[str], message: str
+) -> None:
+    done, seen = await run_command("continue", FULL["id"], *arguments)
+    assert (done.exit_code, seen) == (1, [])
+    assert message in done.output
+
+
+async def test_a_hook_is_handed_over_with_a_note() -> None:
+    request = await sent_by("hand-over", FULL["id"], "user:bob", "--note", "your turn")
+    assert request == ("/hand-over", {"to": "user:bob", "note": "your turn"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "query"),
+    [
+        ([], {"state=waiting"}),
+        (["--state", "all"], set()),
+        (["--dry"], {"dry=true"}),
+        (["--no-dry"], {"state=waiting", "dry=false"}),
+        (["--dry", "--state", "answered"], {"state=answered", "dry=true"}),
+        (["--mine", "--older", "30m", "--point", "pre-*", "--stack", "web"],
+         {"state=waiting", "mine=true", "older=30m", "point=pre-*", "stack=web"}),
+    ],
+)  # fmt: skip
+async def test_the_options_of_the_list_are_sent_as_filters(
+    arguments: list[str], query: set[str]
+) -> None:
+    done, (seen,) = await run_command("list", *arguments)
+    assert done.exit_code == 0
+    assert set(seen.path.partition("?")[2].split("&")) == query | {"limit=1000"}
+
+
+async def test_the_list_shows_approvers_and_approvals() -> None:
+    done, _ = await run_command("list", "--json")
+    assert json.loads(done.stdout) == [FULL]
+    done, _ = await run_command("list", COLUMNS="240")
+    assert "(stack)" in done.stdout and "1/2" in done.stdout
+    assert "role:dba, not joe" in done.stdout
+
+
+async def test_the_entries_of_a_hook_are_shown_as_a_table() -> None:
+    done, seen = await run_command("history", "web:pre-stack-create")
+    assert seen[-1].path.endswith(f"/hooks/{FULL['id']}/decisions")
+    for word in ("ann", "api", "handed-over to user:bob", "your turn"):
+        assert word in done.stdout
+    done, _ = await run_command("history", FULL["id"], "--json")
+    assert json.loads(done.stdout) == [ENTRY]
+
+
+async def test_user_and_roles_are_sent() -> None:
+    _, (seen,) = await run_command("list", HEADGATE_USER="ann", HEADGATE_ROLES="dba,operator")
+    assert (seen.headers["x-auth-user"], seen.headers["x-roles"]) == ("ann", "dba,operator")
+    _, (seen,) = await run_command("list", "--user", "müller", HEADGATE_USER="ann")
+    assert seen.headers["x-auth-user"].encode(errors="surrogateescape").decode() == "müller"
+    assert "x-roles" not in seen.headers
+    _, (seen,) = await run_command("list")
+    assert "x-auth-user" not in seen.headers
+
+
+async def test_roles_that_cannot_be_sent_are_refused_by_name() -> None:
+    done, seen = await run_command("list", HEADGATE_ROLES="a\r\nX-Evil: 1")
+    assert (done.exit_code, seen) == (2, []) and "HEADGATE_ROLES" in done.output

@@ -1,0 +1,143 @@
+"""Tables and lines of the text output."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from hub.cli import output
+
+
+def print_table(what: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=240, highlight=False)
+    console.print(what, markup=False)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def event(kind: str, **data: Any) -> dict[str, Any]:
+    return {
+        "type": f"headgate.{kind}",
+        "time": "2026-11-20T20:16:36.123456Z",
+        "subject": "db",
+        "data": {"stack": {"name": "web"}, **data},
+    }
+
+
+HOOK = {"id": "1", "point": "pre-create", "deadline": "2026-11-21T20:16:36Z", "on_timeout": "stop"}
+
+HOOK_OF_OTHERS = {"id": "2", "channel": "webhook", "target": "https://a.test"}
+
+
+@pytest.mark.parametrize(
+    ("document", "texts"),
+    [
+        (event("resource.create.started", resource={"reason": "state changed"}), ["db"]),
+        (event("resource.create.failed", resource={"reason": "no disk"}), ["db", "no disk"]),
+        (event("stack.create.stopped", stack={"name": "web", "reason": "why"}), ["why"]),
+        (event("hook.waiting", hook=HOOK), ["pre-create until 2026-11-21T20:16:36Z, then: stop"]),
+        (
+            event("hook.answered", hook=HOOK | {"decision": "reject", "decided_by": "ann",
+                                                "reason": "not today"}),
+            ["pre-create reject by ann: not today"],
+        ),
+        (event("hook.expired", hook=HOOK), ["pre-create expired"]),
+        (event("hook.approved", hook=HOOK, details={"by": "ann", "missing": 1,
+                                                 "reason": "ann approved pre-create"}),
+         ["ann approved pre-create"]),
+        (event("hook.escalated", hook=HOOK, details={"reason": ""}), ["pre-create"]),
+        (event("hook.undeliverable", hook=HOOK, details={"reason": "no delivery succeeded"}),
+         ["no delivery succeeded"]),
+        (event("delivery.dead", subscription=HOOK_OF_OTHERS, delivery={"error": "it answered 500"},
+               event={"type": "headgate.hook.waiting"}),
+         ["headgate.hook.waiting to https://a.test: it answered 500"]),
+        (event("delivery.delivered", subscription=HOOK_OF_OTHERS, delivery={"error": ""},
+               event={"type": "headgate.hook.waiting"}), ["to https://a.test"]),
+        (event("subscription.disabled", subscription=HOOK_OF_OTHERS, reason="it is gone"),
+         ["https://a.test: it is gone"]),
+    ],
+)  # fmt: skip
+def test_an_event_is_one_line(document: dict[str, Any], texts: list[str]) -> None:
+    line = output.event_line(document)
+    assert line.startswith("20:16:36  ") and "\n" not in line
+    assert document["type"].removeprefix("headgate.") in line
+    assert all(text in line for text in texts)
+
+
+def test_only_failed_events_show_their_reason() -> None:
+    line = output.event_line(event("resource.create.completed", resource={"reason": "changed"}))
+    assert "changed" not in line
+
+
+def test_control_characters_are_not_printed() -> None:
+    bad = "a\x1b[2Jb\x07"
+    assert "\x1b" not in output.plain(bad) and "\x07" not in output.plain(bad)
+    assert "\x1b" not in output.event_line(
+        event("resource.create.failed", resource={"reason": bad})
+    )
+    assert "\x1b" not in print_table(output.table([{"a": bad}], {"a": "A"}))
+    assert output.plain("línea\n\tdos") == "línea\n\tdos"
+
+
+def test_markup_in_values_is_printed_as_text() -> None:
+    assert "[bold]x[/bold]" in print_table(output.table([{"a": "[bold]x[/bold]"}], {"a": "A"}))
+    assert "[red]" in print_table(output.fields({"reason": "[red]"}, ("reason",)))
+
+
+def test_a_table_shows_lists_maps_and_missing_values() -> None:
+    rows = [{"a": ["x", "y"], "b": {"k": 1}, "c": None}]
+    head, row = print_table(
+        output.table(rows, {"a": "A", "b": "B", "c": "C", "d": "D"})
+    ).splitlines()
+    assert head.split() == ["A", "B", "C", "D"]
+    assert row.split() == ["x,", "y", "k=1"]
+
+
+def test_empty_fields_are_omitted() -> None:
+    text = print_table(
+        output.fields({"a_b": "1", "c": "", "d": [], "e": 0}, ("a_b", "c", "d", "e", "f"))
+    )
+    assert text.split() == ["a", "b", "1", "e", "0"]
+
+
+def test_messages_begin_with_the_stack() -> None:
+    stack = {"name": "web", "status": "CREATE_STOPPED", "reason": "db"}
+    lines = output.sentences({"stack": stack, "nodes": [{"sentence": "db waits."}]})
+    assert lines == ["web: CREATE_STOPPED (db)", "  db waits."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "what"),
+    [
+        ("continue", {"size": 1}, "continue"),
+        ("handed-over", {"to": "role:dba"}, "handed-over to role:dba"),
+        ("progress", {"deadline": "2026-11-21"}, "progress until 2026-11-21"),
+        ("breakpoint-added", {"id": "1", "at": "db", "rule": {"point": "pre-create"}},
+         "breakpoint-added db:pre-create"),
+        ("breakpoint-removed", {"id": "1", "at": "", "rule": {"point": "pre-stack-update"}},
+         "breakpoint-removed pre-stack-update"),
+        ("refused", {"decision": "continue"}, "refused continue"),
+        ("expired", None, "expired"),
+    ],
+)  # fmt: skip
+def test_an_audit_log_entry_shows_decision_and_resource(kind: str, data: Any, what: str) -> None:
+    assert output.entry_row({"kind": kind, "data": data})["what"] == what
+
+
+@pytest.mark.parametrize(
+    ("more", "who"),
+    [
+        ({}, "anyone"),
+        ({"exclude": "requester"}, "anyone, not joe"),
+        ({"answer_by": ["role:dba", "user:ann"]}, "role:dba, user:ann"),
+        ({"answer_by": ["role:dba"], "assigned": "user:bob"}, "user:bob, role:dba"),
+        ({"state": "answered"}, ""),
+        ({"mode": "notify"}, ""),
+    ],
+)
+def test_a_waiting_hook_shows_who_may_answer(more: dict[str, Any], who: str) -> None:
+    hook: Any = {"state": "waiting", "mode": "wait", "answer_by": [], "assigned": None,
+                 "exclude": "", "requested_by": "joe"}  # fmt: skip
+    assert output.may_answer(hook | more) == who

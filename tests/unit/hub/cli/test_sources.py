@@ -1,0 +1,53 @@
+"""Warnings and errors of the command line name the user's files."""
+
+from pathlib import Path
+
+import pytest
+
+from hub.cli.client import RequestError
+from hub.cli.files import InputError, parse
+from hub.cli.sources import Sources, warning_lines
+from tests.support.program import Json
+
+WARNING = {"code": "DuplicateKey", "message": "Twice.\nRemove\x1b one.", "path": "a.b",
+           "file": "template", "line": 4, "column": 3}  # fmt: skip
+SOURCES = Sources(Path("site/web.yaml"), [Path("env.yaml")])
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_each_warning_is_one_line_with_the_position(inside: bool) -> None:
+    others = [
+        {**WARNING, "file": "environment", "line": 1},
+        {**WARNING, "file": "in.yaml"},
+        {**WARNING, "file": None, "line": None, "column": None},
+    ]
+    found = {"warnings": [WARNING, *others]}
+    end = "Twice. Remove\ufffd one. (DuplicateKey)"
+    assert list(warning_lines({"stack": found} if inside else found, SOURCES.names)) == [
+        f"headgate: warning: {where}: {end}"
+        for where in ("site/web.yaml:4:3", "env.yaml:1:3", "in.yaml:4:3", "a.b")
+    ]
+    assert list(warning_lines({"stack": {}}, {})) == list(warning_lines({}, {})) == []
+
+
+async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
+    finding = {"place": "a", "reason": "Wrong", "remedy": "Mend it.", "type": "X",
+               "file": "template", "line": 2, "column": 3, "quote": "  a: 1\n  ^"}  # fmt: skip
+
+    async def refused() -> Json:
+        raise RequestError(400, "", "X", [finding, {"place": "b", "reason": "Bad"}])
+
+    with pytest.raises(RequestError) as caught:
+        await SOURCES.checked(refused())
+    assert str(caught.value).splitlines() == [
+        "site/web.yaml:2:3: a: Wrong. Mend it.", "      a: 1", "      ^", "b: Bad",
+    ]  # fmt: skip
+    assert (caught.value.status, caught.value.code) == (400, "X")
+
+
+def test_a_file_that_cannot_be_parsed_is_quoted() -> None:
+    with pytest.raises(InputError) as caught:
+        parse("a: 1\nb: c: d\n", Path("x.yaml"))
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("x.yaml:2:5: Error parsing x.yaml: mapping values")
+    assert lines[1:] == ["    b: c: d", "        ^"]

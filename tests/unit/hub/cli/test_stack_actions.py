@@ -1,0 +1,115 @@
+"""Actions of stacks: requests and messages."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner, Result
+
+from hub.cli.main import app
+from tests.unit.hub.cli.stub import Handler, SentRequest, running_stub
+
+
+def stack_with_status(status: str) -> Handler:
+    """A stack with this status and a resource, for every request."""
+
+    async def handler(_: web.Request) -> web.StreamResponse:
+        stack = {"id": "1", "stack_name": "web", "stack_status": status}
+        return web.json_response({"stack": stack, "resource": {"resource_name": "a"}})
+
+    return handler
+
+
+async def run_resume(status: str, *words: str) -> tuple[Result, list[SentRequest]]:
+    """Exit code and output of the command, and the request that it sent."""
+    async with running_stub(stack_with_status(status)) as stub:
+        run = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200"}).invoke
+        done = await asyncio.to_thread(run, app, [*words, "--url", stub.url])
+        return done, [one for one in stub.seen if one.method != "GET"]
+
+
+def summary(seen: SentRequest) -> tuple[str, str, Any]:
+    return seen.method, seen.path.removeprefix("/v1/default/stacks/web/1"), json.loads(seen.body)
+
+
+@pytest.mark.parametrize(
+    "status", ["SUSPEND_COMPLETE", "SUSPEND_FAILED", "SUSPEND_STOPPED", "RESUME_FAILED"]
+)
+async def test_resume_of_a_suspended_stack_is_an_action(status: str) -> None:
+    done, (one,) = await run_resume(status, "stack", "resume", "web")
+    assert (done.exit_code, summary(one)) == (0, ("POST", "/actions", {"resume": None}))
+
+
+@pytest.mark.parametrize("status", ["UPDATE_STOPPED", "CREATE_FAILED", "CHECK_COMPLETE"])
+async def test_resume_of_a_stopped_or_failed_stack_is_an_update(status: str) -> None:
+    done, (one,) = await run_resume(status, "stack", "resume", "web", "--clear", "*")
+    assert done.exit_code == 0
+    assert summary(one) == ("PATCH", "", {"hooks": {"clear": ["*"], "add": []}})
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("DELETE_STOPPED", "headgate stack delete"),
+        ("DELETE_FAILED", "headgate stack delete"),
+        ("SUSPEND_COMPLETE", "headgate stack update --existing"),
+    ],
+)
+async def test_resume_of_other_stacks_is_refused(status: str, message: str) -> None:
+    done, changes = await run_resume(status, "stack", "resume", "web", "--add", "a:pre-update")
+    assert done.exit_code == 1 and message in done.stderr and changes == []
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        (["cancel"], "cancel_update"),
+        (["cancel", "--no-rollback"], "cancel_without_rollback"),
+        (["stop"], "stop"),
+        (["check"], "check"),
+        (["suspend"], "suspend"),
+    ],
+)
+async def test_an_action_is_requested_by_its_name(words: list[str], action: str) -> None:
+    done, (one,) = await run_resume("UPDATE_IN_PROGRESS", "stack", words[0], "web", *words[1:])
+    assert (done.exit_code, summary(one)) == (0, ("POST", "/actions", {action: None}))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (["cancel", "--wait"], "ROLLBACK_COMPLETE", 0),
+        (["cancel", "--wait"], "ROLLBACK_FAILED", 3),
+        (["cancel", "--until-waiting"], "ROLLBACK_STOPPED", 4),
+        (["check", "--wait"], "CHECK_FAILED", 3),
+        (["suspend", "--wait"], "SUSPEND_STOPPED", 4),
+        (["suspend", "--wait"], "DELETE_IN_PROGRESS", 3),
+        (["stop"], "UPDATE_STOPPED", 0),
+        (["cancel", "--no-rollback"], "UPDATE_FAILED", 0),
+        (["check", "--wait", "--timeout", "1s"], "CHECK_IN_PROGRESS", 6),
+    ],
+)
+async def test_the_exit_code_is_that_of_the_end(words: list[str], status: str, code: int) -> None:
+    done, _ = await run_resume(status, "stack", words[0], "web", *words[1:])
+    assert done.exit_code == code, done.output
+
+
+async def test_a_signal_is_sent_from_options_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "signal.yaml"
+    file.write_text("status: FAILURE\ndata: [1, 2]\n")
+    for words, body in (
+        ([], {}),
+        (["--data", "status=SUCCESS", "--data", "data={n: 1}"],
+         {"status": "SUCCESS", "data": {"n": 1}}),
+        (["--data-file", str(file)], {"status": "FAILURE", "data": [1, 2]}),
+    ):  # fmt: skip
+        done, (one,) = await run_resume(
+            "CREATE_IN_PROGRESS", "resource", "signal", "web", "a", *words
+        )
+        assert (done.exit_code, summary(one)) == (0, ("POST", "/resources/a/signal", body))
+    both = ["--data", "a=1", "--data-file", str(file)]
+    done, seen = await run_resume("CREATE_IN_PROGRESS", "resource", "signal", "web", "a", *both)
+    assert (done.exit_code, seen) == (2, [])

@@ -1,0 +1,83 @@
+"""Errors that Heat has too have its messages, to the letter."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
+from hub.api.error_middleware import heat_form
+from hub.api.heat_sentences import FORMATS, heat_sentence
+from hub.cli.client import response_error
+
+#: Values for the keys of Heat's formats.
+VALUES = {
+    "stack_name": "s", "action": "UPDATE", "cycle": "a -> b -> a", "strategy": "merge",
+    "param": "p", "env_file": "e.yaml", "entity": "Stack", "name": "s", "keys": "a, b",
+    "resource": "a", "key": "b", "section": "resuorces", "explanation": '"x"', "target": "p",
+    "actual": "q", "feature": "Cancelling", "message": "too many", "resource_name": "a",
+    "snapshot": "n", "stack": "s",
+}  # fmt: skip
+PROPERTIES = "resources.a.properties"
+
+
+#: `msg_fmt` of each class in heat/common/exception.py of openstack-heat 27.0.1.
+HEAT = Path(__file__).parents[2] / "compat" / "heat_exception_formats.json"
+
+
+def test_the_formats_are_those_of_heat() -> None:
+    heat = json.loads(HEAT.read_text())
+    assert {code: heat.get(code) for code in FORMATS} == dict(FORMATS)
+
+
+@pytest.mark.parametrize("code", sorted(FORMATS))
+def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
+    sentence = FORMATS[code] % VALUES
+    error = Invalid([Finding("the.place", sentence, "Do this.", code)])
+    document = heat_form(error)["error"]
+    assert document["message"] == sentence
+    assert (document["type"], document["place"], document["remedy"]) == (
+        code, "the.place", "Do this.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (NotFound("The Stack (s) could not be found.", remedy="List them.", code="EntityNotFound"),
+         "The Stack (s) could not be found."),
+        (Conflict("The Stack (s) already exists.", place="stack_name", code="StackExists"),
+         "The Stack (s) already exists."),
+        (LimitReached("it is too long", place="template", code="RequestLimitExceeded"),
+         "Request limit exceeded: it is too long"),
+        (Invalid([Finding(PROPERTIES, "Unknown Property lenght", 'Did you mean "length"?')]),
+         f"Property error: : {PROPERTIES}: : Unknown Property lenght"),
+        (Invalid([Finding(f"{PROPERTIES}.x", "is wrong"), Finding(
+            "parameters.p", "The Parameter (p) was not provided.", "Give it.",
+            "UserParameterMissing")]),
+         f"Property error: : {PROPERTIES}.x: : is wrong\nThe Parameter (p) was not provided."),
+    ],
+    ids=["not found", "exists", "limit", "property", "several"],
+)  # fmt: skip
+def test_places_and_remedies_are_not_in_the_message(error: HeadgateError, message: str) -> None:
+    assert heat_form(error)["error"]["message"] == message
+
+
+def test_an_error_that_heat_does_not_have_keeps_place_and_remedy() -> None:
+    one = Finding("only", "matches nothing", "Known: a.", "NoMatch")
+    other = Finding("x", "Stack s is gone", "Create it.", "EntityNotFound")
+    assert heat_sentence(one) is None and heat_sentence(other) is None
+    document = heat_form(Invalid([one]))["error"]
+    assert document["message"] == "only: matches nothing. Known: a."
+    assert "remedy" not in document
+
+
+def test_the_command_line_shows_place_and_remedy_of_every_error() -> None:
+    reason = "The Stack (s) already exists."
+    error = Conflict(reason, place="stack_name", remedy="Choose another.", code="StackExists")
+    shown = response_error(409, {**heat_form(error)})
+    assert str(shown) == "stack_name: The Stack (s) already exists. Choose another."
+    missing = Finding("parameters.p", "The Parameter (p) was not provided.", "Give it.",
+                      "UserParameterMissing")  # fmt: skip
+    shown = response_error(400, {**heat_form(Invalid([missing]))})
+    assert str(shown) == "parameters.p: The Parameter (p) was not provided. Give it."

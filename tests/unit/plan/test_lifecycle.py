@@ -1,0 +1,120 @@
+"""The lifecycle of a resource decides its operation."""
+
+import pytest
+
+from engine.hot.definition.lifecycle import Lifecycle
+from engine.hot.definition.stack import ResourceDefinition
+from engine.plan.change import Change
+from engine.plan.draft import Existing, Options
+from engine.plan.expected_changes import ExpectedChange, expected_replacement
+from engine.plan.lifecycle import (
+    Triggers,
+    destroy_refusal,
+    keep_ignored,
+    trigger_digest,
+    with_replacement,
+)
+from engine.plan.passes import plan
+from engine.words import DeletionPolicy, Operation, ResourceAction
+from tests.unit.plan.test_change import actual
+from tests.unit.plan.test_passes import defined, row
+
+UPDATE = Change(Operation.UPDATE, frozenset({"free"}))
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept"),
+    [
+        (Lifecycle(), {"free": "2", "new": "3"}),
+        (Lifecycle(ignored=frozenset({"free"})), {"free": "1", "new": "3"}),
+        (Lifecycle(ignored=frozenset({"new", "fixed"})), {"free": "2", "fixed": "1"}),
+        (Lifecycle(ignores_all=True), {"free": "1", "fixed": "1"}),
+    ],
+)
+def test_ignored_properties_keep_their_applied_values(
+    rules: Lifecycle, kept: dict[str, str]
+) -> None:
+    assert keep_ignored(rules, actual(), {"free": "2", "new": "3"}) == kept
+
+
+@pytest.mark.parametrize("row", [None, actual(action=ResourceAction.INIT, properties=None)])
+def test_a_resource_that_does_not_exist_gets_the_values_of_its_template(row: object) -> None:
+    rules = Lifecycle(ignores_all=True)
+    assert keep_ignored(rules, row, {"free": "2"}) == {"free": "2"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rules", "before", "now", "change", "operation"),
+    [
+        (Lifecycle(), {}, {}, UPDATE, Operation.UPDATE),
+        (Lifecycle(replace_on=frozenset({"free"})), {}, {}, UPDATE, Operation.REPLACE),
+        (Lifecycle(replace_on=frozenset({"other"})), {}, {}, UPDATE, Operation.UPDATE),
+        (Lifecycle(), {"x": "1"}, {"x": "2"}, Change(None), Operation.REPLACE),
+        (Lifecycle(), {"x": "1"}, {"x": "1"}, Change(None), None),
+        (Lifecycle(), {}, {"x": "1"}, Change(None), None),
+        (Lifecycle(), {"x": "1"}, {"x": None}, Change(None), None),
+        (Lifecycle(), {"x": "1"}, {"x": "2"}, Change(Operation.CREATE), Operation.CREATE),
+    ],
+)
+def test_a_changed_cause_replaces(
+    rules: Lifecycle,
+    before: dict[str, str],
+    now: dict[str, str | None],
+    change: Change,
+    operation: Operation | None,
+) -> None:
+    found = with_replacement(rules, Triggers(before, now), change)
+    assert found.operation is operation
+    assert bool(found.cause) == (operation is Operation.REPLACE)
+
+
+def test_an_immutable_property_may_be_a_cause() -> None:
+    change = Change(Operation.UPDATE, frozenset({"a", "b"}), fixed=frozenset({"a", "b"}))
+    one = with_replacement(Lifecycle(replace_on=frozenset({"a"})), Triggers(), change)
+    assert (one.operation, one.fixed) == (Operation.UPDATE, frozenset({"b"}))
+    both = with_replacement(Lifecycle(replace_on=frozenset({"a", "b"})), Triggers(), change)
+    assert (both.operation, both.fixed) == (Operation.REPLACE, frozenset())
+
+
+def test_a_dry_run_is_certain_only_of_known_causes() -> None:
+    rules = Lifecycle(replace_on=frozenset({"free"}))
+    known = expected_replacement(rules, Triggers(), ExpectedChange(UPDATE, True))
+    assert (known.change.operation, known.certain) == (Operation.REPLACE, True)
+    unknown = expected_replacement(rules, Triggers(), ExpectedChange(UPDATE, False, ("free",)))
+    assert (unknown.change.operation, unknown.certain) == (Operation.REPLACE, False)
+    later = expected_replacement(
+        Lifecycle(), Triggers({}, {"x": None}), ExpectedChange(Change(None), True)
+    )
+    assert (later.change.operation, later.certain) == (None, False)
+
+
+def test_equal_values_have_equal_digests() -> None:
+    assert trigger_digest({"a": 1, "b": 2}) == trigger_digest({"b": 2, "a": 1})
+    assert trigger_digest(1) != trigger_digest("1")
+    assert trigger_digest(2**80) != trigger_digest(2**81)
+
+
+@pytest.mark.parametrize("operation", [Operation.REPLACE, Operation.DELETE])
+def test_protection_refuses_to_destroy(operation: Operation) -> None:
+    protected = destroy_refusal("a", operation, protected=True, prevented=True)
+    assert protected and "unprotect STACK a" in protected.remedy
+    prevented = destroy_refusal("a", operation, protected=False, prevented=True)
+    assert prevented and "prevent_destroy: false" in prevented.remedy
+    assert destroy_refusal("a", operation, protected=False, prevented=False) is None
+    assert destroy_refusal("a", Operation.UPDATE, protected=True, prevented=True) is None
+
+
+def problems(*rows: Existing, desired: dict[str, ResourceDefinition], **options: bool) -> list[str]:
+    chosen = Options(**options)  # type: ignore[arg-type]
+    found = plan(desired, rows, lambda name, stored: (), lambda: rows[0].id, chosen)
+    return [one.place for one in found.problems]
+
+
+def test_a_plan_that_deletes_is_refused() -> None:
+    kept = row("a", 1, prevented=True)
+    assert problems(kept, desired={}) == ["resources.a"]
+    assert problems(kept, desired=defined(a="")) == []
+    assert problems(kept, desired={}, retains=True) == []
+    retained = row("a", 1, prevented=True, deletion_policy=DeletionPolicy.RETAIN)
+    assert problems(retained, desired={}) == []
+    assert problems(row("a", 1, prevented=True, action=ResourceAction.INIT), desired={}) == []
