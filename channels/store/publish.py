@@ -9,6 +9,7 @@ up to a position has every event before it.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -213,22 +214,35 @@ def _select(
     sinks: SinkChanges,
     report: Report = _raise,
 ) -> list[_Match]:
-    """A subscription at which an error is raised gets none of these events; others are
-    unaffected."""
+    """After an error, the subscription gets none of these events of the event's project. Other
+    subscriptions, and the events of other projects, are unaffected."""
+    by_project = _grouped_by_project(enabled)
     matches, failed = [], set()
     for event in events:
-        for subscription in enabled:
-            if subscription.id in failed:
+        for subscription in by_project(event.project):
+            if (subscription.id, event.project) in failed:
                 continue
             try:
                 selected = _is_selected(subscription, event, sinks)
             except Exception as error:
-                failed.add(subscription.id)
+                failed.add((subscription.id, event.project))
                 report(error, subscription=str(subscription.id), event_id=str(event.id))
                 continue
             if selected:
                 matches.append(_Match(event, subscription))
     return matches
+
+
+def _grouped_by_project(
+    enabled: Sequence[SubscriptionRecord],
+) -> Callable[[str], Sequence[SubscriptionRecord]]:
+    """A function that returns the subscriptions that can select the events of a project."""
+
+    @cache
+    def of_project(project: str) -> Sequence[SubscriptionRecord]:
+        return [one for one in enabled if one.project in (project, EVERY_PROJECT)]
+
+    return of_project
 
 
 def _is_selected(subscription: SubscriptionRecord, event: _Event, sinks: SinkChanges) -> bool:

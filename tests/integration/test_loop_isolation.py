@@ -196,16 +196,15 @@ async def run_stacks(run: Program, receiver: Receiver, name: str, rule: Json) ->
         stack_id = await create(other_project, name, rule)
         assert await other_project.until_ended(name) == "CREATE_COMPLETE"
 
-        def is_delivered() -> list[Json]:
+        def is_delivered() -> bool:
             events = [one.event for one in receiver.received if one.path.endswith(GOOD)]
-            return [one for one in events
-                    if one["type"] == COMPLETED and stack_id in one["source"]]  # fmt: skip
+            return any(one["type"] == COMPLETED and stack_id in one["source"] for one in events)
 
-        async def is_logged() -> bool:
-            streamed = any(COMPLETED.encode() in one for one in lines)
-            return bool(is_delivered()) and streamed
+        def is_streamed() -> bool:
+            return any(COMPLETED.encode() in one for one in lines)
 
-        await eventually(is_logged)
+        await until(is_delivered, f"{name}: {COMPLETED} is delivered")
+        await until(is_streamed, f"{name}: {COMPLETED} is in the stream")
 
 
 @pytest.mark.parametrize("loops", [LOOPS[:2], LOOPS[2:4], LOOPS[4:]])

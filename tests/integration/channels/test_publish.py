@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from channels.selection import EVERY_PROJECT, Selection, Traits, is_for
 from channels.store.publish import PUBLISH, PublishResult, publish
 from engine.store.connection import Connection
 from engine.store.database import Database, open_database
@@ -117,6 +119,35 @@ async def test_an_environment_with_event_sinks(engine_rows: EngineRows, sinks: o
     )
     await engine_rows.record(stack, stack_event("create", "started", "IN_PROGRESS"))
     assert await _publish(engine_rows) == PublishResult(1, len(sinks or ()), subscribed=bool(sinks))  # type: ignore[arg-type]
+
+
+async def test_an_error_at_an_event_affects_no_other_project_of_the_batch(
+    engine_rows: EngineRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a subscription of another project nor that project's part of an operator's one."""
+    failing, other = await engine_rows.stack(project="failing"), await engine_rows.stack()
+    mine = await engine_rows.subscription("http://127.0.0.1:1/")
+    every = await engine_rows.subscription("http://127.0.0.1:1/", project=EVERY_PROJECT)
+    await engine_rows.subscription("http://127.0.0.1:1/", project="failing")
+
+    def fail(subscription_id: UUID, project: str, selection: Selection, traits: Traits) -> bool:
+        if traits.project == "failing":
+            raise RuntimeError("planted")
+        return is_for(subscription_id, project, selection, traits)
+
+    monkeypatch.setattr("channels.store.publish.is_for", fail)
+    for stack in (failing, other, failing, other):
+        await engine_rows.record(stack, resource_event("a"))
+    errors: list[dict[str, Any]] = []
+    done = await publish(
+        engine_rows.database, horizon=lambda _: 1.0, limit=10,
+        report=lambda _, **unit: errors.append(unit),
+    )  # fmt: skip
+    assert done == PublishResult(4, 4, subscribed=True)
+    rows = await engine_rows.deliveries()
+    assert [row["stack_id"] for row in rows] == [other.id] * 4
+    assert {row["subscription_id"] for row in rows} == {mine.id, every.id}
+    assert len(errors) == 2  # once for each subscription that can select the project's events
 
 
 @pytest.mark.parametrize("quick", [True, False])
