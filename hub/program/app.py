@@ -124,6 +124,8 @@ async def _serve(
         loop.add_signal_handler(signal.SIGINT, stop.set)
     else:
         stop_when_closed(control, stop)
+    if control is None:
+        log_start(settings, roles, count=1)
     with suppress(Stopped):
         async with running(settings, roles, stop, slot=slot) as program:
             event = "headgate.ready" if control is None else "process.ready"
@@ -132,6 +134,20 @@ async def _serve(
                 send_ready(control, program.url)
             await stop.wait()
             log.info("headgate.stopping")
+
+
+def log_start(settings: Settings, roles: frozenset[str], *, count: int) -> None:
+    """Log that `count` processes start, where they will listen, and where their data is. The
+    database can take seconds to start."""
+    embedded = not settings.database.url.get_secret_value()
+    log.info(
+        "headgate.starting",
+        listen=settings.server.listen if "api" in roles else None,
+        data_dir=str(settings.database.data_dir) if embedded else None,
+        database="embedded" if embedded else "external",
+        roles=sorted(roles),
+        processes=count,
+    )
 
 
 def stop_when_closed(control: socket.socket, stop: asyncio.Event) -> None:

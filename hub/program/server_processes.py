@@ -18,7 +18,14 @@ from engine.errors import HeadgateError
 from engine.store.embedded import EmbeddedServer
 from hub.http.listener import bind
 from hub.log import set_up_logging
-from hub.program.app import ROLES, run_process, run_reporting_errors, send_ready, stop_when_closed
+from hub.program.app import (
+    ROLES,
+    log_start,
+    run_process,
+    run_reporting_errors,
+    send_ready,
+    stop_when_closed,
+)
 from hub.program.process_slot import ProcessSlot, count_processes
 from hub.program.process_supervisor import Child, ProcessSupervisor, share_loaded_modules
 from hub.settings.settings import Settings
@@ -49,6 +56,7 @@ def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
 def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitStack) -> int:
     """Raises HeadgateError if an address cannot be used."""
     slot, settings = _open_sockets(settings, roles, count, stack)
+    log_start(settings, roles, count=count)
     share_loaded_modules()
     supervisor = ProcessSupervisor(settings.engine.drain.total_seconds())
     with supervisor.handled_signals():

@@ -150,6 +150,32 @@ async def test_all_processes_stop_in_order_on_sigterm(server: ServerProcess) -> 
     assert not re.search(r'"level":"error"|Traceback|^headgate: ', server.log.read_text(), re.M)
 
 
+def first_entry(server: ServerProcess) -> dict[str, Any]:
+    with server.log.open() as lines:
+        return dict(json.loads(next(lines)))
+
+
+async def test_the_first_log_line_names_the_address_and_the_data(server: ServerProcess) -> None:
+    line = first_entry(server)
+    assert (line["event"], line["processes"]) == ("headgate.starting", COUNT)
+    assert line["listen"] == f"127.0.0.1:{server.port}"
+    assert (line["database"], line["data_dir"]) == ("embedded", str(server.folder / "data"))
+
+
+async def test_a_single_process_with_a_database_url_names_no_directory(
+    tmp_path: Path, database_url: str
+) -> None:
+    single = ServerProcess(tmp_path, database_url=database_url)
+    single.start()
+    try:
+        line = first_entry(single)
+    finally:
+        single.stop()
+    assert (line["event"], line["processes"]) == ("headgate.starting", 1)
+    assert (line["database"], line["data_dir"]) == ("external", None)
+    assert database_url not in single.log.read_text()
+
+
 async def test_a_terminal_interrupt_of_all_processes_stops_them_in_order(
     server: ServerProcess,
 ) -> None:
