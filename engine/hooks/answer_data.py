@@ -11,7 +11,13 @@ import jsonschema_rs
 import orjson
 
 from engine.errors import Finding, Invalid
-from engine.hooks.schema_cost import BUDGET, PATTERN_OPTIONS, Extent, SchemaRefused, schema_cost
+from engine.hot.schema.schema_cost import (
+    BUDGET,
+    PATTERN_OPTIONS,
+    Extent,
+    SchemaRefused,
+    schema_cost,
+)
 from engine.words import Json
 
 #: Maximum size of an answer's data as JSON in bytes, and its maximum nesting.

@@ -12,9 +12,9 @@ import orjson
 from engine.errors import Findings, nearest, quote_value
 from engine.hooks.durations import parse_duration
 from engine.hooks.rule import ANY_PROPERTY, REQUESTER, SUBSCRIPTION, TOKEN, Escalation, Limits, Rule
-from engine.hooks.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
+from engine.hot.schema.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
 from engine.hot.syntax.globs import check_globs
 from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
 

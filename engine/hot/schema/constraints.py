@@ -14,6 +14,7 @@ from engine.hot.functions.function import FunctionError
 from engine.hot.patterns.pattern import InvalidPattern, read_pattern
 from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, EMPTY_ALLOWED
 from engine.hot.schema.type_schema import Constraint
+from engine.hot.schema.value_schema import find_schema_violation
 from engine.words import Json
 
 
@@ -114,6 +115,10 @@ def _custom(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     return Quoting(f"Error validating value '{bad[0]}': {reason}", reason)
 
 
+def _schema(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    return find_schema_violation(rule.schema or {}, value, budget)
+
+
 CHECKS: Mapping[str, Callable[[Constraint, Json, CostBudget], str | None]] = {
     "length": _length,
     "range": _range,
@@ -121,4 +126,5 @@ CHECKS: Mapping[str, Callable[[Constraint, Json, CostBudget], str | None]] = {
     "allowed_values": _allowed_values,
     "allowed_pattern": _allowed_pattern,
     "custom_constraint": _custom,
+    "schema": _schema,
 }

@@ -12,11 +12,13 @@ from engine.errors import Findings, one_of
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.schema.constraints import as_json, find_violation
 from engine.hot.schema.type_schema import Constraint
+from engine.hot.schema.value_schema import HIDDEN_VIOLATION
 from engine.hot.syntax.json_text import is_storable_integer, parse_json
 from engine.words import Json
 
 #: Pseudo parameters. `OS::region` has no value in Heat either, so it is not one.
 PSEUDO_PARAMETERS = ("OS::stack_name", "OS::stack_id", "OS::project_id")
+SCHEMA_REMEDY = "Correct the value that you give for the parameter."
 
 
 class ParameterKind(StrEnum):
@@ -45,12 +47,15 @@ class ParameterSchema:
 class InvalidValue(Exception):
     """A value that its parameter or property cannot have; the message may contain the value.
 
-    safe: message without the value, for hidden ones.
+    safe: message without the value, for hidden ones. remedy: what to do, or "".
     """
 
-    def __init__(self, reason: str, safe: str = "its hidden value is not valid") -> None:
+    def __init__(
+        self, reason: str, safe: str = "its hidden value is not valid", remedy: str = ""
+    ) -> None:
         super().__init__(reason)
         self.safe = safe
+        self.remedy = remedy
 
 
 def convert(kind: ParameterKind, value: Json) -> Json:
@@ -63,6 +68,8 @@ def check_value(schema: ParameterSchema, value: Json, budget: CostBudget | None 
     converted = convert(schema.kind, value)
     for rule in schema.constraints:
         if violation := find_violation(rule, converted, budget):
+            if rule.kind == "schema":
+                raise InvalidValue(violation, HIDDEN_VIOLATION, SCHEMA_REMEDY)
             hidden = f"its hidden value breaks a constraint of {rule.kind}"
             raise InvalidValue(violation, rule.description or hidden)
     return converted
@@ -106,7 +113,9 @@ def convert_parameters(
             values[name] = check_value(schema, value, budget)
         except InvalidValue as bad:
             reason = bad.safe if schema.hidden else str(bad)
-            findings.add("", f"Parameter '{name}' is invalid: {reason}")
+            # The schema is in the template: its position helps.
+            place = f"parameters.{name}.schema" if bad.remedy else ""
+            findings.add(place, f"Parameter '{name}' is invalid: {reason}", bad.remedy)
     return values
 
 

@@ -8,12 +8,13 @@ operation, when all values are known.
 from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, Quoting, one_of, public
-from engine.hot.expressions.expression import Call, Expression
+from engine.hot.expressions.expression import Call, Expression, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.schema.constraints import as_json, find_violation
 from engine.hot.schema.parameters import InvalidValue, ParameterKind, convert, parse_number
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.value_schema import HIDDEN_VIOLATION
 from engine.words import Json
 
 
@@ -195,15 +196,31 @@ def _coerce(one: Property, value: Json) -> Json:
 def _find_violation(
     one: Property, rule: Constraint, value: Expression, budget: CostBudget
 ) -> str | None:
-    """Check one constraint. Length constraints apply to the list with unknown items, others only to
-    known items.
+    """Check one constraint. Length constraints apply to the list with unknown items, schemas to
+    values that are wholly known, others only to known items.
     """
+    if rule.kind == "schema":
+        return _find_schema_violation(one, rule, value, budget)
     if rule.kind != "length" and isinstance(value, list):
         value = [item for item in value if not isinstance(item, Call)]
     violation = find_violation(rule, value, budget)
     if violation and one.hidden:
         return rule.description or f"its hidden value breaks a constraint of {rule.kind}"
     return violation
+
+
+def _find_schema_violation(
+    one: Property, rule: Constraint, value: Expression, budget: CostBudget
+) -> str | None:
+    """Check the schema of a parameter of a nested template. The value may be its JSON text."""
+    if not is_static(value):
+        return None
+    try:
+        known = convert(ParameterKind.JSON, value)
+    except InvalidValue as bad:
+        return bad.safe if one.hidden else Quoting(str(bad), bad.safe)
+    violation = find_violation(rule, known, budget)
+    return HIDDEN_VIOLATION if violation and one.hidden else violation
 
 
 def _fill(fields: Mapping[str, Property], given: Mapping[str, Json]) -> dict[str, Json]:

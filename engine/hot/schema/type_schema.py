@@ -31,8 +31,8 @@ class Constraint:
     """One constraint of a value. Only the fields that belong to its kind are set.
 
     kind: length {min, max}, range {min, max}, modulo {step, offset}, allowed_values,
-    allowed_pattern, custom_constraint {name}. description: replaces the message when the constraint
-    is violated.
+    allowed_pattern, custom_constraint {name}, schema. description: replaces the message when the
+    constraint is violated. schema: a JSON schema.
     """
 
     kind: str
@@ -44,6 +44,7 @@ class Constraint:
     pattern: str = ""
     name: str = ""
     description: str = ""
+    schema: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from engine.errors import Findings, nearest, one_of
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget
-from engine.hot.language.versions import Version
+from engine.hot.language.versions import EXTENDED_SINCE, Version
 from engine.hot.patterns.pattern import InvalidPattern, read_pattern
 from engine.hot.schema.parameters import (
     PSEUDO_PARAMETERS,
@@ -17,6 +17,7 @@ from engine.hot.schema.parameters import (
     convert,
 )
 from engine.hot.schema.type_schema import Constraint
+from engine.hot.schema.value_schema import InvalidSchema, check_schema
 from engine.words import Json
 
 KINDS = [kind.value for kind in ParameterKind]
@@ -83,10 +84,12 @@ def _read(
         return None
     for key in body:
         if key not in KNOWN_KEYS or (key == "tags" and not version.parameter_tags):
-            fault(f"Invalid key '{key}' for parameter", one_of(key, KEYS, "Keys"))
-    if "schema" in body:
+            known = KNOWN_KEYS if version.extended else KEYS
+            fault(f"Invalid key '{key}' for parameter", one_of(key, known, "Keys"))
+    if "schema" in body and not version.extended:
         reason = f'"schema" of parameter {name} has no effect.'
-        findings.warn(f"{place}.schema", reason, "Remove it.", "NoEffect")
+        remedy = f"Remove it, or use heat_template_version {EXTENDED_SINCE}."
+        findings.warn(f"{place}.schema", reason, remedy, "NoEffect")
     kind = body.get("type")
     if kind not in KINDS:
         reason = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'
@@ -100,8 +103,9 @@ def _read(
         description=text_of(body, "description", fault),
         hidden=_boolean(body, "hidden", fault),
         immutable=_boolean(body, "immutable", fault),
-        constraints=_constraints(
-            body.get("constraints"), ParameterKind(kind), version, budget, fault
+        constraints=(
+            *_constraints(body.get("constraints"), ParameterKind(kind), version, budget, fault),
+            *(_schema(body.get("schema"), kind, budget, fault) if version.extended else ()),
         ),
         tags=_tags(body.get("tags"), fault),
     )
@@ -173,6 +177,24 @@ def _constraints(
         except InvalidConstraint as wrong:
             fault(str(wrong), wrong.remedy, at=f".constraints[{index}]")
     return tuple(read)
+
+
+def _schema(
+    schema: Json, kind: str, budget: CostBudget, fault: Callable[..., None]
+) -> tuple[Constraint, ...]:
+    """Return the constraint for the key `schema` of a parameter, if it has one."""
+    if schema is None:
+        return ()
+    if kind != ParameterKind.JSON:
+        remedy = "Use the type json, or constraints."
+        fault(f"A parameter of type {kind} cannot have a schema.", remedy, at=".schema")
+        return ()
+    try:
+        check_schema(schema, budget)
+    except (InvalidSchema, BudgetExceeded) as wrong:
+        fault(str(wrong), "Write a JSON schema; see json-schema.org.", at=".schema")
+        return ()
+    return (Constraint("schema", schema=schema),)
 
 
 def check_pattern(constraint: Constraint, budget: CostBudget) -> Constraint:

@@ -4,11 +4,11 @@ It accepts every template that validation accepts with these types, unless an en
 name of one to another type. Validation also checks what a schema cannot say, such as references.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.hot.language.dialect import HOT
-from engine.hot.language.versions import VERSIONS, Unavailable, known_versions
+from engine.hot.language.versions import EXTENDED_SINCE, VERSIONS, Unavailable, known_versions
 from engine.hot.schema.parameters import ParameterKind
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.template.hot_parameters import KNOWN_KEYS, READERS
@@ -31,6 +31,8 @@ TEXTS: Final = {
     Kind.BOOLEAN: "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$",
 }
 SCALAR: Final[Json] = {"type": ["string", "number", "boolean", "null"]}
+NAME: Final[Json] = {"type": "string", "minLength": 1}
+NAMES: Final[Json] = {"type": "array", "items": NAME}
 POLICIES: Final = ["Delete", "Retain", "Snapshot", "delete", "retain", "snapshot"]
 
 
@@ -52,11 +54,21 @@ def template_json_schema(types: Mapping[str, TypeSchema]) -> dict[str, Json]:
         "additionalProperties": False,
         "$defs": {
             "function": _function(),
+            "expression": {"anyOf": [_reference("function"), _interpolated()]},
             "parameter": _parameter(),
             "output": {
                 "type": "object",
                 "required": [HOT.value],
-                "properties": {HOT.value: {}, HOT.description: SCALAR, HOT.condition: {}},
+                "properties": {
+                    HOT.value: {},
+                    HOT.description: SCALAR,
+                    HOT.condition: {},
+                    "preconditions": _reference("assertions"),
+                },
+            },
+            "assertions": {
+                "type": ["array", "null"],
+                "items": _entry(("assert", "message"), {"assert": {}, "message": {}}),
             },
             "resource": _resource(types),
             **{_properties_name(name): _properties(one) for name, one in types.items()},
@@ -84,6 +96,15 @@ def _sections() -> dict[str, Json]:
         HOT.outputs: named("output"),
         HOT.conditions: {"type": ["object", "null"]},
         HOT.hooks: {"type": ["array", "null"], "items": {"type": "object"}},
+        "locals": {"type": ["object", "null"]},
+        "moved": {
+            "type": ["array", "null"],
+            "items": _entry(("from", "to"), {"from": NAME, "to": NAME}),
+        },
+        "import": {
+            "type": ["array", "null"],
+            "items": _entry(("resource", "id"), {"resource": NAME, "id": {}}),
+        },
         "parameter_groups": {
             "type": ["array", "null"],
             "items": {
@@ -112,6 +133,24 @@ def _function() -> Json:
     }
 
 
+def _interpolated() -> Json:
+    return {
+        "description": f"A string with references, since version {EXTENDED_SINCE}.",
+        "type": "string",
+        "pattern": r"\$\{",
+    }
+
+
+def _entry(required: Sequence[str], fields: Mapping[str, Json]) -> Json:
+    """The schema of a map with these keys and no others."""
+    return {
+        "type": "object",
+        "required": [*required],
+        "properties": fields,
+        "additionalProperties": False,
+    }
+
+
 def _parameter() -> Json:
     rules: dict[str, Json] = {name: {} for name in READERS}
     constraint = {
@@ -130,6 +169,10 @@ def _parameter() -> Json:
         "immutable": flag,
         "constraints": {"type": ["array", "null"], "items": constraint},
         "tags": {"type": ["array", "null"], "items": {"type": "string"}},
+        "schema": {
+            "description": "A JSON schema of the values of a parameter of type json. Versions "
+            f"before {EXTENDED_SINCE} ignore it."
+        },
     }
     return {
         "type": "object",
@@ -151,12 +194,23 @@ def _resource(types: Mapping[str, TypeSchema]) -> Json:
         },
         HOT.properties: _or_function({"type": ["object", "null"]}),
         HOT.metadata: _or_function({"type": ["object", "null"]}),
-        HOT.depends_on: {"type": ["string", "array", "null"]},
+        HOT.depends_on: _or_function({"type": ["string", "array", "null"]}),
         HOT.deletion_policy: _or_function({"enum": [*POLICIES, "", None]}),
         HOT.update_policy: _or_function({"type": ["object", "null"]}),
         HOT.description: SCALAR,
         HOT.condition: {"type": ["string", "boolean", "object", "null"]},
         HOT.hooks: {"type": ["string", "object", "array", "null"]},
+        "for_each": _or_function({"type": ["array", "object"]}),
+        "lifecycle": _entry(
+            (),
+            {
+                "prevent_destroy": _or_function({"type": ["boolean", "null"]}),
+                "ignore_changes": _or_function({"anyOf": [NAMES, {"enum": ["all", None]}]}),
+                "replace_when": {"type": ["array", "null"]},
+            },
+        ),
+        "preconditions": _reference("assertions"),
+        "postconditions": _reference("assertions"),
     }
     return {
         "type": "object",
@@ -196,8 +250,8 @@ def _reference(definition: str) -> Json:
 
 
 def _or_function(schema: Json) -> Json:
-    """Return a schema that also accepts a call of a function."""
-    return {"if": _reference("function"), "else": schema}
+    """Return a schema that also accepts a call of a function, or a string with references."""
+    return {"if": _reference("expression"), "else": schema}
 
 
 def _properties(schema: TypeSchema) -> Json:

@@ -277,6 +277,7 @@ def cfn_constraint(rule: Constraint) -> responses.ParameterConstraint:
         "allowed_values": {"AllowedValues": list(rule.allowed)},
         "allowed_pattern": {"AllowedPattern": rule.pattern},
         "custom_constraint": {"CustomConstraint": rule.name},
+        "schema": {"Schema": rule.schema},
     }
     document = {name: value for name, value in table[rule.kind].items() if value is not None}
     return cast(responses.ParameterConstraint, document)

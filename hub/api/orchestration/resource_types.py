@@ -115,6 +115,8 @@ def constraint(rule: Constraint) -> dict[str, Any]:
             return {"allowed_pattern": rule.pattern}
         case "custom_constraint":
             return {"custom_constraint": rule.name}
+        case "schema":
+            return {"schema": rule.schema}
         case _:
             bounds = {"min": rule.min, "max": rule.max, "step": rule.step, "offset": rule.offset}
             return {rule.kind: {name: value for name, value in bounds.items() if value is not None}}
@@ -125,7 +127,7 @@ _CFN_TYPES = {
     "comma_delimited_list": "CommaDelimitedList",
 }  # fmt: skip
 #: Constraints that CloudFormation does not have.
-_HEAT_CONSTRAINTS = {"Step", "Offset", "CustomConstraint"}
+_HEAT_CONSTRAINTS = {"Step", "Offset", "CustomConstraint", "Schema"}
 
 
 def _cfn_parameter(one: Property) -> dict[str, Json]:

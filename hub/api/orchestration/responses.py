@@ -406,6 +406,7 @@ class ParameterConstraint(TypedDict, total=False):
     MaxValue: float
     Step: float
     Offset: float
+    Schema: Document
 
 
 class Parameter(ParameterConstraint):

@@ -12,7 +12,7 @@ from engine.errors import Findings, Invalid
 from engine.hooks.answer_data import MAX_DATA_BYTES, MAX_DATA_DEPTH, check_data, measure_data
 from engine.hooks.rule import Limits
 from engine.hooks.rule_reader import Reader
-from engine.hooks.schema_cost import BUDGET, MIN_EXTENT, SchemaRefused, schema_cost
+from engine.hot.schema.schema_cost import BUDGET, MIN_EXTENT, SchemaRefused, schema_cost
 from engine.words import Json
 
 DAY = timedelta(days=1)

@@ -172,3 +172,62 @@ def test_former_names_are_accepted() -> None:
 
 def test_defaults_of_hidden_properties_are_not_in_the_schema() -> None:
     assert "s3cret" not in str(SCHEMA)
+
+
+# -- Headgate's own version -----------------------------------------------------------------------
+
+
+def extended(**body: Json) -> Json:
+    return {
+        "heat_template_version": "2026-12-01",
+        "parameters": {"p": {"type": "json", "schema": {"type": "object"}}},
+        "locals": {"x": 1},
+        "moved": [{"from": "b", "to": "a"}],
+        "import": [{"resource": "a", "id": {"get_param": "p"}}],
+        "resources": {"a": {"type": TYPE.name, "properties": VALID, **body}},
+        "outputs": {"o": {"value": 1, "preconditions": [{"assert": "c", "message": "m"}]}},
+    }
+
+
+ASSERTION = {"assert": {"equals": [1, 2]}, "message": "no ${x}"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"for_each": ["a"]},
+        {"for_each": {"a": 1}},
+        {"for_each": CALL},
+        {"for_each": "${x}"},
+        {"depends_on": {"if": ["c", "b"]}},
+        {"depends_on": ["b", {"get_param": "p"}]},
+        {"lifecycle": {"prevent_destroy": "${x}", "ignore_changes": "all", "replace_when": [CALL]}},
+        {"lifecycle": {"ignore_changes": ["size"]}},
+        {"preconditions": [ASSERTION], "postconditions": []},
+        {"properties": VALID | {"size": "${x}", "names": "${x}", "map": "${x}", "flag": "${x}"}},
+        {"deletion_policy": "${x}"},
+    ],
+    ids=str,
+)
+def test_keys_of_headgate_s_version_are_accepted(body: Json) -> None:
+    assert places(extended(**body)) == []
+    assert places(extended(**body) | {"heat_template_version": "headgate"}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"moved": [{"from": "a"}]}, "moved.0"),
+        ({"import": [{"resource": "a", "ids": "x"}]}, "import.0"),
+        ({"locals": []}, "locals"),
+        ({"outputs": {"o": {"value": 1, "preconditions": [{"assert": True}]}}},
+         "outputs.o.preconditions.0"),
+        (extended(for_each=1), "resources.a.for_each"),
+        (extended(lifecycle={"prevent": True}), "resources.a.lifecycle"),
+        (extended(postconditions={}), "resources.a.postconditions"),
+    ],
+    ids=["moved", "import", "locals", "output", "for-each", "lifecycle", "postconditions"],
+)  # fmt: skip
+def test_wrong_keys_of_headgate_s_version_are_refused(change: Json, place: str) -> None:
+    found = set(places(extended() | change))
+    assert place in found and all(one.startswith(place) for one in found)

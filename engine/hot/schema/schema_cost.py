@@ -121,6 +121,18 @@ def schema_cost(schema: Mapping[str, Json]) -> Cost:
     return cost
 
 
+def count_patterns(schema: Json) -> int:
+    """Return the number of regular expressions in a schema, without those behind references."""
+    count, waiting = 0, [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            inside = one.get("patternProperties")
+            count += ("pattern" in one) + (len(inside) if isinstance(inside, dict) else 0)
+        waiting.extend(_values(one))
+    return count
+
+
 @dataclass(slots=True)
 class _Counter:
     """root: the document of references. counted: costs by identity; None: being computed."""
