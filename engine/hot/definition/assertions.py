@@ -9,23 +9,41 @@ from typing import Final
 
 from engine.errors import Findings, one_of
 from engine.hot.evaluation.assertions import Assertion
-from engine.hot.evaluation.evaluator import Evaluator
-from engine.hot.expressions.expression import REFUSED, Call, Expression, is_static
+from engine.hot.evaluation.evaluator import Evaluator, Scope
+from engine.hot.evaluation.extended_evaluator import make_evaluator
+from engine.hot.expressions.expression import (
+    REFUSED,
+    Call,
+    Expression,
+    is_static,
+    iterate_calls,
+)
 from engine.hot.functions.function import FunctionError, UndecidedError
 from engine.hot.functions.logic import LOGIC
 from engine.words import Json
 
 KEYS: Final = ("assert", "message")
+RULE_KEYS: Final = ("when", *KEYS)
 #: Maximum number of assertions of one list, and of characters of a message.
 MAX_ASSERTIONS: Final = 50
 MAX_MESSAGE: Final = 1000
+UNKNOWN_MESSAGE: Final = "the condition does not hold"
 FORM: Final = "Write [{assert: condition, message: text}]."
+
+
+def check_rules(rules: Json, scope: Scope) -> None:
+    """Report the rules of a template that do not hold. Those that depend on parameters without a
+    value are not decided: they are checked when the stack is created."""
+    evaluator = make_evaluator(scope)
+    reader = AssertionReader(evaluator, make_evaluator(scope, masked=True), "rule")
+    reader.read(rules, "rules")
 
 
 @dataclass(slots=True)
 class AssertionReader:
-    """Reads the assertions of one resource or output. kind: `precondition` or `postcondition`.
-    owner: the resource that they may read itself, or "". secret: one of them reads a secret."""
+    """Reads the assertions of one resource or output, or the rules of a template. kind:
+    `precondition`, `postcondition` or `rule`. owner: the resource that they may read itself, or "".
+    secret: one of them reads a secret."""
 
     evaluator: Evaluator
     masked: Evaluator
@@ -66,28 +84,41 @@ class AssertionReader:
         if not isinstance(item, dict) or "assert" not in item:
             self._findings.add(place, f"A {self.kind} must be a map with assert and message.", FORM)
             return None
+        keys = RULE_KEYS if self.kind == "rule" else KEYS
         for key in item:
-            if key not in KEYS:
+            if key not in keys:
                 reason = f'"{key}" is not a valid keyword inside a {self.kind}'
-                self._findings.add(f"{place}.{key}", reason, one_of(str(key), KEYS, "Keys"))
+                self._findings.add(f"{place}.{key}", reason, one_of(str(key), keys, "Keys"))
         message = self._message(item.get("message"), f"{place}.message")
-        holds = self._condition(item["assert"], f"{place}.assert")
-        if holds is False:
+        holds: bool | Call = True
+        if applies := self._condition(item.get("when", True), f"{place}.when"):
+            holds = self._condition(item["assert"], f"{place}.assert")
+        if self.kind == "rule" and self.evaluator.reads:
+            self._refuse_resources(place)
+        elif holds is False and applies is True:
             self._findings.add(place, f"{self.kind} failed: {message}", "", "ConditionFailed")
         return None if isinstance(holds, bool) else Assertion(holds, message)
+
+    def _refuse_resources(self, place: str) -> None:
+        name = min(self.evaluator.reads)
+        self.evaluator.reads.clear()
+        reason = f'A rule cannot read the resource "{name}": rules are about parameters.'
+        self._findings.add(place, reason, "Write a precondition of a resource.")
 
     def _message(self, given: Json, place: str) -> str:
         """The text, with secrets masked."""
         text = self.masked.evaluate(given, place)
         if isinstance(text, str) and text and len(text) <= MAX_MESSAGE:
             return text
+        if any(call.name == REFUSED for call in iterate_calls(text)):
+            return UNKNOWN_MESSAGE  # it reads a parameter of a nested stack without a value yet
         self._findings.add(
             place,
             f"The message must be text of 1 to {MAX_MESSAGE} characters, known when the stack is "
             "defined.",
             "Write what to do if the condition does not hold.",
         )
-        return "the condition does not hold"
+        return UNKNOWN_MESSAGE
 
     def _condition(self, snippet: Json, place: str) -> bool | Call:
         """Return whether a condition holds, or its call if that is not known yet. Faults count as

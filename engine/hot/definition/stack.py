@@ -10,6 +10,7 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from engine.errors import Findings, Invalid
+from engine.hot.definition.assertions import check_rules
 from engine.hot.definition.model import (
     ContainedStack,
     NestedStackDefinition,
@@ -260,6 +261,7 @@ class _StackTree:
         scope.disabled = builder.disabled
         scope.keyed = builder.expansion.names
         evaluate_locals(template.locals, scope)
+        check_rules(template.rules, scope)
         resources = builder.define_resources(scope)
         imported = self._imported(builder, scope)
         outputs = builder.define_outputs(scope)

@@ -97,6 +97,10 @@ def _sections() -> dict[str, Json]:
         HOT.conditions: {"type": ["object", "null"]},
         HOT.hooks: {"type": ["array", "null"], "items": {"type": "object"}},
         "locals": {"type": ["object", "null"]},
+        "rules": {
+            "type": ["array", "null"],
+            "items": _entry(("assert", "message"), {"when": {}, "assert": {}, "message": {}}),
+        },
         "moved": {
             "type": ["array", "null"],
             "items": _entry(("from", "to"), {"from": NAME, "to": NAME}),

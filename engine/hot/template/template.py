@@ -109,6 +109,7 @@ class Template:
     locals: Mapping[str, Json] = field(default_factory=dict)
     moved: tuple[MovedResource, ...] = ()
     imported: tuple[ImportedResource, ...] = ()
+    rules: Json = None
 
     def body_of(self, name: str) -> ResourceBody:
         """Return the body of a resource; of one with a key, as it is written."""
@@ -180,6 +181,7 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
         else UnreadableNames(),
         moved=moved,
         imported=imported,
+        rules=document.get("rules") if version.extended else None,
     )
 
 

@@ -157,3 +157,22 @@ def test_an_output_that_is_switched_off_is_not_checked() -> None:
 def test_an_output_has_no_postconditions() -> None:
     (fault,) = faults(with_output(postconditions=one(True)))
     assert "not a valid keyword inside an output definition" in fault.reason
+
+
+def test_a_message_in_a_nested_template_may_read_a_parameter_without_a_value_yet() -> None:
+    inner = """
+heat_template_version: headgate
+parameters: {p: {type: string}}
+resources:
+  x:
+    type: Test::Thing
+    preconditions: [{assert: {not: {equals: [{get_param: p}, bad]}}, message: "not ${p}"}]
+"""
+
+    def outer(value: Json) -> Json:
+        body = {"type": "inner.yaml", "properties": {"p": value}}
+        return {"heat_template_version": "headgate", "resources": {"b": thing(), "n": body}}
+
+    defined(outer(READS), files={"inner.yaml": inner})
+    (found,) = faults(outer("bad"), files={"inner.yaml": inner})
+    assert found.reason == "precondition failed: not bad"

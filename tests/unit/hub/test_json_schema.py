@@ -177,19 +177,20 @@ def test_defaults_of_hidden_properties_are_not_in_the_schema() -> None:
 # -- Headgate's own version -----------------------------------------------------------------------
 
 
+ASSERTION = {"assert": {"equals": [1, 2]}, "message": "no ${x}"}
+
+
 def extended(**body: Json) -> Json:
     return {
         "heat_template_version": "2026-12-01",
         "parameters": {"p": {"type": "json", "schema": {"type": "object"}}},
         "locals": {"x": 1},
+        "rules": [ASSERTION, ASSERTION | {"when": "c"}],
         "moved": [{"from": "b", "to": "a"}],
         "import": [{"resource": "a", "id": {"get_param": "p"}}],
         "resources": {"a": {"type": TYPE.name, "properties": VALID, **body}},
         "outputs": {"o": {"value": 1, "preconditions": [{"assert": "c", "message": "m"}]}},
     }
-
-
-ASSERTION = {"assert": {"equals": [1, 2]}, "message": "no ${x}"}
 
 
 @pytest.mark.parametrize(
@@ -220,13 +221,14 @@ def test_keys_of_headgate_s_version_are_accepted(body: Json) -> None:
         ({"moved": [{"from": "a"}]}, "moved.0"),
         ({"import": [{"resource": "a", "ids": "x"}]}, "import.0"),
         ({"locals": []}, "locals"),
+        ({"rules": [{"when": "c", "message": "m"}]}, "rules.0"),
         ({"outputs": {"o": {"value": 1, "preconditions": [{"assert": True}]}}},
          "outputs.o.preconditions.0"),
         (extended(for_each=1), "resources.a.for_each"),
         (extended(lifecycle={"prevent": True}), "resources.a.lifecycle"),
         (extended(postconditions={}), "resources.a.postconditions"),
     ],
-    ids=["moved", "import", "locals", "output", "for-each", "lifecycle", "postconditions"],
+    ids=["moved", "import", "locals", "rules", "output", "for-each", "lifecycle", "postconditions"],
 )  # fmt: skip
 def test_wrong_keys_of_headgate_s_version_are_refused(change: Json, place: str) -> None:
     found = set(places(extended() | change))

@@ -1,0 +1,172 @@
+"""`rules`: conditions over several parameters, in templates of Headgate's own version."""
+
+from typing import Any
+
+import pytest
+
+from engine.errors import Finding
+from engine.hot.definition.model import StackDefinition
+from engine.hot.functions.cost_budget import CostLimits
+from engine.hot.syntax.positions import find_positions
+from engine.words import Json
+from tests.unit.hot.hot_support import defined, faults, thing
+
+PARAMETERS = {
+    "tier": {"type": "string", "default": "test"},
+    "size": {"type": "number", "default": 1},
+    "zones": {"type": "comma_delimited_list", "default": "a,b"},
+}
+IS_PROD = {"equals": [{"get_param": "tier"}, "prod"]}
+ENOUGH = {"not": {"equals": [{"get_param": "size"}, 1]}}
+MESSAGE = "A stack of tier ${tier} needs more than ${size} servers."
+RULE = {"when": IS_PROD, "assert": ENOUGH, "message": MESSAGE}
+
+
+def template(rules: Json, **sections: Json) -> dict[str, Json]:
+    return {
+        "heat_template_version": "2026-12-01",
+        "parameters": PARAMETERS,
+        "rules": rules,
+        "resources": {"a": thing()},
+        **sections,
+    }
+
+
+def checked(rules: Json, values: Json = None, **more: Any) -> StackDefinition:
+    return defined(template(rules, **more), parameters=values or {})
+
+
+def wrong(rules: Json, values: Json = None, **more: Any) -> Finding:
+    (found,) = faults(template(rules, **more), parameters=values or {})
+    return found
+
+
+def test_a_rule_that_does_not_hold_is_refused_with_its_message() -> None:
+    found = wrong([RULE], {"tier": "prod"})
+    assert (found.place, found.code) == ("rules[0]", "ConditionFailed")
+    assert found.reason == "rule failed: A stack of tier prod needs more than 1 servers."
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"tier": "prod", "size": 2}, {"tier": "test"}, {}],
+    ids=["holds", "does not apply", "defaults"],
+)
+def test_a_rule_that_holds_or_does_not_apply_is_accepted(values: Json) -> None:
+    checked([RULE], values)
+
+
+def test_every_rule_that_fails_is_reported() -> None:
+    rules = [
+        {"assert": {"contains": [{"get_param": "tier"}, ["a", "b"]]}, "message": "no tier"},
+        {"assert": {"equals": [{"length": {"get_param": "zones"}}, 2]}, "message": "no zones"},
+        {"assert": "many", "message": "few"},
+    ]
+    conditions = {"many": ENOUGH}
+    found = faults(template(rules, conditions=conditions), parameters={"zones": "x"})
+    assert [(one.place, one.reason) for one in found] == [
+        ("rules[0]", "rule failed: no tier"),
+        ("rules[1]", "rule failed: no zones"),
+        ("rules[2]", "rule failed: few"),
+    ]
+
+
+def test_a_rule_that_does_not_apply_is_not_evaluated() -> None:
+    first = {"equals": [{"get_param": ["zones", "9"]}, 1]}
+    checked([{"when": {"equals": [1, 2]}, "assert": first, "message": "m"}])
+
+
+def test_locals_and_references_are_available() -> None:
+    rule = {"assert": {"equals": ["${name}", "test-1"]}, "message": "not ${name}"}
+    checked([rule], locals={"name": "${tier}-${size}"})
+    found = wrong([rule], {"size": 3}, locals={"name": "${tier}-${size}"})
+    assert found.reason == "rule failed: not test-3"
+
+
+def test_hidden_values_are_masked_in_messages() -> None:
+    hidden = {"p": {"type": "string", "hidden": True, "default": "s3cret"}}
+    rule = {"assert": {"equals": ["${p}", ""]}, "message": "not ${p}"}
+    found = wrong([rule], parameters=hidden)
+    assert found.reason == "rule failed: not ******"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"assert": {"equals": [{"get_attr": ["a", "output"]}, 1]}, "message": "m"},
+        {"assert": {"equals": ["${from_a}", 1]}, "message": "m"},
+        {"when": {"equals": [{"get_resource": "a"}, 1]}, "assert": True, "message": "m"},
+    ],
+    ids=["get_attr", "a local", "when"],
+)
+def test_resources_cannot_be_read(rule: Json) -> None:
+    found = wrong([rule], locals={"from_a": {"get_attr": ["a", "output"]}})
+    assert found.place == "rules[0]"
+    assert found.reason == 'A rule cannot read the resource "a": rules are about parameters.'
+    assert found.remedy == "Write a precondition of a resource."
+
+
+@pytest.mark.parametrize(
+    ("rules", "place", "reason"),
+    [
+        ({}, "rules", "must be a list of at most 50 rules"),
+        ([{"assert": True, "message": "m"}] * 51, "rules", "must be a list of at most 50 rules"),
+        ([{"message": "m"}], "rules[0]", "A rule must be a map with assert and message."),
+        ([{"assert": True}], "rules[0].message", "The message must be text"),
+        ([{"assert": True, "message": "m", "wen": 1}], "rules[0].wen", "not a valid keyword"),
+        ([{"assert": 5, "message": "m"}], "rules[0].assert", "neither true nor false"),
+        ([{"assert": "missing", "message": "m"}], "rules[0].assert", "missing"),
+        ([{"assert": {"equals": ["${no}", 1]}, "message": "m"}], "rules[0].assert.equals[0]",
+         '"${no}" names neither a parameter nor a local.'),
+    ],
+    ids=["map", "too many", "no assert", "no message", "key", "number", "name", "reference"],
+)  # fmt: skip
+def test_wrong_rules(rules: Json, place: str, reason: str) -> None:
+    found = wrong(rules)
+    assert found.place == place and reason in found.reason and found.remedy
+
+
+def test_a_rule_that_fails_is_at_its_line() -> None:
+    text = "heat_template_version: headgate\nrules:\n- {assert: false, message: m}\n"
+    found = wrong([{"assert": False, "message": "m"}])
+    assert find_positions(text, [found.place])[found.place][:2] == (3, 3)
+
+
+def test_the_cost_of_rules_is_limited() -> None:
+    rule = {"assert": {"equals": ["${big}", ""]}, "message": "m"}
+    parameters = {"big": {"type": "string", "default": "x" * 1000}}
+    found = faults(template([rule] * 50, parameters=parameters), limits=CostLimits(size=20_000))
+    assert any("larger than 20000 characters" in one.reason for one in found)
+
+
+def test_earlier_versions_name_the_version() -> None:
+    older = template([RULE]) | {"heat_template_version": "2021-04-16"}
+    (found,) = faults(older)
+    assert (found.place, found.remedy) == ("rules", "Use heat_template_version 2026-12-01.")
+
+
+# -- nested templates -----------------------------------------------------------------------------
+
+INNER = """
+heat_template_version: headgate
+parameters: {p: {type: string}}
+rules: [{assert: {equals: [{get_param: p}, good]}, message: "not ${p}"}]
+resources: {}
+"""
+
+
+def outer(value: Json) -> dict[str, Any]:
+    resources = {"b": thing(), "n": {"type": "inner.yaml", "properties": {"p": value}}}
+    return {
+        "template": {"heat_template_version": "headgate", "resources": resources},
+        "files": {"inner.yaml": INNER},
+    }
+
+
+def test_rules_of_a_nested_template_are_checked_as_far_as_known() -> None:
+    defined(**outer("good"))
+    defined(**outer({"get_attr": ["b", "output"]}))  # checked when the nested stack is created
+    (found,) = faults(**outer("bad"))
+    assert found.reason == "rule failed: not bad"
+    assert found.place.startswith("resources.n") and found.place.endswith("rules[0]")
+    assert (found.file, found.inner_place) == ("inner.yaml", "rules[0]")
