@@ -1,17 +1,21 @@
-"""HTTP client of a Headgate server."""
+"""HTTP client of a Headgate server.
+
+Importing aiohttp takes longer than everything else in the start of a command, so it is imported for
+the first request only: `--help`, completion and usage errors do not need it.
+"""
 
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-import aiohttp
 import orjson
 from yarl import URL
 
-from hub.connection_errors import describe
+if TYPE_CHECKING:
+    import aiohttp
 
 Json = Any
 Query = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -21,7 +25,13 @@ TIMEOUT, CONNECT, SILENCE = 60.0, 5.0, 60.0
 MAX_LINE = 16 * 1024 * 1024
 #: The part of an API path below the project.
 _BELOW_PROJECT = re.compile(r"/v1/[^/]+(/.+)")
-_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """The exceptions of a request without a usable response."""
+    import aiohttp
+
+    return (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class RequestError(Exception):
@@ -77,6 +87,8 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        import aiohttp
+
         timeout = aiohttp.ClientTimeout(total=TIMEOUT, connect=CONNECT)
         self._session = aiohttp.ClientSession(timeout=timeout, headers=self._headers)
         return self
@@ -85,7 +97,7 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
             raise RuntimeError("the client is used outside its context manager")
         return self._session
@@ -139,7 +151,7 @@ class Client:
             ) as response:
                 location = response.headers.get("Location", "")
                 return response.status, await response.read(), location
-        except _BROKEN as error:
+        except _broken() as error:
             raise self._unreachable(error) from error
 
     def _document(self, raw: bytes) -> Json:
@@ -152,6 +164,8 @@ class Client:
             raise RequestError(0, f"{reason}. Set --url or HEADGATE_URL.") from error
 
     def _unreachable(self, error: BaseException) -> RequestError:
+        from hub.connection_errors import describe
+
         remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
         return RequestError(0, f"no response from {self._url}: {describe(error)}. {remedy}")
 
@@ -163,6 +177,8 @@ class Client:
         now on. They end when the server ends the stream. The context and the iteration raise
         RequestError.
         """
+        import aiohttp
+
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
         try:
             response = await self._open().get(
@@ -171,7 +187,7 @@ class Client:
                 headers={"Last-Event-ID": last} if last else {},
                 timeout=timeout,
             )
-        except _BROKEN as error:
+        except _broken() as error:
             raise self._unreachable(error) from error
         async with response:
             if response.status != 200:
@@ -180,15 +196,17 @@ class Client:
                 yield events
 
     async def _events(
-        self, response: aiohttp.ClientResponse
+        self, response: "aiohttp.ClientResponse"
     ) -> AsyncGenerator[StreamedEvent, None]:
         parser = EventStreamParser()
         try:
             async for chunk in response.content.iter_any():
                 for fields in parser.feed(chunk):
                     yield StreamedEvent(fields.get("id", ""), orjson.loads(fields["data"]))
-        except (*_BROKEN, RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError) as error:
             # aiohttp raises RuntimeError when the server breaks off a stream.
+            raise self._unreachable(error) from error
+        except _broken() as error:
             raise self._unreachable(error) from error
 
 

@@ -39,3 +39,26 @@ def test_client_commands_load_no_server_modules() -> None:
     loaded = set(done.stdout.splitlines())
     assert "hub.cli.client" in loaded
     assert loaded.intersection(HEAVY) == set()
+
+
+WITHOUT_A_REQUEST = """
+import sys
+from hub.cli.main import app
+for words in sys.argv[1:]:
+    try:
+        app(words.split(" "))
+    except SystemExit as end:
+        assert end.code in (0, 2), (words, end.code)
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_help_and_usage_errors_load_no_http_client() -> None:
+    commands = ("--help", "stack create --help", "--version", "stack no-such-command")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_A_REQUEST, *commands],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    loaded = set(done.stdout.splitlines())
+    assert "hub.cli.client" in loaded
+    assert loaded.intersection((*HEAVY, "aiohttp")) == set()
