@@ -5,6 +5,7 @@ those that a worker runs.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,7 +18,7 @@ from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.records import NodeRecord
 from engine.store.traversal_end import end_early
-from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
+from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType, Wait
 from engine.words import AnswerChannel, Decision, Json, Point, TraversalState
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import ManualWorker, expire_leases_and_timers
@@ -26,7 +27,7 @@ from tests.support.scripted_type import Thing, World
 
 PROJECT = "p"
 ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
-HOOKS = "select id, traversal, point, state from hook where stack_id = $1 order by opened_at"
+HOOKS = "select id, resource_name, traversal, point, state from hook where stack_id = $1 order by opened_at"
 ROW = "select status, physical_id from resource where stack_id = $1 and name = $2"
 COMPLETED = """
 select count(*) from event where stack_id = $1 and type = 'headgate.resource.create.completed'
@@ -216,6 +217,50 @@ async def test_a_dropped_node_has_a_reason(bench: Bench, end: str) -> None:
     await ends(bench)
     after = await bench.nodes()
     assert {(after[name].state, after[name].reason) for name in "ab"} == {("dropped", reason)}
+
+
+#: The point of each resource, and the state and phase of its node before its traversal is superseded
+#: and after it.
+KINDS = {
+    "answered": ("confirm-resize", ("ready", "execute"), ("ready", "execute")),
+    "confirming": ("confirm-resize", ("parked", "confirm"), ("ready", "execute")),
+    "created": ("post-create", ("parked", "post"), ("dropped", "post")),
+    "last": ("pre-create", ("done", "post"), ("done", "post")),
+    "polling": (None, ("parked", "execute"), ("parked", "execute")),
+    "resumed": ("confirm-resize", ("parked", "execute"), ("parked", "execute")),
+    "unclaimed": (None, ("ready", "execute"), ("dropped", "execute")),
+    "unstarted": ("pre-create", ("parked", "pre"), ("dropped", "pre")),
+}
+
+
+async def test_each_node_gets_the_decision_for_its_own_state_phase_and_hooks(bench: Bench) -> None:
+    """Nodes whose operation is in progress are not dropped, also beside others that are."""
+    rules = [{"at": name, "on": [point]} for name, (point, *_) in KINDS.items() if point]
+    confirm, wait = Confirm("resize", {}), Wait(datetime.now(UTC) + timedelta(days=1), {})
+    for name in ("answered", "confirming"):
+        bench.world.script("create", name, confirm)
+    bench.world.script("create", "resumed", confirm, wait)
+    bench.world.script("create", "polling", wait)
+    resources = {name: thing() for name in KINDS} | {"unclaimed": thing(depends_on="last")}
+    request = replace(request_of(resources), environment={"hooks": rules})
+    bench.stack = (await bench.engine.stacks.create(PROJECT, request)).id
+    await bench.worker.work()
+    hooks = {one["resource_name"]: one["id"] for one in await bench.all(HOOKS)}
+    await bench.engine.hooks.answer(hooks["resumed"], ANN, project=PROJECT)
+    await bench.worker.work()
+    await bench.engine.hooks.answer(hooks["last"], ANN, project=PROJECT)
+    await bench.worker.claim(1)
+    await bench.worker.claim(0)
+    bench.worker.operate(0)
+    await bench.worker.claim(0)
+    await bench.engine.hooks.answer(hooks["answered"], ANN, project=PROJECT)
+    assert await states(bench) == {name: before for name, (_, before, _) in KINDS.items()}
+    await bench.update(resources)
+    assert await states(bench) == {name: after for name, (_, _, after) in KINDS.items()}
+
+
+async def states(bench: Bench) -> dict[str, tuple[str, str]]:
+    return {name: (one.state, one.phase) for name, one in (await bench.nodes()).items()}
 
 
 async def test_the_number_of_statements_to_end_a_traversal_does_not_grow_with_its_nodes(
