@@ -9,9 +9,10 @@ import ast
 import enum
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard, get_args
+from typing import Any, NamedTuple, TypeGuard, get_args
 
 import pytest
 import typer
@@ -180,33 +181,65 @@ def test_the_glossary_has_no_forbidden_word_but_as_a_literal() -> None:
     assert words_in(FORBIDDEN) & set(re.findall(r"[a-z]+", prose)) == set()
 
 
-def modules(packages: Sequence[str] = PACKAGES) -> Iterator[tuple[str, ast.Module]]:
-    """The name and the syntax tree of each module of these packages."""
-    for path in sorted(one for package in packages for one in (ROOT / package).rglob("*.py")):
-        if "node_modules" in path.parts:
-            continue
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        yield module, ast.parse(path.read_text())
+class Module(NamedTuple):
+    """What the tests compare of a module: not its syntax tree, which is large.
+
+    public: the names of its public classes, functions and methods. names: of all variables,
+    arguments, attributes, functions and classes, private ones too. strings: of an f-string, the
+    constant parts. docstrings: without literals in backquotes.
+    """
+
+    name: str
+    public: list[str]
+    names: set[str]
+    strings: list[str]
+    docstrings: list[str]
+
+
+@cache
+def modules(packages: tuple[str, ...] = PACKAGES) -> list[Module]:
+    """The modules of these packages."""
+    paths = sorted(one for package in packages for one in (ROOT / package).rglob("*.py"))
+    return [
+        read_module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text())
+        for path in paths
+        if "node_modules" not in path.parts
+    ]
+
+
+def read_module(name: str, text: str) -> Module:
+    tree = ast.parse(text)
+    module = Module(name, list(public(tree.body)), set(), [], [])
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=word) | ast.arg(arg=word) | ast.Attribute(attr=word):
+                module.names.add(word)
+            case ast.Constant(value=str(string)):
+                module.strings.append(string)
+            case ast.JoinedStr(values=parts):
+                constants = (str(one.value) for one in parts if isinstance(one, ast.Constant))
+                module.strings.append("".join(constants))
+            case ast.FunctionDef(name=word) | ast.AsyncFunctionDef(name=word):
+                module.names.add(word)
+            case ast.ClassDef(name=word) | ast.alias(asname=str(word)):
+                module.names.add(word)
+        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, documented) and (docstring := ast.get_docstring(node)):
+            module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
+    return module
 
 
 def identifiers() -> Iterator[str]:
     """``engine.store.audit_log`` for modules; ``engine.store.audit_log record`` for public classes,
     functions and methods."""
-    for module, tree in modules():
-        yield module
-        yield from (f"{module} {name}" for name in public(tree.body))
+    for module in modules():
+        yield module.name
+        yield from (f"{module.name} {name}" for name in module.public)
 
 
-def names_in(tree: ast.AST) -> Iterator[str]:
-    """All names of variables, arguments, attributes, functions and classes, private ones too."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
-                yield name
+def names() -> set[tuple[str, str]]:
+    """Module and name of all names in the product."""
+    return {(module.name, name) for module in modules() for name in module.names}
 
 
 def public(body: list[ast.stmt], within: str = "") -> Iterator[str]:
@@ -240,15 +273,14 @@ def test_identifiers_use_the_terms_of_the_field() -> None:
 
 
 def test_variables_arguments_and_attributes_use_plain_words() -> None:
-    found = {(module, name) for module, tree in modules() for name in names_in(tree)}
+    found = names()
     assert len(found) > 10_000
     words = words_in(FORBIDDEN_IN_CODE)
     assert {one for one in found if words & parts(one[1])} == set(), "name it for what it holds"
 
 
 def test_constants_of_limits_begin_with_max_or_min() -> None:
-    found = {(module, name) for module, tree in modules() for name in names_in(tree)}
-    constants = {one for one in found if one[1].isupper()}
+    constants = {one for one in names() if one[1].isupper()}
     assert len(constants) > 500
     limits = {one for one in constants if words_in(LIMIT_WORDS) & parts(one[1])}
     assert limits == set(), "name it MAX_... or MIN_..."
@@ -266,19 +298,9 @@ def sql_texts() -> Iterator[tuple[str, str]]:
     for directory in ("migrations", "routines"):
         for path in sorted((ROOT / "engine" / "store" / directory).glob("*.sql")):
             yield path.name, re.sub(r"(?m)^drop .*;$", "", path.read_text())
-    for module, tree in modules():
-        if re.match(r"(engine|channels)\.store\.", module):
-            yield from ((module, text) for text in strings_in(tree) if STATEMENT.match(text))
-
-
-def strings_in(tree: ast.AST) -> Iterator[str]:
-    """All strings; an f-string without its expressions."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.JoinedStr(values=parts):
-                yield "".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
-            case ast.Constant(value=str(text)):
-                yield text
+    for module in modules():
+        if re.match(r"(engine|channels)\.store\.", module.name):
+            yield from ((module.name, text) for text in module.strings if STATEMENT.match(text))
 
 
 def sql_names(text: str) -> set[str]:
@@ -319,28 +341,20 @@ def test_a_private_name_in_sql_is_seen(text: str, wrong: set[str]) -> None:
     assert wrong_sql_names(text) == wrong
 
 
-def docstrings_in(tree: ast.Module) -> Iterator[str]:
-    """The docstrings of a module, without literals in backquotes."""
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, documented) and (text := ast.get_docstring(node)):
-            yield re.sub(r"`[^`]*`", "", text)
-
-
-def offences(modules: Iterable[tuple[str, ast.Module]]) -> set[tuple[str, str]]:
+def offences(modules: Iterable[Module]) -> set[tuple[str, str]]:
     """Module and name of each identifier with a word that tests must not have; module and word of
     each such word in a docstring."""
     words, found = words_in(FORBIDDEN_IN_TESTS), set()
-    for module, tree in modules:
-        names = {own_name(module), *names_in(tree)}
-        found |= {(module, name) for name in names if words & parts(name)}
-        for text in docstrings_in(tree):
-            found |= {(module, word) for word in words & parts(text)}
+    for module in modules:
+        all_names = {own_name(module.name), *module.names}
+        found |= {(module.name, name) for name in all_names if words & parts(name)}
+        for text in module.docstrings:
+            found |= {(module.name, word) for word in words & parts(text)}
     return found
 
 
 def test_tests_and_tools_use_plain_words() -> None:
-    found = list(modules(TEST_PACKAGES))
+    found = modules(TEST_PACKAGES)
     assert len(found) > 400
     assert offences(found) == set(), "name it for what it is or does"
 
@@ -357,10 +371,10 @@ def test_tests_and_tools_use_plain_words() -> None:
     ],
 )
 def test_a_word_that_tests_must_not_have_is_found(text: str, offence: str) -> None:
-    assert offences([("tests.unit.test_x", ast.parse(text))]) == {("tests.unit.test_x", offence)}
+    assert offences([read_module("tests.unit.test_x", text)]) == {("tests.unit.test_x", offence)}
 
 
 def test_a_module_name_that_tests_must_not_have_is_found() -> None:
-    assert offences([("tests.unit.test_told", ast.parse(""))]) == {
+    assert offences([read_module("tests.unit.test_told", "")]) == {
         ("tests.unit.test_told", "test_told")
     }
