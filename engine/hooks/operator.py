@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from engine.errors import Findings
 from engine.hooks.rule import Limits, in_order
-from engine.hooks.rule_matching import pattern_at
+from engine.hooks.rule_patterns import pattern_at
 from engine.hooks.rule_reader import Decide, Declaration, Reader
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError

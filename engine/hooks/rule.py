@@ -1,7 +1,7 @@
 """A hook rule: what happens at one point of a resource or stack.
 
 engine/hooks/rule_reader.py reads rules from documents and requests,
-engine/hooks/rule_matching.py selects them in planning, and the node machine applies them. They are
+engine/hooks/precedence.py selects them in planning, and the node machine applies them. They are
 stored as JSON with nodes, resources and hooks.
 """
 

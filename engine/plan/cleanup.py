@@ -10,8 +10,8 @@ from dataclasses import replace as but
 
 from engine.plan.draft import STACK_TYPE, Draft, Existing, PlannedNode, Problem, Replacement
 from engine.plan.forward import blocks
-from engine.plan.lifecycle import destroy_refusal
 from engine.plan.partial_update import keep_unchosen
+from engine.plan.protection import destroy_refusal
 from engine.topological_order import sort_topologically
 from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
 

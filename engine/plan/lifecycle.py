@@ -1,7 +1,8 @@
-"""The rules of `lifecycle` that decide an operation: ignored differences, causes of a replacement,
-and the resources that must not be destroyed.
+"""The rules of `lifecycle` that change an operation: ignored differences, and causes of a
+replacement.
 
-engine/hot/definition/lifecycle.py reads them from the template.
+engine/hot/definition/lifecycle.py reads them from the template. engine/plan/protection.py has the
+rules that forbid an operation.
 """
 
 import json
@@ -88,42 +89,3 @@ def with_replacement(rules: Lifecycle, triggers: Triggers, change: Change) -> Ch
         fixed=fixed,
         cause="" if fixed else cause,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class DestroyRefusal:
-    """Why a resource must not be deleted or replaced, and the remedy."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}. {self.remedy}"
-
-
-def destroy_refusal(
-    name: str, operation: Operation | None, *, protected: bool, prevented: bool
-) -> DestroyRefusal | None:
-    """Return why a delete or a replacement is refused; None for other operations.
-
-    protected: a user has protected the resource. prevented: its template has `prevent_destroy`.
-    """
-    if operation not in (Operation.REPLACE, Operation.DELETE):
-        return None
-    if protected:
-        return DestroyRefusal(
-            f'"{name}" is protected: {operation} refused until its protection is lifted',
-            f"Lift its protection first: headgate resource unprotect STACK {name}",
-        )
-    if prevented:
-        return DestroyRefusal(
-            f'"{name}" has prevent_destroy: {operation} refused',
-            _REMEDIES[operation],
-        )
-    return None
-
-
-_REMEDIES = {
-    Operation.DELETE: "Update the stack with prevent_destroy: false first.",
-    Operation.REPLACE: "Undo the change that replaces it, or set prevent_destroy: false.",
-}

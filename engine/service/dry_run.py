@@ -5,20 +5,20 @@ with the members that the group has after all steps.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
 from engine.errors import Conflict
-from engine.hooks.rule_matching import cleared_inside
-from engine.hot.definition.stack import PER_STACK, StackDefinition
+from engine.hooks.rule_patterns import cleared_inside
+from engine.hot.definition.stack import PER_STACK, ResourceDefinition, StackDefinition
 from engine.hot.expressions.expression import is_static
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.plan.draft import Options
 from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
-from engine.service.group_preview import PreviewedChild, preview_call, read_child
 from engine.service.observations import repair_drift
 from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResource, read_rows
 from engine.service.requests.adoption import check_imported, imported
@@ -38,14 +38,24 @@ from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.nested_stacks import NestedStackName, read_nested_stacks
+from engine.store.nested_stacks import NestedStackName, read_members, read_nested_stacks
 from engine.store.records import StackRecord
 from engine.store.stacks import find_stack
 from engine.store.templates import read_template
-from engine.types.contract import ReconcileNested
+from engine.types.contract import Call, Child, Member, ReconcileNested
 from engine.types.groups.member_template import UNKNOWN_VALUES
-from engine.words import Action, DeletionPolicy, Json, Restriction
+from engine.words import (
+    Action,
+    DeletionPolicy,
+    Json,
+    ResourceId,
+    Restriction,
+    StackId,
+    TraversalState,
+)
 
+#: In place of IDs that a dry run does not assign.
+NO_ID = UUID(int=0)
 #: The definition that a delete has as its target.
 EMPTY = StackDefinition("", "", {}, {}, {}, {}, frozenset(), (), {})
 
@@ -76,6 +86,14 @@ class StackContext:
     def nested(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
         return StackContext(self.project, name, [*self.path, resource], stack_id, self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedChild:
+    """The nested stack of a group, and the files of its version."""
+
+    child: Child
+    files: Mapping[str, str]
 
 
 class DryRun:
@@ -232,7 +250,7 @@ class DryRun:
         stack_id = child.id if child else self._traversals.new_id()
         name = child.name if child else previewed_name(owner.stack.name, one.name)
         target = owner.stack.nested(one.name, name, child.id if child else None)
-        current_child = await read_child(conn, target.project, child) if child else None
+        current_child = await _read_child(conn, target.project, child) if child else None
         blueprint = await self._traversals.thread_pool(
             partial(self._blueprint, owner, target, stack_id, current_child), owner.stack.project
         )
@@ -293,7 +311,7 @@ class DryRun:
             possible = names if "" in owner.values else owner.values.keys()
             return ReconcileNested(None, known), frozenset(names & possible - known.keys())
         wanted = owner.desired.blueprint.definition.resources[owner.resource.name]
-        call = preview_call(
+        call = _preview_call(
             wanted, owner.prediction, owner.resource, owner.stack, has_secrets=bool(owner.secret)
         )
         if call is None:
@@ -380,4 +398,53 @@ def _with_stack(preview: Preview, target: StackContext) -> Preview:
     digest = combined.hexdigest() if changed else preview.digest
     return replace(
         preview, digest=digest, name=target.name, path=target.path, stack_id=target.stack_id
+    )
+
+
+async def _read_child(conn: Connection, project: str, nested: NestedStackName) -> PreviewedChild:
+    """The nested stack without its outputs. Raises DecryptionFailed."""
+    stack = await find_stack(conn, project, nested.id, "")
+    stored = await read_template(conn, nested.id, stack.version if stack else 0)
+    rows = await read_members(conn, nested.id)
+    members = [
+        Member(**asdict(row) | {"secret_attributes": row.secret_attributes or ()}) for row in rows
+    ]
+    child = Child(
+        StackId(nested.id),
+        nested.name,
+        "",
+        TraversalState.COMPLETE,
+        "",
+        members,
+        template=stored.template,
+        parameters=stored.parameters,
+    )
+    return PreviewedChild(child, stored.files)
+
+
+def _preview_call(
+    wanted: ResourceDefinition,
+    prediction: Prediction,
+    resource: PreviewedResource,
+    stack: StackContext,
+    *,
+    has_secrets: bool,
+) -> Call | None:
+    """The argument of `ResourceType.preview_nested`; None if too little is known."""
+    properties = prediction.known_parts(wanted.name)
+    if properties is None or "" in properties or not is_static(wanted.update_policy):
+        return None
+    return Call(
+        project=stack.project,
+        stack_id=StackId(NO_ID),
+        stack_name=stack.name,
+        resource_id=ResourceId(NO_ID),
+        resource_name=wanted.name,
+        operation_key=NO_ID,
+        now=datetime.min.replace(tzinfo=UTC),
+        properties=properties,
+        physical_id=resource.physical_id,
+        update_policy=wanted.update_policy or {},
+        referenced=prediction.referenced_parts(wanted.name),
+        has_secrets=has_secrets,
     )

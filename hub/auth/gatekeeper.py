@@ -60,7 +60,7 @@ class Gatekeeper:
         self, credentials: RequestCredentials, project: str, block: str, now: float
     ) -> Identity:
         """During a lockout, unknown tokens wait in a queue. Raises TooManyRequests."""
-        suspect = self._lockout.left(block, now) > 0
+        suspect = self._lockout.seconds_left(block, now) > 0
         async with AsyncExitStack() as stack:
             if suspect and not self.authenticator.knows(credentials, project):
                 try:
@@ -72,7 +72,7 @@ class Gatekeeper:
     def count_wrong(self, address: str, now: float) -> None:
         """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
         block = block_of(address)
-        left = self._lockout.left(block, now)
+        left = self._lockout.seconds_left(block, now)
         if left > 0:
             raise _too_many_wrong(left) from None
         self._lockout.failed(block, now)

@@ -25,7 +25,7 @@ class TokenLockout:
         count, _ = self._counts.get(key, now) or (0, now)
         self._counts.keep(key, (count + 1, now), now + self._seconds)
 
-    def left(self, key: str, now: float) -> float:
+    def seconds_left(self, key: str, now: float) -> float:
         """Seconds until the lockout ends; 0.0: there is none."""
         count, last = self._counts.get(key, now) or (0, now)
         return max(last + self._seconds - now, 0.0) if count >= self._failures else 0.0

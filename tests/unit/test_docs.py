@@ -122,6 +122,15 @@ def test_the_architecture_names_files_and_functions_that_exist() -> None:
     assert unknown == []
 
 
+def test_the_architecture_says_where_each_rule_is_decided() -> None:
+    text = (DOCS / "explanation" / "architecture.md").read_text()
+    section = text.split("\n## Rules\n")[1].split("\n## ")[0]
+    rules = re.findall(r"^\| (.*) \| (.*) \|$", section, re.M)[1:]
+    assert len(rules) > 20
+    decided = re.compile(r"`[\w/]+\.(?:py|sql)` `\w+`")
+    assert [rule for rule, where in rules if not decided.match(where)] == []
+
+
 def test_every_function_is_listed_with_the_version_that_has_it_first() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Functions")[1]
     rows = dict(re.findall(r"^\| `(\w+)` \| (\d{4}-\d\d-\d\d) \|", text, re.M))

@@ -10,9 +10,9 @@ from uuid import UUID
 from engine.errors import Findings, LimitReached, NotFound, nearest
 from engine.hooks.answers import Answer
 from engine.hooks.hash_chain import Entry
+from engine.hooks.precedence import Breakpoints as Rules
 from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, encode_rules, line_of
-from engine.hooks.rule_matching import Breakpoints as Rules
-from engine.hooks.rule_matching import Tree, check_patterns, declarations_at, reaches
+from engine.hooks.rule_patterns import Tree, check_patterns, declarations_at, reaches
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.syntax.globs import MAX_GLOBS, is_glob
 from engine.hot.template.hook_declarations import escape_glob

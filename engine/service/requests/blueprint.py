@@ -9,7 +9,7 @@ from uuid import UUID
 from engine.errors import Finding, Findings, Invalid
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import Limits as HookLimits
-from engine.hooks.rule_matching import declarations_of_parent
+from engine.hooks.rule_patterns import declarations_of_parent
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.definition.lifecycle import Lifecycle
 from engine.hot.definition.model import ResourceAssertions

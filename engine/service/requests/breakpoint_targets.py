@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
 from engine.hooks.rule import Limits
-from engine.hooks.rule_matching import LEAF, Tree, check_patterns
+from engine.hooks.rule_patterns import LEAF, Tree, check_patterns
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
 from engine.hot.language.versions import VERSIONS

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import decode_rule, encode_rule
-from engine.hooks.rule_matching import Breakpoints, pattern_at
+from engine.hooks.rule_patterns import pattern_at
 from engine.hooks.rule_reader import Declaration
 from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream

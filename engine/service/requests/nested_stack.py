@@ -8,7 +8,7 @@ import orjson
 
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import operator_declarations
-from engine.hooks.rule_matching import declarations_of_parent
+from engine.hooks.rule_patterns import declarations_of_parent
 from engine.hooks.rule_reader import Decide, Reader
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import Environment

@@ -14,7 +14,7 @@ from typing import NamedTuple, assert_never
 from uuid import UUID
 
 from engine.errors import Findings, NotFound
-from engine.hooks.rule_matching import cleared_inside
+from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.evaluation.resolver import evaluate_output
 from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import ALL_SECRET

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
 from engine.hooks.operator import always, operator_declarations
+from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
-from engine.hooks.rule_matching import Breakpoints
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import add_gates

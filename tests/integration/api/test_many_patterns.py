@@ -3,15 +3,17 @@ large stacks are planned outside the event loop."""
 
 import threading
 from collections.abc import AsyncIterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import engine.service.traversals.start as start
 from engine.errors import Findings
-from engine.hooks import rule_matching
+from engine.hooks import precedence, rule_patterns
+from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule
-from engine.hooks.rule_matching import Breakpoints, check_patterns
+from engine.hooks.rule_patterns import check_patterns
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import MAX_GLOBS
 from engine.service.hooks.breakpoints import MAX_BREAKPOINTS
@@ -90,35 +92,37 @@ async def test_large_stacks_are_planned_in_a_thread(
     assert threads == [count <= start.PLANNED_AT_ONCE] * 2
 
 
-def record(monkeypatch: pytest.MonkeyPatch, name: str, position: int) -> list[str]:
-    """The values of one argument in all calls of a function of `rule_matching`."""
+def record(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, position: int
+) -> list[str]:
+    """The values of one argument in all calls of a function by its module."""
     values: list[str] = []
-    function = getattr(rule_matching, name)
+    function = getattr(module, name)
 
     def record_calls(*args: Any) -> Any:
         values.append(args[position])
         return function(*args)
 
-    monkeypatch.setattr(rule_matching, name, record_calls)
+    monkeypatch.setattr(module, name, record_calls)
     return values
 
 
 def test_each_pattern_is_matched_once_and_few_nearest_names_are_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    matched = record(monkeypatch, "reaches", 0)
-    searched = record(monkeypatch, "nearest_place", 0)
+    matched = record(monkeypatch, rule_patterns, "reaches", 0)
+    searched = record(monkeypatch, rule_patterns, "nearest_place", 0)
     rule = Rule(Point.PRE_CREATE, short=True)
     declared = [
         Declaration(f"x{number % 500}", rule, f"hooks[{number}]") for number in range(5_000)
     ]
     warnings = check_patterns(declared, {f"r{number}": {} for number in range(100)}, Findings())
-    assert (len(matched), len(searched)) == (500, rule_matching.MAX_WARNINGS)
-    assert len(warnings) == rule_matching.MAX_WARNINGS + 1
+    assert (len(matched), len(searched)) == (500, rule_patterns.MAX_WARNINGS)
+    assert len(warnings) == rule_patterns.MAX_WARNINGS + 1
 
 
 def test_cleared_breakpoints_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = record(monkeypatch, "matches_glob", 1)
+    compared = record(monkeypatch, precedence, "matches_glob", 1)
     declared = [Declaration(f"r{number}", Rule(Point.PRE_CREATE), "x") for number in range(100)]
     cleared = [f"r{number}:pre-create" for number in range(0, 100, 2)]
     cleared += [f"r1:other-{number}" for number in range(1_000)]

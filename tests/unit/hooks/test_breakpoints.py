@@ -7,8 +7,9 @@ import pytest
 
 from engine.errors import Findings
 from engine.hooks.durations import parse_duration
+from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
-from engine.hooks.rule_matching import LEAF, Breakpoints, check_patterns
+from engine.hooks.rule_patterns import LEAF, check_patterns
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hooks.tokens import holder_of, hook_token, signal_token
 from engine.hot.environment.environment import HookDeclaration

@@ -3,21 +3,16 @@
 import pytest
 
 from engine.hot.definition.lifecycle import Lifecycle
-from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.change import Change
-from engine.plan.draft import Existing, Options
 from engine.plan.expected_changes import ExpectedChange, expected_replacement
 from engine.plan.lifecycle import (
     Triggers,
-    destroy_refusal,
     keep_ignored,
     trigger_digest,
     with_replacement,
 )
-from engine.plan.passes import plan
-from engine.words import DeletionPolicy, Operation, ResourceAction
+from engine.words import Operation, ResourceAction
 from tests.unit.plan.test_change import actual
-from tests.unit.plan.test_passes import defined, row
 
 UPDATE = Change(Operation.UPDATE, frozenset({"free"}))
 
@@ -92,29 +87,3 @@ def test_equal_values_have_equal_digests() -> None:
     assert trigger_digest({"a": 1, "b": 2}) == trigger_digest({"b": 2, "a": 1})
     assert trigger_digest(1) != trigger_digest("1")
     assert trigger_digest(2**80) != trigger_digest(2**81)
-
-
-@pytest.mark.parametrize("operation", [Operation.REPLACE, Operation.DELETE])
-def test_protection_refuses_to_destroy(operation: Operation) -> None:
-    protected = destroy_refusal("a", operation, protected=True, prevented=True)
-    assert protected and "unprotect STACK a" in protected.remedy
-    prevented = destroy_refusal("a", operation, protected=False, prevented=True)
-    assert prevented and "prevent_destroy: false" in prevented.remedy
-    assert destroy_refusal("a", operation, protected=False, prevented=False) is None
-    assert destroy_refusal("a", Operation.UPDATE, protected=True, prevented=True) is None
-
-
-def problems(*rows: Existing, desired: dict[str, ResourceDefinition], **options: bool) -> list[str]:
-    chosen = Options(**options)  # type: ignore[arg-type]
-    found = plan(desired, rows, lambda name, stored: (), lambda: rows[0].id, chosen)
-    return [one.place for one in found.problems]
-
-
-def test_a_plan_that_deletes_is_refused() -> None:
-    kept = row("a", 1, prevented=True)
-    assert problems(kept, desired={}) == ["resources.a"]
-    assert problems(kept, desired=defined(a="")) == []
-    assert problems(kept, desired={}, retains=True) == []
-    retained = row("a", 1, prevented=True, deletion_policy=DeletionPolicy.RETAIN)
-    assert problems(retained, desired={}) == []
-    assert problems(row("a", 1, prevented=True, action=ResourceAction.INIT), desired={}) == []

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule
-from engine.hooks.rule_matching import Breakpoints
 from engine.hooks.rule_reader import Declaration
 from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.cleanup import MAX_DIRECT_EDGES

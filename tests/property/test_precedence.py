@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from engine.hooks.rule import in_order
 from engine.hooks.rule_reader import POINTS, Declaration
 from engine.words import STACK_POINTS, Mode
-from tests.unit.hooks.test_rule_matching import SOURCES, breakpoints, declared
+from tests.unit.hooks.test_precedence import SOURCES, breakpoints, declared
 
 
 @given(
