@@ -11,6 +11,7 @@ import pytest
 from yarl import URL
 
 import hub
+from engine.work.archive import archive_graphs
 from hub.api.application import all_routes
 from hub.api.request_validation import UNAUTHENTICATED_BODY
 from hub.api.routes import Route
@@ -145,7 +146,9 @@ async def probing(database_url: str) -> AsyncIterator[tuple[Prober, PopulatedPro
 
 
 async def has_archived_graphs(run: Program) -> bool:
-    """Return whether the graphs of earlier traversals, which the engine moves later, are moved."""
+    """Archive the graphs of earlier traversals, which the server does at intervals; return whether
+    none is left."""
+    await archive_graphs(run.database)
     async with run.database.connection() as conn:
         return bool(await conn.fetchval("select not exists (select from archive_queue)"))
 
