@@ -75,17 +75,18 @@ class MemberCount:
 @dataclass(frozen=True, slots=True)
 class StackContext:
     """A stack of a dry run. path: names of the resources from the root stack. stack_id: None if the
-    stack does not exist yet. members: of the whole tree."""
+    stack does not exist yet. members, nesting: of the whole tree."""
 
     project: str
     name: str
     path: Sequence[str]
     stack_id: UUID | None
     members: MemberCount = field(compare=False)
+    nesting: NestedTemplates = field(compare=False)
 
     def nested(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
-        return StackContext(self.project, name, [*self.path, resource], stack_id, self.members)
+        return replace(self, name=name, path=[*self.path, resource], stack_id=stack_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +183,16 @@ class DryRun:
 
         Raises Conflict (PlanChanged) if `desired.wanted_plan` is the digest of another plan.
         """
-        members = MemberCount(self._traversals.limits.of(project).resources)
+        limits = self._traversals.limits.of(project)
+        nesting = NestedTemplates(
+            desired.blueprint.files,
+            limits.environment.files,
+            limits.source,
+            limits.resources,
+            limits.nesting_depth,
+        )
         stack_id = desired.stack_id if desired.number > 1 else None
-        target = StackContext(project, name, (), stack_id, members)
+        target = StackContext(project, name, (), stack_id, MemberCount(limits.resources), nesting)
         preview = await self._preview_update(conn, desired, target)
         if desired.wanted_plan and desired.wanted_plan != preview.digest:
             raise Conflict(
@@ -298,6 +306,7 @@ class DryRun:
             limits=self._traversals.limits.of(target.project),
             current_files=child.files if child and command.template is not None else {},
             unknown=unknown,
+            stored=False,
         )
 
     def _command(
@@ -346,19 +355,12 @@ class DryRun:
 
     def _parsed(self, desired: DesiredState, target: StackContext) -> ParsedRequest:
         """The parent stack, from which nested stacks are built."""
-        limits, blueprint = self._traversals.limits.of(target.project), desired.blueprint
-        nesting = NestedTemplates(
-            blueprint.files,
-            limits.environment.files,
-            limits.source,
-            limits.resources,
-            limits.nesting_depth,
-        )
+        blueprint = desired.blueprint
         return ParsedRequest(
             blueprint.template,
             blueprint.environment,
             blueprint.files,
-            nesting,
+            target.nesting.of_next_stack(blueprint.files),
             hidden=blueprint.hidden,
         )
 

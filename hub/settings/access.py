@@ -35,7 +35,7 @@ class Server(Section):
     key_file: str = ""
     trusted_proxies: Networks = ()
     cors_origins: Origins = ()
-    max_body: Bytes = 1_048_576
+    max_body: Bytes = 2_097_152
     request_timeout: Duration = timedelta(seconds=60)
     idle_timeout: Duration = timedelta(seconds=75)
     requests_per_address: Rate = 0.0

@@ -389,7 +389,9 @@ class _StackTree:
         try:
             nesting.check_depth(f"{group.place}.{builder.dialect.type}")
             template = parse_template(dict(document))
-            kind = template_type("", template, builder.environment, None, settings)
+            kind = template_type(
+                "", template, builder.environment, None, settings, nesting.environments
+            )
             given = _nested_input(group, pseudo, parameters, frozenset(), secret_defaults)
             found = replace(self, nesting=nesting).define(template, kind.environment, given)
         except Invalid as error:

@@ -39,7 +39,8 @@ class Conditions:
     hidden: names of hidden parameters. secret: the condition under evaluation has read one.
     unreadable: faults of named conditions without a value; as in Heat, these are errors only where
     the condition is used. checking: all conditions are evaluated, used or not.
-    reported: the findings are complete; faults are raised.
+    reported: the findings are complete; faults are raised. undecided: named conditions that depend
+    on an unknown value. blocked: those that depend on one of `unreadable`.
     """
 
     named: Mapping[str, Json]
@@ -51,6 +52,8 @@ class Conditions:
     budget: CostBudget = field(default_factory=CostBudget)
     failed: set[str] = field(default_factory=set)
     decided: dict[str, bool] = field(default_factory=dict)
+    undecided: set[str] = field(default_factory=set)
+    blocked: set[str] = field(default_factory=set)
     deciding: list[str] = field(default_factory=list)
     hidden: frozenset[str] = frozenset()
     secret: bool = False
@@ -115,14 +118,7 @@ class Conditions:
     def _decide_named(self, name: str) -> bool:
         if (known := self.decided.get(name)) is not None:
             return known
-        if name not in self.named:
-            raise EvaluationError(
-                f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
-            )
-        if name in self.deciding:
-            raise EvaluationError(f'Circular definition for condition "{name}"')
-        if name in self.failed:
-            raise self._failure(name, self.unreadable.get(name))
+        self._check_evaluable(name)
         self.deciding.append(name)
         try:
             if isinstance(self.named[name], str):
@@ -130,7 +126,11 @@ class Conditions:
                     f'The definition of condition "{name}" is invalid: {self.named[name]}'
                 )
             result = self.decide(self.named[name], name)
+        except ConditionFailed:
+            (self.blocked if self.checking else self.failed).add(name)
+            raise
         except UndecidedError:
+            self.undecided.add(name)
             raise
         except RecursionError:
             raise self._failure(
@@ -142,6 +142,21 @@ class Conditions:
             self.deciding.pop()
         self.decided[name] = result
         return result
+
+    def _check_evaluable(self, name: str) -> None:
+        """Raises FunctionError for a name that cannot be evaluated, or has been without a value."""
+        if name not in self.named:
+            raise EvaluationError(
+                f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
+            )
+        if name in self.deciding:
+            raise EvaluationError(f'Circular definition for condition "{name}"')
+        if name in self.failed:
+            raise self._failure(name, self.unreadable.get(name))
+        if name in self.undecided:
+            raise UndecidedError()
+        if self.checking and name in self.blocked:
+            raise ConditionFailed()
 
     def _failure(self, name: str, wrong: FunctionError | None) -> FunctionError:
         """Return the error to raise for an invalid condition, and report it once. wrong: None: it

@@ -47,12 +47,15 @@ class _TreeState:
     resources: int = 0
     text: int = 0
     bytes: int = 0
-    read: dict[tuple[str, bool], Template | Invalid] = field(default_factory=dict)
+    #: With the text that was parsed.
+    read: dict[tuple[str, bool], tuple[str, Template | Invalid]] = field(default_factory=dict)
     reported: set[tuple[str, bool]] = field(default_factory=set)
     #: Values hold the parent's environment, because the key has its id.
     types: dict[tuple[str, RegistryEntry | None, int], tuple[Environment, TemplateType]] = field(
         default_factory=dict
     )
+    #: By their text.
+    environments: dict[str, Environment] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
 
@@ -99,6 +102,18 @@ class NestedTemplates:
     def missing(self) -> frozenset[str]:
         """URLs of templates that were looked up and are not among the files."""
         return frozenset(self._tree.missing)
+
+    @property
+    def environments(self) -> dict[str, Environment]:
+        """The environments of the tree that were parsed, by their text."""
+        return self._tree.environments
+
+    def of_next_stack(self, files: Mapping[str, str]) -> "NestedTemplates":
+        """Return the state for another stack of a preview, with these files: it counts anew, and
+        parses no template again."""
+        known = self._tree
+        tree = _TreeState(read=known.read, types=known.types, environments=known.environments)
+        return replace(self, files=files, path=(), _tree=tree)
 
     def enter(self, file: str) -> "NestedTemplates":
         """Return the state for the templates inside a file."""
@@ -166,8 +181,10 @@ class NestedTemplates:
         _, known = (
             (environment, None) if settings else self._tree.types.get(key, (environment, None))
         )
-        if known is None:
-            known = template_type(found.type, template, environment, found.by, settings)
+        if known is None or known.template is not template:
+            known = template_type(
+                found.type, template, environment, found.by, settings, self._tree.environments
+            )
             known = with_secrets(known, self.enter(found.type)._secret_resources(known, types))
             if not settings:
                 self._tree.types[key] = environment, known
@@ -257,10 +274,10 @@ class NestedTemplates:
         if text is None:
             return None
         self._count_text(len(text))
-        read = self._tree.read.get(_key(found))
-        if read is None:
-            read = self._tree.read[_key(found)] = self._parse(text, file)
-        return read
+        known = self._tree.read.get(_key(found))
+        if known is None or known[0] != text:
+            known = self._tree.read[_key(found)] = text, self._parse(text, file)
+        return known[1]
 
     def _count_text(self, characters: int) -> None:
         self._tree.text += characters

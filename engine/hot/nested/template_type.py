@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from engine.hot.environment.environment import Environment, parse_environment
-from engine.hot.environment.registry import RegistryEntry
+from engine.hot.environment.registry import Registry, RegistryEntry
 from engine.hot.environment.registry_section import RESOURCE_KEYS, RESOURCES
 from engine.hot.expressions.expression import Expression, is_static
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema, item_to_text
@@ -78,14 +78,16 @@ def template_type(
     parent: Environment,
     by: RegistryEntry | None,
     settings: NestedSettings,
+    parsed: dict[str, Environment] | None = None,
 ) -> TemplateType:
     """Return the template type of a file for a resource.
 
     parent: the environment of the resource's stack. by: the registry entry that led to the file.
-    settings: settings of resources inside.
+    settings: settings of resources inside. parsed: the environments of a stack tree so far, by
+    their text; updated.
     """
     document = nested_environment_document(parent.document, by, settings)
-    environment = parse_environment(document, parent.registry.operator)
+    environment = _parse_once(document, parent.registry.operator, {} if parsed is None else parsed)
     hidden = frozenset(environment.encrypted_param_names)
     properties = {
         name: _property(one, parent.parameter_defaults.get(name), name in hidden)
@@ -105,6 +107,15 @@ def template_type(
     written = json.dumps([template.document, document], sort_keys=True, default=str)
     digest = sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
     return TemplateType(file, schema, template, environment, digest)
+
+
+def _parse_once(
+    document: Mapping[str, Json], operator: Registry | None, parsed: dict[str, Environment]
+) -> Environment:
+    text = json.dumps(document, default=str)
+    if text not in parsed:
+        parsed[text] = parse_environment(document, operator)
+    return parsed[text]
 
 
 def with_secrets(kind: TemplateType, secret: Mapping[str, TypeSchema]) -> TemplateType:

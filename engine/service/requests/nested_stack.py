@@ -87,11 +87,13 @@ def build_nested(
     limits: Limits,
     current_files: Mapping[str, str] = EMPTY,
     unknown: frozenset[str] = frozenset(),
+    stored: bool = True,
 ) -> Blueprint:
     """The blueprint of a nested stack. command: what the resource type requests. current_files: of
     the nested stack's current version, for members of a group that a later batch changes; files of
     the parent take precedence. unknown: names of parameters and pseudo parameters whose values are
-    not known before the stack is created.
+    not known before the stack is created. stored: the blueprint is stored, with the files that the
+    nested stack may need; otherwise it has all files.
 
     Raises Invalid with all errors, LimitReached.
     """
@@ -130,7 +132,7 @@ def build_nested(
     blueprint = Blueprint(
         template,
         environment,
-        _needed_files(files, template, environment),
+        _needed_files(files, template, environment) if stored else files,
         parameters,
         definition,
         operator_declarations(
@@ -170,7 +172,9 @@ def _template(
     if command.template is not None:
         document = check_document(command.template, "the template of its members", limits.source)
         settings = settings_inside(environment.document, name)
-        kind = template_type("", parse_template(document), environment, None, settings)
+        parsed = parse_template(document)
+        known = parent.nesting.environments
+        kind = template_type("", parsed, environment, None, settings, known)
         return kind.template, kind.environment, command.parameters
     words = VERSIONS[parent.template.version].dialect
     place = f"{words.resources}.{name}"
