@@ -28,6 +28,7 @@ from channels.stream import Feed
 from engine.loops import wait_at_most
 from engine.store.database import Database
 from engine.store.monitoring import WaitingWork, read_waiting_work
+from engine.work.endpoint_back_off import EndpointBackOff
 from engine.work.worker_metrics import Measures
 from hub.metrics_exchange import MetricsExchange
 
@@ -119,6 +120,13 @@ class Metrics(Measures):
         self._purged = Counter(
             "headgate_purged", "Rows deleted by retention", ("kind",), registry=registry
         )
+        self._observed = Counter(
+            "headgate_observed_resources", "Resources observed", ("state",), registry=registry
+        )
+        self._observation_calls = Counter(
+            "headgate_observation_calls", "Calls of types to observe resources", ("outcome",),
+            registry=registry,
+        )  # fmt: skip
         self._lag = Histogram(
             "headgate_loop_lag_seconds", "Delay of the event loop", registry=registry,
             buckets=QUICK,
@@ -187,6 +195,19 @@ class Metrics(Measures):
 
     def purged(self, kind: str, count: int) -> None:
         self._purged.labels(kind).inc(count)
+
+    def watch_endpoints(self, back_off: EndpointBackOff) -> None:
+        """Report how many endpoints are not observed because they have failed."""
+        Gauge(
+            "headgate_observation_failing_endpoints", "Endpoints that are not observed now",
+            registry=self.registry,
+        ).set_function(lambda: len(back_off))  # fmt: skip
+
+    def observed(self, state: str) -> None:
+        self._observed.labels(state).inc()
+
+    def observation_called(self, outcome: str) -> None:
+        self._observation_calls.labels(outcome).inc()
 
     def claimed(self, seconds: float) -> None:
         self._claim_seconds.observe(seconds)

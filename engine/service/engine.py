@@ -85,7 +85,7 @@ class Engine:
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
         self.exports = Exports(database, traversals)
-        self.observations = Observations(database)
+        self.observations = Observations(database, limits.convergence)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)
         self.nested = NestedStacks(

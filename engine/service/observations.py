@@ -1,4 +1,4 @@
-"""Observations of stacks on request, the drift that they found, and its repair by an update."""
+"""Observations of stacks, the drift that they found, and its repair by an update."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.errors import Unavailable
+from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.plan.drift import REPAIRED_AS
 from engine.service.traversals.start import stack_not_found
 from engine.store import observations
@@ -31,11 +32,13 @@ class Drift:
 
     status: ObservationStatus
     resources: list[DriftedResource]
+    policy: ConvergencePolicy | None
 
 
 class Observations:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, policies: PolicyRules) -> None:
         self._database = database
+        self._policies = policies
 
     async def request(self, project: str, stack_id: UUID) -> None:
         """Observe a stack and its nested stacks soon. Raises NotFound, also for a deleted stack."""
@@ -45,11 +48,13 @@ class Observations:
                 raise stack_not_found(stack_id)
             await observations.request(conn, stack_id)
 
-    async def drift(self, stack_id: UUID) -> Drift:
+    async def drift(self, project: str, stack_id: UUID) -> Drift:
         """The last observation. The caller has found the stack in its project."""
         async with self._database.snapshot() as conn:
             status = await observations.read_status(conn, stack_id)
-            return Drift(status, await observations.read_drift(conn, stack_id))
+            section = await observations.read_section(conn, stack_id)
+            policy = self._policies.policy(section, project)
+            return Drift(status, await observations.read_drift(conn, stack_id), policy)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 from engine.store.encrypted_rows import decrypt_row
+from engine.store.encryption import DecryptionFailed
 from engine.words import Json, ObservedState, ResourceAction
 
 CHANNEL = "headgate_observe"
@@ -24,111 +25,221 @@ with recursive tree (id, project) as (
      cross join lateral (select id, project from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
 ), requested as (
-    insert into observation_schedule as q (stack_id, project, next_at)
-    select id, project, clock_timestamp() from tree order by id
+    insert into observation_schedule as q (stack_id, project, next_at, requested_at)
+    select id, project, 'epoch', clock_timestamp() from tree order by id
     on conflict (stack_id) do update
-       set requested_at = clock_timestamp(),
-           next_at = case when q.claimed_at is null then clock_timestamp() else q.next_at end
+       set requested_at = excluded.requested_at,
+           next_at = case when q.claimed_at is null then excluded.next_at else q.next_at end
     returning q.stack_id
 )
 select pg_notify('headgate_observe', '') from requested limit 1
 """
-#: $1: how many. $2: the lease. $3: projects to leave out.
+#: $2: the interval of a root stack and its nested stacks, whose next observation is at most that
+#: far away afterwards.
+SCHEDULE = """
+with first as materialized (
+    select clock_timestamp() + $2::interval * (0.9 + 0.2 * random()) as at,
+           clock_timestamp() + $2::interval * 1.1 as latest
+), root as (
+    insert into observation_schedule as q (stack_id, project, next_at)
+    select s.id, s.project, f.at from stack s cross join first f
+     where s.id = $1 and s.root_id is null
+    on conflict (stack_id) do update set next_at = excluded.next_at
+     where q.claimed_at is null
+       and (q.next_at is null or q.next_at > (select latest from first))
+)
+update observation_schedule q set next_at = f.at
+  from first f, (select id from stack where root_id = $1 and deleted_at is null) s
+ where q.stack_id = s.id and q.claimed_at is null
+   and (q.next_at is null or q.next_at > f.latest)
+"""
+#: $1: root stacks, whose nested stacks become due unless they are scheduled.
+SCHEDULE_NESTED = """
+insert into observation_schedule as q (stack_id, project, next_at)
+select s.id, s.project, clock_timestamp()
+  from unnest($1::uuid[]) r (id)
+ cross join lateral (select id, project from stack
+                      where root_id = r.id and deleted_at is null offset 0) s
+ order by s.id
+on conflict (stack_id) do update set next_at = excluded.next_at
+ where q.claimed_at is null and q.next_at is null
+"""
+#: Projects with stacks by name. $1: after this one. $2: how many.
+PROJECTS = """
+with recursive step as (
+    select (select min(project) from stack where project > $1) as project, 1 as nth
+    union all
+    select (select min(s.project) from stack s where s.project > t.project), t.nth + 1
+      from step t where t.project is not null and t.nth < $2
+)
+select project from step where project is not null
+"""
+#: Schedules the root stacks of a project that are not scheduled. $2: interval, over which the
+#: observations are spread. $3: after this stack. $4: how many. Returns the last one; null: there
+#: are no more.
+SCHEDULE_PROJECT = """
+with page as materialized (
+    select id, project from stack
+     where project = $1 and id > $3 and root_id is null and deleted_at is null
+     order by id limit $4
+), added as (
+    insert into observation_schedule as q (stack_id, project, next_at)
+    select id, project, clock_timestamp() + $2::interval * random() from page order by id
+    on conflict (stack_id) do update set next_at = excluded.next_at
+     where q.claimed_at is null and q.next_at is null
+)
+select max(id::text)::uuid from page
+"""
+#: Of one project: one requested observation, or several that policies have scheduled. Projects in
+#: the order of their earliest one. $1: how many. $2: the lease. $3: projects to leave out.
 CLAIM = """
-with due as materialized (
-    select stack_id from observation_schedule
-     where next_at <= clock_timestamp() and project <> all ($3)
-     order by next_at limit $1 for update skip locked
+with recursive turn as (
+    select (select min(project) from observation_schedule where next_at is not null) as project
+    union all
+    select (select min(q.project) from observation_schedule q
+             where q.next_at is not null and q.project > t.project)
+      from turn t where t.project is not null
+), first as materialized (
+    select t.project, q.next_at from turn t
+     cross join lateral (select next_at from observation_schedule
+                          where project = t.project and next_at is not null
+                          order by next_at limit 1) q
+     where t.project <> all ($3) and q.next_at <= clock_timestamp()
+     order by q.next_at limit 1
+), due as materialized (
+    select q.stack_id from first f
+     cross join lateral (
+         select stack_id from observation_schedule
+          where project = f.project and next_at <= clock_timestamp()
+          order by next_at limit case when f.next_at = 'epoch' then 1 else $1 end
+            for update skip locked) q
 ), claimed as (
     update observation_schedule q
        set claim = q.claim + 1, claimed_at = clock_timestamp(), next_at = clock_timestamp() + $2
       from due d where q.stack_id = d.stack_id
-    returning q.stack_id, q.claim, q.claimed_at, q.project
+    returning q.stack_id, q.claim, q.claimed_at, q.project,
+              coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested
 )
-select c.stack_id, c.claim, c.claimed_at, c.project, s.name
-  from claimed c left join stack s on s.id = c.stack_id and s.deleted_at is null
+select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, s.name, s.path,
+       coalesce(s.root_id, s.id) as root_id, v.environment -> 'convergence' as section
+  from claimed c
+  left join stack s on s.id = c.stack_id and s.deleted_at is null
+  left join stack o on o.id = coalesce(s.root_id, s.id)
+  left join template v on v.stack_id = o.id and v.version = o.version
+ order by c.stack_id
 """
+#: $1, $2: stacks and their claims. $3: the lease. Returns those whose claim holds.
 RENEW = """
-update observation_schedule set next_at = clock_timestamp() + $3
- where stack_id = $1 and claim = $2 returning stack_id
+update observation_schedule q set next_at = clock_timestamp() + $3
+  from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
+returning q.stack_id
 """
 #: $1: projects to leave out.
 NEXT_DUE = """
-select min(next_at) - clock_timestamp() from observation_schedule where project <> all ($1)
+with recursive turn as (
+    select (select min(project) from observation_schedule where next_at is not null) as project
+    union all
+    select (select min(q.project) from observation_schedule q
+             where q.next_at is not null and q.project > t.project)
+      from turn t where t.project is not null
+)
+select min(q.next_at) - clock_timestamp() from turn t
+ cross join lateral (select next_at from observation_schedule
+                      where project = t.project and next_at is not null
+                      order by next_at limit 1) q
+ where t.project <> all ($1)
 """
-#: $2: the ID after which the page starts. $3: its length. $4: bytes of large properties and
-#: attributes after which it ends. Resources with an operation that runs or failed are left out,
-#: because their recorded state is not certain.
+#: $1, $2: stacks, and the ID after which the page starts in each. $3: its length. $4: bytes of
+#: large properties and attributes after which it ends. Sorted by stack and ID, so that only the
+#: last stack can have more. Resources with an operation that runs or failed are left out, because
+#: their recorded state is not certain.
 READ_PAGE = """
 with page as materialized (
-    select r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes, r.updated_at,
-           r.masked_properties is not null as has_secrets, r.bytes
-      from resource r
-     where r.stack_id = $1 and r.id > $2 and r.physical_id is not null and r.replaced_by is null
-       and r.status = 'COMPLETE' and r.action not in ('INIT', 'DELETE', 'SUSPEND')
-       and not exists (select from node n
-                        where n.stack_id = r.stack_id and n.resource_id = r.id
-                          and n.traversal = (select traversal from stack where id = $1)
-                          and n.state in ('running', 'parked', 'ready')
-                          and n.phase in ('execute', 'confirm'))
-     order by r.id limit $3
+    select r.stack_id, r.id, r.bytes
+      from unnest($1::uuid[], $2::uuid[]) w (stack_id, after)
+     cross join lateral (
+         select c.stack_id, c.id, c.bytes from resource c
+          where c.stack_id = w.stack_id and c.id > w.after
+            and c.physical_id is not null and c.replaced_by is null
+            and c.status = 'COMPLETE' and c.action not in ('INIT', 'DELETE', 'SUSPEND')
+            and not exists (select from node n
+                             where n.stack_id = c.stack_id and n.resource_id = c.id
+                               and n.traversal = (select traversal from stack where id = w.stack_id)
+                               and n.state in ('running', 'parked', 'ready')
+                               and n.phase in ('execute', 'confirm'))
+          order by c.id limit $3 offset 0) r
+     order by r.stack_id, r.id limit $3
 ), fitting as (
-    select id, sum(bytes) over (order by id rows unbounded preceding) - bytes as bytes_before
+    select stack_id, id,
+           sum(bytes) over (order by stack_id, id rows unbounded preceding) - bytes as bytes_before
       from page
 )
-select p.id, p.name, p.type, p.physical_id, p.properties, p.data, p.attributes, p.updated_at,
-       p.has_secrets, clock_timestamp() as now
-  from fitting f join page p on p.id = f.id
- where f.bytes_before < $4 order by p.id
+select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes,
+       r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now
+  from fitting f
+ cross join lateral (select * from resource
+                      where stack_id = f.stack_id and id = f.id offset 0) r
+ where f.bytes_before < $4 order by r.stack_id, r.id
 """
-#: $2: observed resources: [{id, recorded_at, state, differences, reason}]; state null: as recorded.
-#: A row is written only if the state differs from the one before, and only if the resource is the
-#: same as when it was read.
+#: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason}]; state null:
+#: as recorded. A row is written only if the state differs from the one before, and only if the
+#: resource is the same as when it was read.
 WRITE = """
 with observed as materialized (
-    select o.* from jsonb_to_recordset($2) o (id uuid, recorded_at timestamptz, state text,
-                                              differences jsonb, reason text)
-      join resource r on r.stack_id = $1 and r.id = o.id and r.updated_at = o.recorded_at
+    select o.* from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz,
+                                              state text, differences jsonb, reason text)
+      join resource r on r.stack_id = o.stack_id and r.id = o.id and r.updated_at = o.recorded_at
+      join stack s on s.id = o.stack_id and s.deleted_at is null
 ), ended as (
     delete from observation b using observed o
-     where b.stack_id = $1 and b.resource_id = o.id and o.state is null
-), written as (
-    insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
-                                  since, observed_at)
-    select $1, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_timestamp(),
-           clock_timestamp()
-      from observed o where o.state is not null
-    on conflict (stack_id, resource_id) do update
-       set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-           recorded_at = excluded.recorded_at, observed_at = excluded.observed_at,
-           since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
-                        then b.since else excluded.since end
-     where (b.state, b.differences, b.reason, b.recorded_at)
-           is distinct from (excluded.state, excluded.differences, excluded.reason,
-                             excluded.recorded_at)
+     where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
 )
-select from stack where id = $1 and deleted_at is null
+insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
+                              since, observed_at)
+select o.stack_id, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_timestamp(),
+       clock_timestamp()
+  from observed o where o.state is not null order by o.stack_id, o.id
+on conflict (stack_id, resource_id) do update
+   set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
+       recorded_at = excluded.recorded_at, observed_at = excluded.observed_at,
+       since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
+                    then b.since else excluded.since end
+ where (b.state, b.differences, b.reason, b.recorded_at)
+       is distinct from (excluded.state, excluded.differences, excluded.reason,
+                         excluded.recorded_at)
 """
-#: Ends an observation unless another process has claimed it since. $3: observable resources.
-#: $4: not observable. Also deletes the observations of resources that are gone.
+#: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
+#: intervals until the next observation (null: none), observable resources, and not observable ones.
+#: Also deletes the observations of resources that are gone.
 FINISH = """
 with finished as (
-    update observation_schedule
-       set next_at = case when requested_at > claimed_at then clock_timestamp() end,
-           observed_at = claimed_at, claimed_at = null, observable = $3, not_observable = $4
-     where stack_id = $1 and claim = $2
-    returning stack_id
+    update observation_schedule q
+       set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                          else clock_timestamp() + e.next_in * (0.9 + 0.2 * random()) end,
+           observed_at = q.claimed_at, claimed_at = null, observable = e.observable,
+           not_observable = e.not_observable
+      from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
+           e (stack_id, claim, next_in, observable, not_observable)
+     where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
+    returning q.stack_id
 )
 delete from observation b using finished f
  where b.stack_id = f.stack_id
    and not exists (select from resource r where r.stack_id = b.stack_id and r.id = b.resource_id)
 """
-#: After an error. $3: until the next attempt.
-POSTPONE = """
-update observation_schedule set next_at = clock_timestamp() + $3, claimed_at = null
- where stack_id = $1 and claim = $2
+#: Ends claims without an observation. $3: until the next one; null: when one is requested.
+RELEASE = """
+update observation_schedule q
+   set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      else clock_timestamp() + $3 end, claimed_at = null
+  from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
-FORGET = "delete from observation_schedule where stack_id = $1 and claim = $2"
+FORGET = """
+delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
+"""
 #: Of a stack and its nested stacks. due: an observation was requested and has not ended.
 READ_SCHEDULE = """
 with recursive tree (id) as (
@@ -139,10 +250,18 @@ with recursive tree (id) as (
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
 select case when count(q.observed_at) = count(*) then min(q.observed_at) end as observed_at,
-       coalesce(bool_or(q.next_at is not null), false) as due,
+       coalesce(bool_or(q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
        coalesce(sum(q.observable), 0)::integer as observable,
-       coalesce(sum(q.not_observable), 0)::integer as not_observable
+       coalesce(sum(q.not_observable), 0)::integer as not_observable,
+       min(q.next_at) filter (where q.claimed_at is null and q.next_at > 'epoch') as next_at
   from tree t left join observation_schedule q on q.stack_id = t.id
+"""
+#: The section of the environment of a stack's root stack.
+READ_SECTION = """
+select v.environment -> 'convergence'
+  from stack s join stack o on o.id = coalesce(s.root_id, s.id)
+  join template v on v.stack_id = o.id and v.version = o.version
+ where s.id = $1
 """
 #: Of a stack and its nested stacks. Observations of an earlier state of a resource are left out.
 READ_DRIFT = """
@@ -196,23 +315,31 @@ select count(*) from marked
 
 #: Before every ID.
 FIRST = UUID(int=0)
+ENCRYPTED = ("properties", "data", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedStack:
-    """A stack to observe. name: None: it was deleted."""
+    """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
+    its policy alone. path: from the root stack. section: `convergence` of the root's environment.
+    """
 
     stack_id: UUID
     claim: int
     claimed_at: datetime
     project: str
+    requested: bool
     name: str | None
+    path: str | None
+    root_id: UUID | None
+    section: Json
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedResource:
     """The recorded state of a resource, decrypted. now: the database's time."""
 
+    stack_id: UUID
     id: UUID
     name: str
     type: str
@@ -226,10 +353,21 @@ class RecordedResource:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourcePage:
+    """resources: those that could be decrypted. failed: the error of other stacks. last: the stack
+    and the ID of the last resource; None: the page is empty, so the stacks have no more."""
+
+    resources: Sequence[RecordedResource]
+    failed: Mapping[UUID, DecryptionFailed]
+    last: tuple[UUID, UUID] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedResource:
     """recorded_at: `RecordedResource.updated_at`. state: None: as recorded. differences:
     [{path, desired, observed}], without secrets."""
 
+    stack_id: UUID
     id: UUID
     recorded_at: datetime
     state: str | None
@@ -241,12 +379,13 @@ class ObservedResource:
 class ObservationStatus:
     """Of a stack and its nested stacks. observed_at: start of the oldest of their last
     observations; None: one was never observed. due: a requested observation has not ended.
-    observable, not_observable: number of resources."""
+    observable, not_observable: number of resources. next_at: when a policy observes one next."""
 
     observed_at: datetime | None
     due: bool
     observable: int
     not_observable: int
+    next_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,22 +406,56 @@ class DriftedResource:
     observed_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class FinishedObservation:
+    """next_in: the interval of its policy; None: the next one is requested."""
+
+    claimed: ClaimedStack
+    next_in: timedelta | None
+    observable: int
+    not_observable: int
+
+
 async def request(conn: Connection, stack_id: UUID) -> None:
     """Make the observation of a stack and its nested stacks due."""
     await conn.execute(REQUEST, stack_id)
 
 
+async def schedule(conn: Connection, root_id: UUID, every: timedelta) -> None:
+    """Observe a root stack and its nested stacks within an interval; others are ignored."""
+    await conn.execute(SCHEDULE, root_id, every)
+
+
+async def schedule_nested(conn: Connection, root_ids: Sequence[UUID]) -> None:
+    await conn.execute(SCHEDULE_NESTED, root_ids)
+
+
+async def read_projects(conn: Connection, after: str, limit: int) -> list[str]:
+    """Projects with stacks, by name."""
+    return [row["project"] for row in await conn.fetch(PROJECTS, after, limit)]
+
+
+async def schedule_project(
+    conn: Connection, project: str, every: timedelta, after: UUID, limit: int
+) -> UUID | None:
+    """Schedule the next root stacks of a project that are not scheduled, spread over an interval.
+    Returns the last one; None: there are no more."""
+    last: UUID | None = await conn.fetchval(SCHEDULE_PROJECT, project, every, after, limit)
+    return last
+
+
 async def claim(
     conn: Connection, limit: int, lease: timedelta, except_projects: Sequence[str] = ()
 ) -> list[ClaimedStack]:
+    """Claim stacks of one project, by ID: one that was requested, or several of policies."""
     rows = await conn.fetch(CLAIM, limit, lease, except_projects)
     return [ClaimedStack(**row) for row in rows]
 
 
-async def renew(conn: Connection, claimed: ClaimedStack, lease: timedelta) -> bool:
-    """Return whether the claim still holds."""
-    row = await conn.fetchrow(RENEW, claimed.stack_id, claimed.claim, lease)
-    return row is not None
+async def renew(conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta) -> set[UUID]:
+    """Return the stacks whose claim still holds."""
+    rows = await conn.fetch(RENEW, *_claims(claimed), lease)
+    return {row["stack_id"] for row in rows}
 
 
 async def until_next(conn: Connection, except_projects: Sequence[str] = ()) -> timedelta | None:
@@ -292,21 +465,29 @@ async def until_next(conn: Connection, except_projects: Sequence[str] = ()) -> t
 
 
 async def read_page(
-    conn: Connection, claimed: ClaimedStack, after: UUID, limit: int, max_bytes: int
-) -> list[RecordedResource]:
-    """The next resources by ID; empty: there are none. Raises DecryptionFailed."""
-    rows = await conn.fetch(READ_PAGE, claimed.stack_id, after, limit, max_bytes)
-    columns = ("properties", "data", "attributes")
-    return [
-        RecordedResource(**decrypt_row(row, claimed.project, claimed.stack_id, "resource", columns))
-        for row in rows
-    ]
+    conn: Connection, after: Mapping[UUID, UUID], project: str, limit: int, max_bytes: int
+) -> ResourcePage:
+    """The next resources of stacks of a project, by stack and ID. after: the last ID of each."""
+    rows = await conn.fetch(READ_PAGE, [*after], [*after.values()], limit, max_bytes)
+    found: list[RecordedResource] = []
+    failed: dict[UUID, DecryptionFailed] = {}
+    for row in rows:
+        stack_id = row["stack_id"]
+        try:
+            shown = decrypt_row(row, project, stack_id, "resource", ENCRYPTED)
+        except DecryptionFailed as error:
+            failed[stack_id] = error
+        else:
+            found.append(RecordedResource(**shown))
+    last = (rows[-1]["stack_id"], rows[-1]["id"]) if rows else None
+    return ResourcePage([one for one in found if one.stack_id not in failed], failed, last)
 
 
-async def write(conn: Connection, stack_id: UUID, observed: Sequence[ObservedResource]) -> None:
+async def write(conn: Connection, observed: Sequence[ObservedResource]) -> None:
     rows = [
         {
-            "id": one.id,
+            "stack_id": str(one.stack_id),
+            "id": str(one.id),
             "recorded_at": one.recorded_at.isoformat(),
             "state": one.state,
             "differences": one.differences,
@@ -314,27 +495,43 @@ async def write(conn: Connection, stack_id: UUID, observed: Sequence[ObservedRes
         }
         for one in observed
     ]
-    await conn.execute(WRITE, stack_id, rows)
+    await conn.execute(WRITE, rows)
 
 
-async def finish(
-    conn: Connection, claimed: ClaimedStack, observable: int, not_observable: int
+async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> None:
+    await conn.execute(
+        FINISH,
+        *_claims([one.claimed for one in finished]),
+        [one.next_in for one in finished],
+        [one.observable for one in finished],
+        [one.not_observable for one in finished],
+    )
+
+
+async def release(
+    conn: Connection, claimed: Sequence[ClaimedStack], until_next: timedelta | None
 ) -> None:
-    await conn.execute(FINISH, claimed.stack_id, claimed.claim, observable, not_observable)
+    """End claims without an observation. until_next: None: the next one is requested."""
+    await conn.execute(RELEASE, *_claims(claimed), until_next)
 
 
-async def postpone(conn: Connection, claimed: ClaimedStack, by: timedelta) -> None:
-    await conn.execute(POSTPONE, claimed.stack_id, claimed.claim, by)
+async def forget(conn: Connection, claimed: Sequence[ClaimedStack]) -> None:
+    """End the observations of deleted stacks."""
+    await conn.execute(FORGET, *_claims(claimed))
 
 
-async def forget(conn: Connection, claimed: ClaimedStack) -> None:
-    """End the observation of a deleted stack."""
-    await conn.execute(FORGET, claimed.stack_id, claimed.claim)
+def _claims(claimed: Sequence[ClaimedStack]) -> tuple[list[UUID], list[int]]:
+    return [one.stack_id for one in claimed], [one.claim for one in claimed]
 
 
 async def read_status(conn: Connection, stack_id: UUID) -> ObservationStatus:
     row = await conn.fetchrow(READ_SCHEDULE, stack_id)
-    return ObservationStatus(**row) if row else ObservationStatus(None, False, 0, 0)
+    return ObservationStatus(**row) if row else ObservationStatus(None, False, 0, 0, None)
+
+
+async def read_section(conn: Connection, stack_id: UUID) -> Json:
+    """The section `convergence` in the environment of a stack's root stack, or None."""
+    return await conn.fetchval(READ_SECTION, stack_id)
 
 
 async def mark_drifted(

@@ -12,7 +12,7 @@ here, and a type must not put them into reasons. If a resource depends on a secr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -260,6 +260,16 @@ class ResourceType(ABC):
 
         The key must have no secret. Raises nothing.
         """
+        return None
+
+    def observation_endpoint(self, call: Call) -> str:
+        """The service that `observe` asks. If no call to it returns a state, observations by policy
+        wait before they try it again. It must have no secret. Raises nothing."""
+        return ""
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
+        """The paths that differences of a resource can have. properties: those known before it
+        exists; the values of others are missing. None: not known."""
         return None
 
     def observe(

@@ -1,37 +1,49 @@
-"""Observes the physical resources of stacks whose observation is due.
+"""Observes the physical resources of stacks whose observation is due: it was requested, or their
+convergence policy has an interval.
 
-Resources of a page that their type observes together are observed by one call.
-A claim is a lease with a fencing number: after a crash, another process observes the stack anew. An
-observation only reads, so nothing is lost or done twice.
+Stacks of a project are observed in batches, and resources of a batch that their type observes
+together by one call. A claim is a lease with a fencing number: after a crash, another process
+observes the stack anew. An observation only reads, so nothing is lost or done twice.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from inspect import isawaitable
+from time import monotonic
 from uuid import UUID, uuid4
 
 import orjson
 
 from engine.errors import NotFound, Unavailable
 from engine.hot.expressions.masking import MASK
-from engine.loops import Fault, Supervisor, wait_at_most
+from engine.loops import Supervisor, wait_at_most
+from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.store import observations
 from engine.store.database import Database
-from engine.store.observations import ClaimedStack, ObservedResource, RecordedResource
+from engine.store.observations import (
+    ClaimedStack,
+    FinishedObservation,
+    ObservedResource,
+    RecordedResource,
+)
 from engine.types.contract import Call, ResourceType
-from engine.types.observation import Difference, Observation
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, ResourceId, StackId
+from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
 from engine.work.prepare import HIDDEN_REASON
+from engine.work.worker_metrics import Measures
 
-#: Stacks that are observed at the same time, of all projects and of one; calls of types at the same
-#: time for each stack.
-STACKS, STACKS_OF_PROJECT, CALLS = 8, 2, 10
+#: Batches that are observed at the same time, of all projects and of one; calls of types at the
+#: same time for each batch.
+BATCHES, BATCHES_OF_PROJECT, CALLS = 8, 2, 10
+#: Stacks of a batch. A requested observation is a batch of its own.
+BATCH = 50
 #: Resources that are read and written at once, and bytes of their large properties and attributes.
 PAGE, PAGE_BYTES = 2_000, 4_000_000
 #: Time limit for all calls of a page; resources without an answer are then unknown.
@@ -40,7 +52,9 @@ PAGE_TIMEOUT = timedelta(minutes=2)
 LEASE = timedelta(minutes=3)
 #: Until the next attempt after an internal error.
 RETRY = timedelta(minutes=1)
-#: Seconds for the release of a stack when the process stops.
+#: Projects and stacks that are scheduled at once when the observer starts.
+SCHEDULED_AT_ONCE = 1_000
+#: Seconds for the release of stacks when the process stops.
 RELEASE_TIMEOUT = 5
 #: Longest time between two looks at the schedule.
 POLL = timedelta(seconds=10)
@@ -59,29 +73,66 @@ class _Group:
     """Resources that one call observes."""
 
     type: ResourceType
+    endpoint: Endpoint
     resources: list[RecordedResource] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Progress:
+    """The observation of one stack. after: the last resource so far. retry: seconds until the next
+    attempt, if an endpoint has failed."""
+
+    stack: ClaimedStack
+    policy: ConvergencePolicy | None
+    after: UUID = observations.FIRST
+    observable: int = 0
+    not_observable: int = 0
+    retry: float | None = None
+
+    def finished(self) -> FinishedObservation:
+        every = self.policy.every if self.policy else None
+        if every is not None and self.retry is not None:
+            every = min(every, timedelta(seconds=self.retry))
+        return FinishedObservation(self.stack, every, self.observable, self.not_observable)
+
+    def judge(self, name: str, found: Observation) -> Observation:
+        """The observation without the differences that the policy ignores."""
+        if self.policy is None or not found.differences:
+            return found
+        path = [*filter(None, (self.stack.path or "").split("/"))]
+        ignores = self.policy.ignores
+        left = [one for one in found.differences if not ignores(path, name, one.path)]
+        if not left and found.state is ObservedState.CHANGED:
+            return PRESENT
+        return replace(found, differences=left)
+
+
 class Observer:
-    """One loop. new_id: of the calls of types."""
+    """One loop. policies: the operator's rules. new_id: of the calls of types."""
 
     def __init__(
         self,
         database: Database,
         registry: Registry,
+        policies: PolicyRules = PolicyRules(),  # noqa: B008  frozen
         *,
         new_id: Callable[[], UUID] = uuid4,
         page_timeout: timedelta = PAGE_TIMEOUT,
+        chance: Callable[[], float] = lambda: 0.5,
         supervisor: Supervisor | None = None,
+        measures: Measures | None = None,
     ) -> None:
         self._database = database
         self._registry = registry
+        self._policies = policies
         self._new_id = new_id
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
+        self._measures = measures or Measures()
+        self.back_off = EndpointBackOff(monotonic, chance)
         self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], ClaimedStack] = {}
+        self._running: dict[asyncio.Task[None], str] = {}
 
     def wake(self) -> None:
         """Look at the schedule: an observation was requested."""
@@ -89,6 +140,7 @@ class Observer:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set and `wake` is called; then release the stacks."""
+        await self.schedule_by_rules()
         async with asyncio.TaskGroup() as group:
             try:
                 await self._guard.run(lambda: self._turn(group), stop)
@@ -96,14 +148,38 @@ class Observer:
                 for task in self._running:
                     task.cancel()
 
+    async def schedule_by_rules(self) -> None:
+        """Schedule the stacks for which an operator rule has an interval. Later stacks are
+        scheduled when they are created."""
+        if not self._policies.operator:
+            return
+        project = ""
+        while True:
+            async with self._database.connection() as conn:
+                projects = await observations.read_projects(conn, project, SCHEDULED_AT_ONCE)
+            for project in projects:
+                policy = self._policies.policy(None, project)
+                if policy is not None and policy.every is not None:
+                    await self._schedule_project(project, policy.every)
+            if not projects:
+                return
+
+    async def _schedule_project(self, project: str, every: timedelta) -> None:
+        after: UUID | None = observations.FIRST
+        while after is not None:
+            async with self._database.connection() as conn:
+                after = await observations.schedule_project(
+                    conn, project, every, after, SCHEDULED_AT_ONCE
+                )
+
     async def _turn(self, group: asyncio.TaskGroup) -> None:
         self._wake.clear()
-        while len(self._running) < STACKS and (stack := await self._claim()) is not None:
-            task = group.create_task(self._observe_or_release(stack))
-            self._running[task] = stack
+        while len(self._running) < BATCHES and (batch := await self._claim()):
+            task = group.create_task(self._observe_or_release(batch))
+            self._running[task] = batch[0].project
             task.add_done_callback(self._end)
         poll, due = POLL.total_seconds(), None
-        if len(self._running) < STACKS:
+        if len(self._running) < BATCHES:
             async with self._database.connection() as conn:
                 due = await observations.until_next(conn, self._busy_projects())
         seconds = poll if due is None else min(poll, max(due.total_seconds(), 0.01))
@@ -114,89 +190,135 @@ class Observer:
         self._wake.set()
 
     async def observe_due(self) -> int:
-        """Observe the stacks that are due, one after another; return how many there were."""
+        """Observe the stacks that are due, one batch after another; return how many there were."""
         count = 0
-        while (stack := await self._claim()) is not None:
-            await self._observe_or_release(stack)
-            count += 1
+        while batch := await self._claim():
+            await self._observe_or_release(batch)
+            count += len(batch)
         return count
 
     def _busy_projects(self) -> list[str]:
-        """The projects that have as many stacks under way as they may."""
-        counts = Counter(stack.project for stack in self._running.values())
-        return [project for project, count in counts.items() if count >= STACKS_OF_PROJECT]
+        """The projects that have as many batches under way as they may."""
+        counts = Counter(self._running.values())
+        return [project for project, count in counts.items() if count >= BATCHES_OF_PROJECT]
 
-    async def _claim(self) -> ClaimedStack | None:
+    async def _claim(self) -> list[ClaimedStack]:
         async with self._database.transaction() as conn:
-            claimed = await observations.claim(conn, 1, LEASE, self._busy_projects())
-        return claimed[0] if claimed else None
+            return await observations.claim(conn, BATCH, LEASE, self._busy_projects())
 
-    async def _observe_or_release(self, stack: ClaimedStack) -> None:
-        """An error is one of this stack alone. Without the database, the lease expires."""
+    async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
+        """An error is one of a stack alone. Without the database, the lease expires."""
         try:
-            done = await self._guard.attempt(
-                self._observe_stack(stack), stack_id=str(stack.stack_id)
+            await self._guard.split(
+                batch,
+                self._observe,
+                lambda one, _: self._release([one], RETRY),
+                lambda one: {"stack_id": str(one.stack_id)},
             )
-            if not isinstance(done, Fault):
-                return
-        except Unavailable:
-            return
         except asyncio.CancelledError:
-            await self._release(stack, timedelta(0))
+            await self._release(batch, timedelta(0))
             raise
-        await self._release(stack, RETRY)
+        except Exception as error:
+            self._guard.report(error)
 
-    async def _release(self, stack: ClaimedStack, until_next: timedelta) -> None:
+    async def _release(self, stacks: Sequence[ClaimedStack], until_next: timedelta | None) -> None:
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
-                await observations.postpone(conn, stack, until_next)
+                await observations.release(conn, stacks, until_next)
 
-    async def _observe_stack(self, stack: ClaimedStack) -> None:
-        if stack.name is None:
+    async def _observe(self, batch: Sequence[ClaimedStack]) -> None:
+        pending = await self._begin(batch)
+        while pending:
             async with self._database.connection() as conn:
-                await observations.forget(conn, stack)
-            return
-        observable, not_observable = 0, 0
-        page = await self._read_page(stack, observations.FIRST)
-        while page:
-            groups, without_key = self._groups(stack, page)
-            observed = await self._observe_groups(groups)
-            observable += len(observed)
-            not_observable += without_key
-            async with self._database.transaction() as conn:
-                if not await observations.renew(conn, stack, LEASE):
-                    return  # another process observes the stack
-                if observed:
-                    await observations.write(conn, stack.stack_id, observed)
-            page = await self._read_page(stack, page[-1].id)
-        async with self._database.connection() as conn:
-            await observations.finish(conn, stack, observable, not_observable)
+                after = {stack_id: one.after for stack_id, one in pending.items()}
+                page = await observations.read_page(conn, after, batch[0].project, PAGE, PAGE_BYTES)
+            for stack_id, error in page.failed.items():
+                self._guard.report(error, stack_id=str(stack_id))
+                await self._release([pending.pop(stack_id).stack], RETRY)
+            last = page.last
+            ended = [one for key, one in pending.items() if last is None or key < last[0]]
+            if last is not None and last[0] in pending:
+                pending[last[0]].after = last[1]
+            observed = await self._observe_page(pending, page.resources)
+            pending = await self._write(pending, observed, ended)
 
-    async def _read_page(self, stack: ClaimedStack, after: UUID) -> list[RecordedResource]:
+    async def _begin(self, batch: Sequence[ClaimedStack]) -> dict[UUID, _Progress]:
+        """The stacks to observe; the claims of others end. A policy may have ended since."""
+        deleted = [one for one in batch if one.name is None]
+        progress = [
+            _Progress(one, self._policies.policy(one.section, one.project))
+            for one in batch
+            if one.name is not None
+        ]
+        due = [one for one in progress if one.stack.requested or (one.policy and one.policy.every)]
+        ended = [one.stack for one in progress if one not in due]
+        roots = [one.stack.stack_id for one in due if _is_scheduled_root(one)]
         async with self._database.connection() as conn:
-            return await observations.read_page(conn, stack, after, PAGE, PAGE_BYTES)
+            if deleted:
+                await observations.forget(conn, deleted)
+            if ended:
+                await observations.release(conn, ended, None)
+            if roots:
+                await observations.schedule_nested(conn, roots)
+        return {one.stack.stack_id: one for one in due}
+
+    async def _write(
+        self,
+        pending: Mapping[UUID, _Progress],
+        observed: Sequence[ObservedResource],
+        ended: Sequence[_Progress],
+    ) -> dict[UUID, _Progress]:
+        """Write a page, and end the observation of the stacks that have no more resources. Returns
+        the others whose claim holds."""
+        async with self._database.transaction() as conn:
+            stacks = [one.stack for one in pending.values()]
+            held = await observations.renew(conn, stacks, LEASE)
+            if written := [one for one in observed if one.stack_id in held]:
+                await observations.write(conn, written)
+            finished = [one.finished() for one in ended if one.stack.stack_id in held]
+            if finished:
+                await observations.finish(conn, finished)
+        left = held.difference(one.stack.stack_id for one in ended)
+        return {stack_id: one for stack_id, one in pending.items() if stack_id in left}
+
+    async def _observe_page(
+        self, pending: Mapping[UUID, _Progress], resources: Sequence[RecordedResource]
+    ) -> list[ObservedResource]:
+        found: list[ObservedResource] = []
+        for one, observation in await self._observe_groups(
+            pending, self._groups(pending, resources)
+        ):
+            progress = pending[one.stack_id]
+            progress.observable += 1
+            judged = progress.judge(one.name, observation)
+            self._measures.observed(judged.state)
+            found.append(_observed(one, judged))
+        return found
 
     def _groups(
-        self, stack: ClaimedStack, page: Sequence[RecordedResource]
-    ) -> tuple[list[_Group], int]:
-        """The groups of a page, and the number of resources that cannot be observed."""
+        self, pending: Mapping[UUID, _Progress], page: Sequence[RecordedResource]
+    ) -> list[_Group]:
+        """The groups of a page, without the resources that cannot be observed."""
         groups: dict[tuple[str, str], _Group] = {}
-        without_key = 0
         for recorded in page:
+            progress = pending[recorded.stack_id]
             try:
                 type_ = self._registry.get(recorded.type)
             except NotFound:  # the plug-in of an earlier process
-                without_key += 1
+                progress.not_observable += 1
                 continue
-            call = _call_of(stack, recorded, self._new_id())
+            call = _call_of(progress.stack, recorded, self._new_id())
             key = self._key(type_, call)
             if key is None:
-                without_key += 1
+                progress.not_observable += 1
                 continue
-            group = groups.setdefault((recorded.type, key), _Group(type_))
+            group = groups.get((recorded.type, key))
+            if group is None:
+                endpoint = (progress.stack.project, recorded.type, type_.observation_endpoint(call))
+                group = groups[recorded.type, key] = _Group(type_, endpoint)
             group.resources.append(recorded)
             group.calls.append(call)
-        return [*groups.values()], without_key
+        return [*groups.values()]
 
     def _key(self, type_: ResourceType, call: Call) -> str | None:
         """The key of the type; None also if the type raises an error."""
@@ -206,13 +328,28 @@ class Observer:
             self._guard.report(error, resource_type=type_.schema.name)
             return None
 
-    async def _observe_groups(self, groups: Sequence[_Group]) -> list[ObservedResource]:
-        limit, end = (
-            asyncio.Semaphore(CALLS),
-            asyncio.get_running_loop().time() + self._page_timeout,
-        )
+    async def _observe_groups(
+        self, pending: Mapping[UUID, _Progress], groups: Sequence[_Group]
+    ) -> list[tuple[RecordedResource, Observation]]:
+        """Call the types, except for endpoints that have failed before; requested observations are
+        always made."""
+        requested = any(one.stack.requested for one in pending.values())
+        limit = asyncio.Semaphore(CALLS)
+        end = asyncio.get_running_loop().time() + self._page_timeout
+        results: list[tuple[_Group, Mapping[ResourceId, Observation], Observation]] = []
+        called: list[_Group] = []
+        for group in groups:
+            failed = None if requested else self.back_off.get(group.endpoint)
+            if failed is None:
+                called.append(group)
+                continue
+            self._measures.observation_called("skipped")
+            results.append((group, {}, failed.observation))
+            self._retry(pending, group, self.back_off.remaining(failed))
 
-        async def observe(group: _Group) -> list[ObservedResource]:
+        async def observe(
+            group: _Group,
+        ) -> tuple[_Group, Mapping[ResourceId, Observation], Observation]:
             found: Mapping[ResourceId, Observation] = {}
             reason = NO_ANSWER
             try:
@@ -222,14 +359,45 @@ class Observer:
                 reason = f"there was no answer within {self._page_timeout:g} s"
             except ObservationFault as fault:
                 reason = str(fault)
-            unknown = Observation.unknown(reason, reason)
-            return [
-                _observed(one, found.get(ResourceId(one.id), unknown)) for one in group.resources
-            ]
+            return group, found, Observation.unknown(reason, reason)
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(observe(group)) for group in groups]
-        return [one for task in running for one in task.result()]
+            running = [tasks.create_task(observe(group)) for group in called]
+        answers = [task.result() for task in running]
+        self._judge_endpoints(pending, answers)
+        return [
+            (one, found.get(ResourceId(one.id), unknown))
+            for group, found, unknown in (*results, *answers)
+            for one in group.resources
+        ]
+
+    def _judge_endpoints(
+        self,
+        pending: Mapping[UUID, _Progress],
+        answers: Sequence[tuple[_Group, Mapping[ResourceId, Observation], Observation]],
+    ) -> None:
+        """An endpoint has failed if no call to it returned a state."""
+        by_endpoint: dict[Endpoint, list[tuple[_Group, Observation | None]]] = {}
+        for group, found, unknown in answers:
+            states = list(found.values()) or [unknown]
+            usable = any(one.state is not ObservedState.UNKNOWN for one in states)
+            self._measures.observation_called("succeeded" if usable else "failed")
+            failure = None if usable else states[0]
+            by_endpoint.setdefault(group.endpoint, []).append((group, failure))
+        for endpoint, outcomes in by_endpoint.items():
+            failures = [failure for _, failure in outcomes if failure is not None]
+            if len(failures) < len(outcomes):
+                self.back_off.succeed(endpoint)
+                continue
+            seconds = self.back_off.fail(endpoint, failures[0])
+            for group, _ in outcomes:
+                self._retry(pending, group, seconds)
+
+    def _retry(self, pending: Mapping[UUID, _Progress], group: _Group, seconds: float) -> None:
+        """Observe the stacks of a group again after so many seconds, when its endpoint may be."""
+        for one in group.resources:
+            progress = pending[one.stack_id]
+            progress.retry = min(seconds, progress.retry or seconds)
 
     async def _call(self, group: _Group) -> Mapping[ResourceId, Observation]:
         """An error of the type is an internal error of this call alone. Raises ObservationFault."""
@@ -239,6 +407,11 @@ class Observer:
         except Exception as error:
             fault = self._guard.report(error, resource_type=group.type.schema.name)
             raise ObservationFault(str(fault)) from None
+
+
+def _is_scheduled_root(one: _Progress) -> bool:
+    """A request makes nested stacks due itself."""
+    return one.stack.stack_id == one.stack.root_id and not one.stack.requested
 
 
 def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call:
@@ -262,11 +435,12 @@ def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call
 def _observed(recorded: RecordedResource, observation: Observation) -> ObservedResource:
     """The row of an observation, without secrets."""
     if observation.state is ObservedState.PRESENT:
-        return ObservedResource(recorded.id, recorded.updated_at, None)
+        return ObservedResource(recorded.stack_id, recorded.id, recorded.updated_at, None)
     reason = observation.reason
     if recorded.has_secrets:
         reason = observation.public_reason or (HIDDEN_REASON if reason else "")
     return ObservedResource(
+        recorded.stack_id,
         recorded.id,
         recorded.updated_at,
         str(observation.state),

@@ -45,6 +45,13 @@ class Measures:
     def hooks_expired(self, count: int) -> None:
         """The deadline of so many hooks has passed."""
 
+    def observed(self, state: str) -> None:
+        """A resource was observed in this state."""
+
+    def observation_called(self, outcome: str) -> None:
+        """A type was called to observe resources. outcome: succeeded; failed, if it returned no
+        state; skipped: it was not called, because its endpoint has failed before."""
+
 
 OUTCOMES: Mapping[type[Input], str] = {
     Succeeded: "done",

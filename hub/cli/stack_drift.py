@@ -108,10 +108,20 @@ def summary(drift: Mapping[str, Json]) -> str:
     if drift["observing"]:
         return "The stack is being observed."
     if drift["observed_at"] is None:
-        return "The stack has not been observed. Observe it with `headgate stack observe --wait`."
+        text = "The stack has not been observed. Observe it with `headgate stack observe --wait`."
+        return text + next_observation(drift)
     count, others = drift["observable_resources"], drift["unobservable_resources"]
     different = len(drift["resources"])
     text = f"{different} of {count} observed resources differ, at {drift['observed_at']}."
     if others:
         text += f" {others} have a type that cannot be observed."
-    return text
+    return text + next_observation(drift)
+
+
+def next_observation(drift: Mapping[str, Json]) -> str:
+    """When a policy observes the stack, as a sentence; "": never. Pure."""
+    observe = (drift["policy"] or {}).get("observe", "never")
+    if observe == "never":
+        return ""
+    at = drift["next_observation_at"]
+    return f" It is observed every {observe['every']}" + (f", next at {at}." if at else ".")

@@ -168,7 +168,16 @@ class Loops:
             measures=self.metrics,
             supervisor=self.supervisor,
         )
-        self.observer = Observer(database, registry, new_id=uuid4, supervisor=self.supervisor)
+        self.observer = Observer(
+            database,
+            registry,
+            limits.convergence,
+            new_id=uuid4,
+            chance=random.SystemRandom().random,
+            supervisor=self.supervisor,
+            measures=self.metrics,
+        )
+        self.metrics.watch_endpoints(self.observer.back_off)
         self.clock = ClockWatch(
             database,
             lease=settings.engine.lease,

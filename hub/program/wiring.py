@@ -114,6 +114,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         resource_bytes=quotas.resource_bytes,
         constraint_timeout=settings.engine.constraint_timeout,
         operator=settings.hooks.operator_rules(),
+        convergence=settings.convergence.policies(),
         quotas=Quotas(
             stacks_per_project=quotas.stacks_per_project,
             resources_per_project=quotas.resources_per_project,

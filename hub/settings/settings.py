@@ -17,6 +17,15 @@ from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import SUBSCRIPTION, Limits
 from engine.hot.functions.cost_budget import CostLimits
+from engine.plan.convergence import (
+    EVERY,
+    IGNORE,
+    NEVER,
+    OBSERVE,
+    OperatorPolicy,
+    PolicyRules,
+    read_section,
+)
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, Server
@@ -218,6 +227,47 @@ class Hooks(Section):
         ]
 
 
+class PolicyRule(Section):
+    """A rule of convergence policies. None: the rule does not set it."""
+
+    projects: Texts = ("*",)
+    observe: str | None = None
+    ignore: Mapping[str, Texts] | None = None
+
+    def as_policy(self, place: str) -> OperatorPolicy:
+        section: dict[str, Any] = {}
+        if self.observe is not None:
+            section[OBSERVE] = NEVER if self.observe == NEVER else {EVERY: self.observe}
+        if self.ignore is not None:
+            section[IGNORE] = {name: list(paths) for name, paths in self.ignore.items()}
+        return OperatorPolicy(self.projects, section, place)
+
+
+class Convergence(Section):
+    min_interval: Duration = timedelta(minutes=1)
+    rules: tuple[PolicyRule, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        findings = Findings()
+        for number, rule in enumerate(self.rules):
+            section = rule.as_policy("").section
+            if not section:
+                raise invalid("is missing", "Set observe or ignore", "rules", number, OBSERVE)
+            read_section(section, f"{number}", findings)
+        for one in findings.all:
+            index, key, *_ = one.place.split(".")
+            raise invalid(one.reason, one.remedy, "rules", int(index), key)
+        return self
+
+    def policies(self) -> PolicyRules:
+        rules = [
+            rule.as_policy(f"[[convergence.rules]] {number}")
+            for number, rule in enumerate(self.rules, start=1)
+        ]
+        return PolicyRules(rules, self.min_interval)
+
+
 class Webhook(Section):
     allow: Networks = ()
     operator_allow: Networks = ()
@@ -343,6 +393,7 @@ class Settings(Section):
     auth: Auth = Auth()
     engine: EngineSettings = EngineSettings()
     hooks: Hooks = Hooks()
+    convergence: Convergence = Convergence()
     channels: Channels = Channels()
     subscriptions: tuple[Subscription, ...] = ()
     resource_types: ResourceTypes = ResourceTypes()

@@ -34,7 +34,7 @@ PLAIN = """
 account address arguments as at auth binaries bodies body by bytes ca cache cert command
 concurrency connect connections constraint cors day default depth dir directory document
 domain drain elements endpoint every failures fallback file files first folders header
-http idle interval kept kind language level listen max most name needs nesting on ordered
+http idle ignore interval kept kind language level listen max min most name needs nesting on ordered
 origins password patience per poll pool programs proxies proxy public publish rate ratio
 request requests response service sign signing size style target timeout trusted ttl
 unrouted user username variables when yaql

@@ -12,7 +12,10 @@ from engine.hot.environment.registry_section import read_registry
 from engine.hot.template.hook_declarations import HookDeclaration, read_hook_list
 from engine.words import Json
 
-MAPS = ("parameters", "parameter_defaults", "resource_registry", "parameter_merge_strategies")
+MAPS = (
+    "parameters", "parameter_defaults", "resource_registry", "parameter_merge_strategies",
+    "convergence",
+)  # fmt: skip
 LISTS = ("hooks", "event_sinks", "encrypted_param_names")
 SECTIONS = (*MAPS, *LISTS)
 

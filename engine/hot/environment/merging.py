@@ -21,6 +21,7 @@ from engine.words import Json
 Document = Mapping[str, Json]
 REGISTRY, STRATEGIES = "resource_registry", "parameter_merge_strategies"
 VALUES = ("parameters", "parameter_defaults")
+CONVERGENCE = "convergence"
 #: Sections that are lists: a later document's items are appended.
 HIDDEN_PARAMETERS_SECTION = "encrypted_param_names"
 LIST_SECTIONS = ("hooks", "event_sinks", HIDDEN_PARAMETERS_SECTION)
@@ -79,12 +80,15 @@ def merge_into_stored(stored: Document, document: Document) -> dict[str, Json]:
 
 
 def _merge_lists(before: Document, document: Document) -> dict[str, Json]:
-    """Merge all sections without a merge rule of their own; drop the strategies."""
+    """Merge all sections without a merge rule of their own; drop the strategies. Of `convergence`,
+    later keys win."""
     merged = {**document, **before}
     merged.pop(STRATEGIES, None)
     for section in LIST_SECTIONS:
         if section in before and section in document:
             merged[section] = [*before[section], *document[section]]
+    if CONVERGENCE in before and CONVERGENCE in document:
+        merged[CONVERGENCE] = {**before[CONVERGENCE], **document[CONVERGENCE]}
     return merged
 
 

@@ -27,6 +27,7 @@ from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostLimits
 from engine.hot.nested.nested_templates import NESTING_DEPTH
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.template.template import Template
+from engine.plan.convergence import PolicyRules
 from engine.service.requests.parsing import (
     EMPTY,
     OperatorEnvironment,
@@ -56,7 +57,7 @@ class Limits:
     properties of one resource. constraint_timeout: for each external validator call. operator: the
     operator's breakpoint rules. environment: the operator's, for every stack. projects: overrides,
     by project. language: the cost budget for evaluating a template. nesting_depth: maximum
-    levels of nested stacks. strict: warnings are errors.
+    levels of nested stacks. strict: warnings are errors. convergence: of the observer.
     """
 
     source: SourceLimits
@@ -75,6 +76,7 @@ class Limits:
     nesting_depth: int = NESTING_DEPTH
     constraint_timeout: timedelta = timedelta(seconds=10)
     strict: bool = False
+    convergence: PolicyRules = field(default_factory=PolicyRules)
 
     def of(self, project: str) -> "Limits":
         """The limits of a project."""

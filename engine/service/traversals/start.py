@@ -13,6 +13,7 @@ from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
+from engine.plan.convergence import SECTION
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
@@ -31,10 +32,18 @@ from engine.service.requests.breakpoint_targets import check_rules
 from engine.service.requests.change import DesiredState, live_breakpoints
 from engine.service.requests.change_checks import check_root_stack, partial_filter
 from engine.service.requests.definition_cache import CacheKey, DefinitionCache
+from engine.service.requests.policy_check import check_policy
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
 from engine.service.traversals.thread_pool import ThreadPool
-from engine.store import credentials, stack_locks, stack_rows, templates, traversal_start
+from engine.store import (
+    credentials,
+    observations,
+    stack_locks,
+    stack_rows,
+    templates,
+    traversal_start,
+)
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.encryption import Keyring, Scope
@@ -47,6 +56,9 @@ from engine.words import Action, Json, Operation, ResourceId, StackId, Traversal
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
+
+#: Actions that apply the environment of a request. Others apply one that was valid before.
+POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)
 
 #: Maximum number of warnings in an event, and characters of each.
 MAX_RECORDED_WARNINGS, MAX_WARNING_LENGTH = 20, 500
@@ -159,7 +171,7 @@ class Traversals:
 
         Large stacks are planned in a thread: each resource is matched against each pattern.
         """
-        work = partial(self._plan_update, desired)
+        work = partial(self._plan_update, desired, project)
         if desired.size <= PLANNED_AT_ONCE:
             return work()
         return await self.thread_pool(work, project)
@@ -172,11 +184,14 @@ class Traversals:
             return None
         return await self.thread_pool(partial(partial_filter, request, names), project)
 
-    def _plan_update(self, desired: DesiredState) -> tuple[Plan, list[Finding]]:
+    def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
         blueprint = desired.blueprint
         warnings = check_rules(
             blueprint, desired.current.types_by_path(), self.registry, self.limits.hooks
         )
+        if desired.action in POLICY_CHECKED and desired.parent_step is None:
+            existing, policies = desired.current.types_by_path(), self.limits.convergence
+            warnings += check_policy(blueprint, existing, self.registry, policies, project)
         if warnings and blueprint.strict:
             raise Invalid(as_errors(warnings))
         breakpoints = self._breakpoints(desired)
@@ -244,8 +259,19 @@ class Traversals:
             view = await view_of_update(conn, started, planned, desired.blueprint, rows, registry)
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
         await _store_rules(conn, desired)
+        if desired.parent_step is None:
+            await self._schedule_observation(conn, desired, started.project)
         await self.keep_credential(conn, desired.stack_id, desired.number, desired.credential)
         return planned
+
+    async def _schedule_observation(
+        self, conn: Connection, desired: DesiredState, project: str
+    ) -> None:
+        """Observe the stack as its policy says. A policy that ends is noticed by the observer."""
+        section = desired.blueprint.environment.document.get(SECTION)
+        policy = self.limits.convergence.policy(section, project)
+        if policy is not None and policy.every is not None:
+            await observations.schedule(conn, desired.stack_id, policy.every)
 
     async def keep_credential(
         self, conn: Connection, stack_id: UUID, traversal: int, credential: str

@@ -5,7 +5,7 @@ saved. After a crash before that, the operation first looks for the object of th
 the template defines `find`; otherwise it repeats the request with the same key.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -245,6 +245,15 @@ class Http(ResourceType):
             return list_key(call.properties)
         reads = call.properties.get("check") or call.properties.get("read")
         return str(call.resource_id) if reads else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        names = ("list", "check", "read")
+        reads = next(filter(None, map(call.properties.get, names)), {"url": ""})
+        return origin(address(call.properties, reads))
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
+        compare = properties.get("compare", {})
+        return list(compare) if isinstance(compare, Mapping) else None
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """An object that one list lacks may have moved between its pages: only if a second list

@@ -3,9 +3,11 @@
 from aiohttp import web
 
 from channels.envelope import rfc3339
+from engine.hooks.durations import format_duration
+from engine.plan.convergence import ConvergencePolicy
 from engine.store.observations import DriftedResource
 from engine.words import ObservedState
-from hub.api.app_context import context_of
+from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.explanations import path_in
 from hub.api.orchestration.stacks import S
@@ -34,9 +36,21 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
     }
 
 
+def policy_document(policy: ConvergencePolicy) -> responses.ConvergencePolicy:
+    interval: responses.ObservationInterval | None = (
+        {"every": format_duration(policy.every)} if policy.every else None
+    )
+    return {
+        "observe": interval or "never",
+        "ignore": {pattern: list(paths) for pattern, paths in policy.ignore.items()},
+        "by_operator": sorted(policy.by_operator),
+    }
+
+
 async def show(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    drift = await context_of(request).engine.observations.drift(stack.id)
+    observations = context_of(request).engine.observations
+    drift = await observations.drift(project_of(request), stack.id)
     status = drift.status
     return json_response(
         responses.Drift(
@@ -44,6 +58,8 @@ async def show(request: web.Request) -> web.Response:
             observing=status.due,
             observable_resources=status.observable,
             unobservable_resources=status.not_observable,
+            policy=policy_document(drift.policy) if drift.policy else None,
+            next_observation_at=rfc3339(status.next_at) if status.next_at else None,
             resources=[drift_document(one) for one in drift.resources],
         )
     )

@@ -368,11 +368,23 @@ class DriftedResource(TypedDict):
     observed_at: Time
 
 
+class ObservationInterval(TypedDict):
+    every: str
+
+
+class ConvergencePolicy(TypedDict):
+    observe: ObservationInterval | Literal["never"]
+    ignore: dict[str, list[str]]
+    by_operator: list[str]
+
+
 class Drift(TypedDict):
     observed_at: Time | None
     observing: bool
     observable_resources: Count
     unobservable_resources: Count
+    policy: ConvergencePolicy | None
+    next_observation_at: Time | None
     resources: list[DriftedResource]
 
 

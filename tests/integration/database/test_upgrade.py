@@ -176,6 +176,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0046_key_order.sql",
         "0047_listed_stacks.sql",
         "0048_observations.sql",
+        "0049_convergence.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -9,12 +9,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.store import observations
+from engine.store.observations import FinishedObservation
 from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.registry import Registry
 from engine.types.value import Value
 from engine.words import ObservedState, ResourceId
-from engine.work.observer import STACKS_OF_PROJECT, Observer
+from engine.work.observer import BATCHES_OF_PROJECT, Observer
 from tests.support.changes import observed, put, thing
 from tests.support.program import Program, program
 from tests.support.scripted_type import Thing, World
@@ -124,13 +125,13 @@ async def test_a_stack_is_claimed_once_and_again_after_its_lease(
         (second,) = await observations.claim(conn, 10, LEASE)
         assert await observations.claim(conn, 10, LEASE) == []
         # The process that lost its lease ends nothing.
-        await observations.finish(conn, first, 7, 7)
+        await observations.finish(conn, [FinishedObservation(first, None, 7, 7)])
         assert (await observations.read_status(conn, stack_id)).due
         # A request during an observation makes the stack due again.
         await observations.request(conn, stack_id)
-        await observations.finish(conn, second, 1, 0)
+        await observations.finish(conn, [FinishedObservation(second, None, 1, 0)])
         (third,) = await observations.claim(conn, 10, LEASE)
-        await observations.finish(conn, third, 1, 0)
+        await observations.finish(conn, [FinishedObservation(third, None, 1, 0)])
         status = await observations.read_status(conn, stack_id)
         assert (status.due, status.observable) == (False, 1)
 
@@ -168,7 +169,7 @@ async def test_slow_stacks_of_a_project_do_not_delay_other_projects(
     async with observing(unobserved, registry):
         await observed(other)
         claimed = "select count(*) from observation_schedule where claimed_at is not null"
-        assert await unobserved.database.pool.fetchval(claimed) == STACKS_OF_PROJECT
+        assert await unobserved.database.pool.fetchval(claimed) == BATCHES_OF_PROJECT
         slow.go.set()
         for name in ("s", "t", "u"):
             assert (await observed(unobserved, name))["observable_resources"] == 1

@@ -1,115 +1,24 @@
 """Observed state: resources that were changed outside of Headgate are found, shown and repaired."""
 
-from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
-from aiohttp import web
 
 from tests.support.changes import observed
+from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.program import Json, Program, program
-
-PAGE = 3
-
-
-class Things:
-    """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
-    requests in place of the usual one: a status or a text. between_pages: objects
-    to delete before the second page of a list."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, dict[str, Json]] = {}
-        self.requests: Counter[str] = Counter()
-        self.faults: list[int | str] = []
-        self.between_pages: list[str] = []
-        self.url = ""
-        self._number = 0
-
-    async def create(self, request: web.Request) -> web.Response:
-        self._number += 1
-        thing = {"id": f"t{self._number}", "state": "ready", **await request.json()}
-        self.objects[thing["id"]] = thing
-        self.requests["create"] += 1
-        return web.json_response(thing)
-
-    async def change(self, request: web.Request) -> web.Response:
-        self.requests["update"] += 1
-        thing = self.objects[request.match_info["id"]]
-        thing.update(await request.json())
-        return web.json_response(thing)
-
-    async def read(self, request: web.Request) -> web.Response:
-        self.requests["read"] += 1
-        if (fault := self._fault()) is not None:
-            return fault
-        thing = self.objects.get(request.match_info["id"])
-        return web.json_response(thing or {}, status=200 if thing else 404)
-
-    async def delete(self, request: web.Request) -> web.Response:
-        self.requests["delete"] += 1
-        thing = self.objects.pop(request.match_info["id"], None)
-        return web.Response(status=204 if thing else 404)
-
-    async def list(self, request: web.Request) -> web.Response:
-        self.requests["list"] += 1
-        if (fault := self._fault()) is not None:
-            return fault
-        start = int(request.query.get("start", 0))
-        if start:
-            for deleted in self.between_pages:
-                self.objects.pop(deleted, None)
-        things = list(self.objects.values())
-        following = f"/things?start={start + PAGE}" if start + PAGE < len(things) else None
-        return web.json_response({"things": things[start : start + PAGE], "next": following})
-
-    def _fault(self) -> web.Response | None:
-        if not self.faults:
-            return None
-        fault = self.faults[0] if len(self.faults) == 1 else self.faults.pop(0)
-        if isinstance(fault, int):
-            return web.Response(status=fault)
-        return web.Response(text=fault, content_type="application/json")
 
 
 @pytest.fixture
 async def things() -> AsyncIterator[Things]:
-    service, app = Things(), web.Application()
-    app.router.add_post("/things", service.create)
-    app.router.add_get("/things", service.list)
-    app.router.add_put("/things/{id}", service.change)
-    app.router.add_get("/things/{id}", service.read)
-    app.router.add_delete("/things/{id}", service.delete)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    service.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield service
-    await runner.cleanup()
+    async with serve_things() as service:
+        yield service
 
 
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
-    overrides = {"resource_types.http.enabled": True, "resource_types.http.allow": ["127.0.0.0/8"]}
-    async with program(database_url, overrides) as running:
+    async with program(database_url, HTTP_SETTINGS) as running:
         yield running
-
-
-def thing(things: Things, size: int = 1, *, listed: bool = True, **more: Json) -> Json:
-    properties: dict[str, Json] = {
-        "base": things.url,
-        "create": {"url": "/things", "body": {"size": size}},
-        "update": {"url": "/things/${id}", "body": {"size": size}},
-        "read": {"url": "/things/${id}"},
-        "delete": {"url": "/things/${id}"},
-        "id": "$.id",
-        "compare": {"$.size": size},
-        "ready": {"path": "$.state", "values": ["ready"], "failed": ["broken"]},
-    }
-    if listed:
-        properties["list"] = {
-            "url": "/things", "items": "$.things", "id": "$.id", "next": "$.next",
-        }  # fmt: skip
-    return {"type": "Headgate::HTTP", "properties": properties | more}
 
 
 async def created(run: Program, resources: Json, name: str = "s") -> dict[str, str]:

@@ -271,3 +271,12 @@ def test_additions_to_a_stack_are_merged_per_resource() -> None:
             }
         },
     }
+
+
+def test_later_keys_of_convergence_win() -> None:
+    first = {"convergence": {"observe": "never", "ignore": {"a": ["b"]}}}
+    second = {"convergence": {"observe": {"every": "1h"}}}
+    both = {"convergence": {"observe": {"every": "1h"}, "ignore": {"a": ["b"]}}}
+    assert merged(first, second) == (both, [])
+    assert merge_into_stored(first, second) == both
+    assert merge_into_stored(first, {}) == first

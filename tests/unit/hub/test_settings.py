@@ -60,7 +60,7 @@ def flatten(tree: dict[str, Any], place: str = "") -> set[str]:
 
 
 #: Settings that are tables themselves: the operator chooses their keys.
-TABLES = ("auth.keystone.roles",)
+TABLES = ("auth.keystone.roles", "convergence.rules.ignore")
 #: Sections that exist once for each name that the operator chooses; see the example's comment.
 BY_NAME = (
     "quotas.projects",
@@ -274,6 +274,10 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          '"pre-create"'),
         (f"{RULE}at = 'a'\n{RULE}at = 'b'\nremind = 'x'", 7, "[[hooks.rules]] 2, remind",
          "not a valid time", "90s"),
+        ("[[convergence.rules]]\nobserve = '10'", 2, "[[convergence.rules]] 1, observe",
+         '"10" is not a duration', "10m"),
+        ("[[convergence.rules]]\nprojects = ['a']", 1, "[[convergence.rules]] 1, observe",
+         "is missing", "Set observe or ignore"),
         (f"{RULE}at = 'a'\nanswer_by = ['subscription:s']", 4, "[[hooks.rules]] 1, answer_by",
          'no [[subscriptions]] has the name "s"', "Correct the name"),
         ("[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'\n"

@@ -1,0 +1,352 @@
+"""Convergence policies: what is observed without a request, when, and by how many requests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from engine.plan.convergence import OperatorPolicy, PolicyRules
+from engine.store import observations
+from engine.types.registry import Registry
+from engine.work.observer import BATCH, Observer
+from tests.support.changes import observed
+from tests.support.changes import thing as simple
+from tests.support.http_things import HTTP_SETTINGS, PAGE, Things, serve_things, thing
+from tests.support.program import Json, Program, program
+from tests.support.scripted_type import Thing, World
+
+EVERY_10M: Json = {"observe": {"every": "10m"}}
+LEASE = timedelta(minutes=1)
+#: The resource types of a program, by its URL.
+REGISTRY: dict[str, Registry] = {}
+#: Rows that an observation must not write if nothing has changed.
+UNCHANGED = ("stack", "resource", "event", "outbox", "observation", "traversal", "template", "node")
+
+
+@pytest.fixture
+async def things() -> AsyncIterator[Things]:
+    async with serve_things() as service:
+        yield service
+
+
+@pytest.fixture
+async def unobserved(
+    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observer does not run, so that tests run their own."""
+    found: list[Registry] = []
+
+    async def keep_registry(self: Observer, stop: asyncio.Event) -> None:
+        found.append(self._registry)
+        await stop.wait()
+
+    monkeypatch.setattr(Observer, "run", keep_registry)
+    async with program(database_url, HTTP_SETTINGS, types=[Thing(world)]) as running:
+        (REGISTRY[running.url],) = found
+        yield running
+
+
+def observer_of(run: Program, rules: PolicyRules = PolicyRules()) -> Observer:  # noqa: B008
+    return Observer(run.database, REGISTRY[run.url], rules)
+
+
+async def created(
+    run: Program, resources: Json, convergence: Json = None, name: str = "s"
+) -> dict[str, str]:
+    """Create a stack with a policy; return the physical ID of each resource."""
+    environment = {"convergence": EVERY_10M if convergence is None else convergence}
+    await run.create(name, resources, environment=environment)
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+    found = await run.resources(name)
+    return {key: one["physical_resource_id"] for key, one in found.items()}
+
+
+async def make_due(run: Program) -> None:
+    """All scheduled observations are due."""
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
+    )
+
+
+async def drift_of(run: Program, name: str = "s") -> Any:
+    return await run.stack_request("GET", name, "/drift")
+
+
+def states(drift: Json) -> dict[str, str]:
+    return {one["resource_name"]: one["state"] for one in drift["resources"]}
+
+
+async def intervals(run: Program) -> list[float]:
+    """Minutes until the next observation of each scheduled stack, rounded to whole intervals."""
+    statement = "select extract(epoch from next_at - now()) / 60 as m from observation_schedule"
+    rows = await run.database.pool.fetch(statement + " where next_at is not null")
+    return [float(row["m"]) for row in rows]
+
+
+async def test_a_policy_observes_without_a_request(unobserved: Program, things: Things) -> None:
+    physical = await created(unobserved, {"a": thing(things)})
+    (minutes,) = await intervals(unobserved)
+    assert 8 < minutes < 11
+    observer = observer_of(unobserved)
+    assert await observer.observe_due() == 0  # not yet
+    before = await drift_of(unobserved)
+    assert before["policy"] == {
+        "observe": {"every": "10m"}, "ignore": {}, "by_operator": [],
+    }  # fmt: skip
+    assert before["observing"] is False and before["observed_at"] is None
+    assert before["next_observation_at"] is not None
+    del things.objects[physical["a"]]
+    await make_due(unobserved)
+    assert await observer.observe_due() == 1
+    drift = await drift_of(unobserved)
+    assert states(drift) == {"a": "missing"}
+    assert drift["observed_at"] is not None and drift["observing"] is False
+    (minutes,) = await intervals(unobserved)
+    assert 8 < minutes < 11
+
+
+async def test_stacks_of_a_project_share_the_requests_for_a_list(
+    unobserved: Program, things: Things
+) -> None:
+    for name in ("s", "t", "u"):
+        await created(unobserved, {key: thing(things) for key in ("a", "b")}, name=name)
+    await make_due(unobserved)
+    things.requests.clear()
+    assert await observer_of(unobserved).observe_due() == 3
+    assert things.requests == {"list": 6 / PAGE}
+    for name in ("s", "t", "u"):
+        assert (await drift_of(unobserved, name))["observable_resources"] == 2
+
+
+async def test_an_observation_without_changes_writes_only_the_schedule(
+    unobserved: Program, things: Things
+) -> None:
+    physical = await created(unobserved, {key: thing(things) for key in ("a", "b", "c")})
+    del things.objects[physical["a"]]
+
+    async def rows() -> Mapping[str, Any]:
+        pool = unobserved.database.pool
+        return {
+            table: await pool.fetch(f"select xmin, ctid from {table} order by ctid")
+            for table in UNCHANGED
+        }
+
+    observer, seen = observer_of(unobserved), []
+    for _ in range(2):
+        await make_due(unobserved)
+        assert await observer.observe_due() == 1
+        seen.append(await rows())
+    assert len(seen[0]["observation"]) == 1
+    assert seen[0] == seen[1]
+
+
+async def test_two_observers_observe_each_resource_once(
+    unobserved: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Program(unobserved.session, unobserved.url, "other")
+    other.database = unobserved.database
+    for run in (unobserved, other):
+        for number in range(4):
+            await created(run, {"a": simple(), "b": simple()}, name=f"s{number}")
+    looked: list[Any] = []
+    observe = Thing.observe
+
+    def counting(self: Thing, calls: Any) -> Any:
+        looked.extend(call.resource_id for call in calls)
+        return observe(self, calls)
+
+    monkeypatch.setattr(Thing, "observe", counting)
+    await make_due(unobserved)
+    registry = Registry([Thing(world)])
+    observers = [Observer(unobserved.database, registry) for _ in range(2)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one.observe_due()) for one in observers]
+    assert sum(task.result() for task in tasks) == 8
+    assert len(looked) == len(set(looked)) == 16
+
+
+async def test_a_project_with_many_due_stacks_does_not_delay_others(unobserved: Program) -> None:
+    pool = unobserved.database.pool
+    insert = """
+    insert into observation_schedule (stack_id, project, next_at)
+    select gen_random_uuid(), $1, now() - interval '1 hour' from generate_series(1, $2)
+    """
+    await pool.execute(insert, "busy", 3 * BATCH)
+    await pool.execute(insert, "other", 1)
+    async with unobserved.database.connection() as conn:
+        first = await observations.claim(conn, BATCH, LEASE)
+        assert len(first) == BATCH and len({one.project for one in first}) == 1
+        (second,) = await observations.claim(conn, BATCH, LEASE, ["busy"])
+        assert second.project == "other"
+        # A request precedes what policies have scheduled, and is a batch of its own.
+        asked = "update observation_schedule set next_at = 'epoch', requested_at = now()"
+        await pool.execute(
+            asked + " where stack_id = (select stack_id from observation_schedule"
+            " where project = 'busy' and claimed_at is null limit 1)"
+        )
+        (third,) = await observations.claim(conn, BATCH, LEASE)
+        assert (third.project, third.requested) == ("busy", True)
+
+
+async def test_a_failing_endpoint_is_left_alone_until_its_pause_ends(
+    unobserved: Program, things: Things
+) -> None:
+    await created(unobserved, {"a": thing(things), "v": simple()}, {"observe": {"every": "1d"}})
+    things.faults = [503]
+    things.requests.clear()
+    observer = observer_of(unobserved)
+    await make_due(unobserved)
+    await observer.observe_due()
+    assert states(await drift_of(unobserved)) == {"a": "unknown"}
+    assert things.requests == {"list": 1} and len(observer.back_off) == 1
+    # The next attempt is made when the pause ends, not a day later.
+    (minutes,) = await intervals(unobserved)
+    assert minutes < 2
+    await make_due(unobserved)
+    await observer.observe_due()
+    assert things.requests == {"list": 1}
+    assert states(await drift_of(unobserved)) == {"a": "unknown"}
+    # A request of a user is made at once; when the service answers, the pause ends.
+    things.faults = []
+    await unobserved.act("s", "observe")
+    await observer.observe_due()
+    assert things.requests == {"list": 2} and len(observer.back_off) == 0
+    assert states(await drift_of(unobserved)) == {}
+    (minutes,) = await intervals(unobserved)
+    assert minutes > 60
+
+
+async def test_ignored_paths_are_no_drift(unobserved: Program, things: Things) -> None:
+    compare = {"$.size": 1, "$.tags.owner": "ada"}
+    one = thing(things, compare=compare)
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": one}}
+    policy = EVERY_10M | {"ignore": {"a*": ["$.tags.*"], "group/*": ["$.size"]}}
+    physical = await created(unobserved, {"a": one, "b": one, "group": group}, policy)
+    for found in things.objects.values():
+        found["tags"] = {"owner": "bob"}
+    things.objects[physical["b"]]["tags"] = {"owner": "ada"}
+    member = next(key for key in things.objects if key not in physical.values())
+    things.objects[member] |= {"size": 9, "tags": {"owner": "ada"}}
+    observer = observer_of(unobserved)
+    await make_due(unobserved)
+    assert await observer.observe_due() == 2
+    assert states(await drift_of(unobserved)) == {}
+    things.objects[physical["a"]]["size"] = 7
+    await make_due(unobserved)
+    await observer.observe_due()
+    (found,) = (await drift_of(unobserved))["resources"]
+    assert [one["path"] for one in found["differences"]] == ["$.size"]
+
+
+async def test_nested_stacks_are_observed_by_the_policy_of_their_root_stack(
+    unobserved: Program, world: World
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": simple()},
+    }  # fmt: skip
+    await created(unobserved, {"group": group, "a": simple()})
+    world.things.clear()
+    await make_due(unobserved)
+    assert await observer_of(unobserved).observe_due() == 2
+    drift = await drift_of(unobserved)
+    assert sorted(one["path"] for one in drift["resources"]) == ["a", "group/0", "group/1"]
+    assert len(await intervals(unobserved)) == 2
+
+
+async def test_a_policy_ends_when_an_update_removes_it(unobserved: Program, things: Things) -> None:
+    await created(unobserved, {"a": thing(things)})
+    await unobserved.update("s", environment={"convergence": {"observe": "never"}})
+    assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+    things.requests.clear()
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    assert not things.requests and await intervals(unobserved) == []
+    assert (await drift_of(unobserved))["policy"]["observe"] == "never"
+    # A shorter interval applies at once.
+    for every, limit in (("1d", 2000), ("5m", 6)):
+        await unobserved.update("s", environment={"convergence": {"observe": {"every": every}}})
+        assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+        (minutes,) = await intervals(unobserved)
+        assert minutes < limit
+    environment = await unobserved.stack_request("GET", "s", "/environment")
+    assert environment["convergence"] == {"observe": {"every": "5m"}}
+
+
+async def test_an_operator_rule_schedules_existing_stacks_and_wins(
+    unobserved: Program, things: Things
+) -> None:
+    await unobserved.create("s", {"a": thing(things)})
+    assert await unobserved.until_ended("s") == "CREATE_COMPLETE"
+    await created(unobserved, {"a": thing(things)}, {"observe": "never"}, name="t")
+    assert await intervals(unobserved) == []
+    elsewhere = OperatorPolicy(["q"], {"observe": {"every": "1h"}}, "1")
+    await observer_of(unobserved, PolicyRules([elsewhere])).schedule_by_rules()
+    assert await intervals(unobserved) == []
+    rules = PolicyRules([OperatorPolicy(["p"], {"observe": {"every": "1h"}}, "1")])
+    observer = observer_of(unobserved, rules)
+    for _ in range(2):
+        await observer.schedule_by_rules()
+        assert len(await intervals(unobserved)) == 2
+    await make_due(unobserved)
+    assert await observer.observe_due() == 2
+    assert all(50 < one < 70 for one in await intervals(unobserved))
+
+
+async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
+    database_url: str, world: World
+) -> None:
+    rule = {"projects": ["p"], "observe": "1h", "ignore": {"x": ["$.y"]}}
+    settings = {"convergence.rules": [rule]}
+    async with program(database_url, settings, types=[Thing(world)]) as run:
+        await created(run, {"a": simple()}, {"observe": {"every": "2h"}})
+        policy = (await drift_of(run))["policy"]
+        assert policy == {
+            "observe": {"every": "1h"}, "ignore": {"x": ["$.y"]},
+            "by_operator": ["ignore", "observe"],
+        }  # fmt: skip
+        (minutes,) = await intervals(run)
+        assert 50 < minutes < 70
+        (started,) = [
+            one for one in (await run.stack_request("GET", "s", "/history"))["events"]
+            if one["type"] == "headgate.stack.create.started"
+        ]  # fmt: skip
+        assert "a rule of the operator sets it" in str(started["data"]["warnings"])
+        assert (await observed(run))["observable_resources"] == 1
+
+
+@pytest.mark.parametrize(
+    ("convergence", "place", "reason", "remedy"),
+    [
+        ({"obsrve": "never"}, "convergence.obsrve", "is not a known key", "observe"),
+        ({"observe": "10m"}, "convergence.observe", "is not an interval", "every: 10m"),
+        ({"observe": {"every": "soon"}}, "convergence.observe.every", "not a duration", "90s"),
+        ({"ignore": ["web"]}, "convergence.ignore", "must be a map", "$.tags.*"),
+        ({"ignore": {"a": []}}, "convergence.ignore.a", "ignores nothing", "Add a path"),
+        ({"ignore": {"wbe": ["$.size"]}}, "convergence.ignore.wbe", "no resource", '"web"'),
+        ({"ignore": {"web": ["$.sice"]}}, "convergence.ignore.web", "no property", '"$.size"'),
+    ],
+)
+async def test_a_wrong_policy_is_refused(
+    unobserved: Program, things: Things, convergence: Json, place: str, reason: str, remedy: str
+) -> None:
+    body = {
+        "stack_name": "s",
+        "template": {"heat_template_version": "2018-08-31", "resources": {"web": thing(things)}},
+        "environment": {"convergence": convergence},
+    }
+    status, document = await unobserved.call("POST", "/stacks", body)
+    assert status == 400, document
+    (found,) = document["error"]["findings"]
+    assert found["place"] == place
+    assert reason in found["reason"] and remedy in found["remedy"]
+
+
+async def test_an_interval_below_the_shortest_is_extended_with_a_warning(
+    unobserved: Program, things: Things
+) -> None:
+    await created(unobserved, {"a": thing(things)}, {"observe": {"every": "1s"}})
+    assert (await drift_of(unobserved))["policy"]["observe"] == {"every": "1m"}
+    history = (await unobserved.stack_request("GET", "s", "/history"))["events"]
+    assert "min_interval" in str(history[0]["data"]["warnings"])
