@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from engine.principal import Principal, named
+from engine.types.remote_stack import Catalog
 from hub.auth.credentials import RequestCredentials
 from hub.auth.roles import EVERYTHING, Right, Role
 
@@ -71,6 +72,11 @@ class Authenticator(Protocol):
 
     challenge: str
 
+    @property
+    def catalog(self) -> Catalog | None:
+        """The service catalog of the users, if the mode has one."""
+        ...
+
     def knows(self, credentials: RequestCredentials, project: str) -> bool:
         """Whether these credentials can be checked without a request to another service."""
         ...
@@ -123,6 +129,7 @@ class Anonymous(LocalAuthenticator):
     (``X-Auth-User``, ``X-Roles: operator,dba``)."""
 
     challenge = ""
+    catalog = None
 
     async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
         name = sanitize_name(credentials.user) or ANONYMOUS

@@ -13,6 +13,7 @@ from engine.principal import Principal
 from engine.ttl_cache import TtlCache
 from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
+from hub.auth.keystone_catalog import KeystoneCatalog
 from hub.auth.keystone_client import KeystoneClient, Scoped
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
@@ -51,7 +52,9 @@ class Keystone:
         *,
         challenge: str,
         now: Callable[[], datetime],
+        ca_pem: str = "",
     ) -> None:
+        """ca_pem: the CA certificate of the services in the catalog."""
         self._client = client
         self._rules = rules
         self._now = now
@@ -59,6 +62,7 @@ class Keystone:
         self._trusts: TtlCache[str, str] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
         self.challenge = challenge
+        self.catalog = KeystoneCatalog(client, self.exchange, ca_pem)
 
     def knows(self, credentials: RequestCredentials, project: str) -> bool:
         return self._known.get(_key(credentials), monotonic()) is not None

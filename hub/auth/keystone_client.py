@@ -132,6 +132,20 @@ class KeystoneClient:
             )
         return headers["X-Subject-Token"]
 
+    async def catalog(self, token: str) -> Sequence[Mapping[str, Json]]:
+        """The services in the catalog of a token's project. Raises Unavailable, Unauthorized."""
+        try:
+            status, document, _ = await self._request(
+                "GET", "/auth/catalog", None, {"X-Auth-Token": token}
+            )
+            if status == 200:
+                return list(document["catalog"])
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if status == 401:
+            raise unauthorized("Keystone rejected the token", "Request the change again.")
+        raise unavailable(f"it responded with {status} to the request for the service catalog")
+
     async def _ask(
         self, method: str, path: str, *, subject: str
     ) -> tuple[int, Json, Mapping[str, str]]:

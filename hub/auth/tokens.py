@@ -30,6 +30,7 @@ class Tokens(LocalAuthenticator):
     (`forget`), which therefore usually takes effect at once."""
 
     challenge = 'Basic realm="headgate", Bearer'
+    catalog = None
 
     def __init__(self, database: Database, passwords: PasswordChecker, *, remember: float) -> None:
         self._database = database

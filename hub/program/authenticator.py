@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import assert_never
 
 from engine.store.database import Database
@@ -38,6 +39,7 @@ async def open_authenticator(
                     _rules(auth),
                     challenge=f'Keystone uri="{keystone_access(auth).url}"',
                     now=lambda: datetime.now(UTC),
+                    ca_pem=_read(auth.keystone.ca_file),
                 )
         case _:
             assert_never(auth.mode)
@@ -55,6 +57,11 @@ def keystone_access(auth: Auth) -> KeystoneAccess:
         ca_file=section.ca_file,
         timeout=section.timeout.total_seconds(),
     )
+
+
+def _read(ca_file: str) -> str:
+    """The certificates in a file that `KeystoneClient` has read already."""
+    return Path(ca_file).read_text(encoding="utf-8") if ca_file else ""
 
 
 def _rules(auth: Auth) -> KeystoneRules:

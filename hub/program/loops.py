@@ -114,7 +114,12 @@ class Loops:
         software = software_types(keeper, self.servers)
         gate = StackGate(self.plugins)
         self._types = ProcessTypes(
-            settings.resource_types, *software, *types, gate=gate, placer=placer
+            settings.resource_types,
+            *software,
+            *types,
+            gate=gate,
+            placer=placer,
+            catalog=authenticator.catalog,
         )
         registry = self._types.registry
         self.keyring = keyring

@@ -15,7 +15,7 @@ from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.placement import Placer
 from engine.types.registry import Registry, built_in
-from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
+from engine.types.remote_stack import Catalog, Endpoint, Endpoints, RemoteStack
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import Http as HttpSection
@@ -38,9 +38,11 @@ class ProcessTypes:
         *types: ResourceType,
         gate: ResourceType | None = None,
         placer: Placer | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         """types: in addition to built-in types and plug-ins. gate: the type of the nodes that carry
-        the hooks of whole stacks. placer: chooses where new members of groups are placed."""
+        the hooks of whole stacks. placer: chooses where new members of groups are placed. catalog:
+        of the users' services, if the mode of authentication has one."""
         outbound = outbound_settings(settings.http)
         self._web = Outbound(outbound)
         self._trusted_web = Outbound(replace(outbound, allow=ALL_NETWORKS, tls=None))
@@ -55,7 +57,9 @@ class ProcessTypes:
                 credentials,
             ),
             RemoteStack(
-                Endpoints(endpoints(settings.remote_stack)), self._trusted_web, credentials
+                Endpoints(endpoints(settings.remote_stack), catalog),
+                self._trusted_web,
+                credentials,
             ),
             *types,
             gate=gate,

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Self
 from uuid import UUID
 
-from engine.errors import Findings
+from engine.errors import Findings, HeadgateError
 from engine.hot.schema.type_schema import (
     Attribute,
     Constraint,
@@ -30,11 +30,11 @@ from engine.types.remote_stack.api import CONSTRAINT as REGION
 from engine.types.remote_stack.api import (
     DEFAULT,
     Api,
+    Catalog,
     Endpoint,
     Endpoints,
     RemoteStackId,
     RemoteStackView,
-    unknown_endpoint,
 )
 from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
@@ -170,7 +170,8 @@ SCHEMA = TypeSchema(
             fields={
                 "region_name": Property(
                     Kind.STRING,
-                    "Name of a configured endpoint; a change replaces the resource.",
+                    "Name of a configured endpoint, or a region of the user's service catalog; a"
+                    " change replaces the resource.",
                     constraints=(Constraint("custom_constraint", name=REGION),),
                 ),
                 "credential_secret_id": updatable(
@@ -200,7 +201,7 @@ SCHEMA = TypeSchema(
 )
 
 
-__all__ = ["Endpoint", "Endpoints", "RemoteStack"]
+__all__ = ["Catalog", "Endpoint", "Endpoints", "RemoteStack"]
 
 #: Characters of each part of a remote stack's name.
 MAX_NAME_PART_LENGTH = 100
@@ -347,7 +348,7 @@ class RemoteStack(ResourceType):
         place = PollState.read(call.progress).place if call.progress else None
         name = place.name if place else call.data.get("name") or name_of(call)
         try:
-            return await run(self._api(call), call)
+            return await run(await self._api(call), call)
         except ServiceError as error:
             secrets = [*self._credentials.secrets(), call.credential]
             reason = mask_secrets(str(error), secrets)
@@ -355,15 +356,23 @@ class RemoteStack(ResourceType):
             data, public = {"name": name}, error.public
             return Failed(reason, left, data, retry=error.retry, public_reason=public)
 
-    def _api(self, call: Call) -> Api:
+    async def _endpoint(self, call: Call) -> Endpoint:
+        """Raises ServiceError."""
+        region = _region(call.properties)
+        try:
+            found = await self._endpoints.find_for(region, call.project, call.credential)
+        except HeadgateError as error:
+            public = "the service catalog cannot be read"
+            raise ServiceError(f"{public}: {error}", retry=True, public=public) from None
+        if found is None:
+            reason = self._endpoints.unknown(region, call.project)
+            raise ServiceError(reason, public="the endpoint is unknown")
+        return found
+
+    async def _api(self, call: Call) -> Api:
         """Raises ServiceError."""
         context = call.properties.get("context") or {}
-        region = _region(call.properties)
-        endpoint = self._endpoints.find(region, call.project)
-        if endpoint is None:
-            raise ServiceError(
-                unknown_endpoint(region, call.project), public="the endpoint is unknown"
-            )
+        endpoint = await self._endpoint(call)
         credential = context.get("credential_secret_id") or endpoint.credential
         if credential and (context.get("ca_cert") or context.get("insecure")):
             reason = "ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 from urllib.parse import quote, urlsplit
 
 import orjson
 
-from engine.types.custom_constraints import CustomConstraint, ValidationContext
+from engine.errors import HeadgateError
+from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.http_client import (
     BUSY,
     GONE,
@@ -42,20 +43,59 @@ class Endpoint:
     patience: float = 3_600.0
 
 
+class Catalog(Protocol):
+    """The service catalog of the users, in mode keystone."""
+
+    async def find(self, region: str, token: str) -> Endpoint | None:
+        """The endpoint of the Orchestration API in a region, for the project of a token.
+
+        Raises HeadgateError.
+        """
+        ...
+
+
 class Endpoints(CustomConstraint):
-    """The configured endpoints by name. As a constraint: whether the project may use one."""
+    """The configured endpoints by name, and those in the user's service catalog. As a constraint:
+    whether the project may use one."""
 
     name = CONSTRAINT
 
-    def __init__(self, known: Mapping[str, Endpoint]) -> None:
+    def __init__(self, known: Mapping[str, Endpoint], catalog: Catalog | None = None) -> None:
         self._known = known
+        self._catalog = catalog
 
-    def validate(self, value: Json, context: ValidationContext) -> str | None:
-        return (
-            None
-            if self.find(value, context.project)
-            else unknown_endpoint(str(value), context.project)
+    def validate(self, value: Json, context: ValidationContext) -> Verdict:
+        if self.find(value, context.project):
+            return None
+        if self._catalog is None or not isinstance(value, str):
+            return self.unknown(str(value), context.project)
+        return self._validate_region(value, context)
+
+    async def _validate_region(self, region: str, context: ValidationContext) -> str | None:
+        try:
+            found = await self.find_for(region, context.project, context.credential)
+        except HeadgateError as error:
+            return str(error)
+        return None if found else self.unknown(region, context.project)
+
+    async def find_for(self, name: str, project: str, token: str) -> Endpoint | None:
+        """The endpoint for a user with this token, "" for none: a configured one comes first.
+
+        Raises HeadgateError.
+        """
+        found = self.find(name, project)
+        if found is not None or self._catalog is None or not token:
+            return found
+        return await self._catalog.find(name, token)
+
+    def unknown(self, name: str, project: str) -> str:
+        """The reason why there is no endpoint."""
+        reason = (
+            f'the operator provides no endpoint "{name}" for project {project}:'
+            " [resource_types.remote_stack]"
         )
+        catalog = ", and your service catalog has no orchestration service in such a region"
+        return f"{reason}{catalog if self._catalog else ''}"
 
     def find(self, name: Json, project: str) -> Endpoint | None:
         found = self.named(name)
@@ -65,13 +105,6 @@ class Endpoints(CustomConstraint):
     def named(self, name: Json) -> Endpoint | None:
         """The endpoint with this name, for any project."""
         return self._known.get(name) if isinstance(name, str) else None
-
-
-def unknown_endpoint(name: str, project: str) -> str:
-    return (
-        f'the operator provides no endpoint "{name}" for project {project}:'
-        " [resource_types.remote_stack]"
-    )
 
 
 #: The stack exists, or has an action in progress.
