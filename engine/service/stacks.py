@@ -28,13 +28,14 @@ from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
 from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
-from engine.store import stack_rows
+from engine.store import stack_locks, stack_rows
 from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.records import StackRecord
+from engine.store.stack_tree import busy_ancestor
 from engine.store.stacks import find_stack
 from engine.words import Action, Operation
 
@@ -229,7 +230,7 @@ class Stacks:
         way. Does nothing if a delete is under way. Raises NotFound, Invalid.
         """
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock_root(conn, project, stack_id, "deleted")
+            locked = await self._lock_to_delete(conn, project, stack_id)
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
             await self._traversals.supersede(conn, locked, requested_by)
@@ -237,6 +238,24 @@ class Stacks:
             await self._traversals.start_delete(conn, locked, existing, requested_by)
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
         self._wake()
+
+    async def _lock_to_delete(
+        self, conn: Connection, project: str, stack_id: UUID
+    ) -> stack_locks.LockedStack:
+        """As `lock_root`; also a nested stack, if the operator allows it and no stack above it has
+        an action in progress. Raises Conflict."""
+        if not self._traversals.limits.deletes_nested:
+            return await self._traversals.lock_root(conn, project, stack_id, "deleted")
+        await stack_locks.lock_with_ancestors(conn, stack_id)
+        locked = await self._traversals.lock(conn, project, stack_id)
+        busy = await busy_ancestor(conn, stack_id) if locked.root else None
+        if busy is not None:
+            raise Conflict(
+                f"Stack {locked.name} is part of stack {busy}, which has an action in progress.",
+                remedy=f"Wait until the action of {busy} ends.",
+                code="ActionInProgress",
+            )
+        return locked
 
     async def start_action(
         self, project: str, stack_id: UUID, action: Action, by: Principal, *, credential: str = ""

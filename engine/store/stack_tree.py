@@ -38,6 +38,23 @@ select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as u
   join traversal t on t.stack_id = s.id and t.number = s.traversal
  order by s.id
 """
+READ_BUSY_ANCESTOR = """
+with recursive ancestor as (
+    select parent_id as id from stack where id = $1 and parent_id is not null
+    union all
+    select p.parent_id from ancestor a
+     cross join lateral (
+        select parent_id from stack where id = a.id and parent_id is not null offset 0
+     ) p
+)
+select s.name from ancestor a
+ cross join lateral (select id, name, traversal from stack where id = a.id offset 0) s
+ cross join lateral (
+    select state from traversal where stack_id = s.id and number = s.traversal offset 0
+ ) t
+ where t.state in ('running', 'ending')
+ limit 1
+"""
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
 """
@@ -79,6 +96,12 @@ async def read_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMem
         )
         for row in rows
     ]
+
+
+async def busy_ancestor(conn: Connection, stack_id: UUID) -> str | None:
+    """The name of a stack above this one that has an action in progress, if there is one."""
+    name: str | None = await conn.fetchval(READ_BUSY_ANCESTOR, stack_id)
+    return name
 
 
 async def lock_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMember]:

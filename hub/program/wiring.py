@@ -105,6 +105,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
         language=settings.language.limits(),
         nesting_depth=settings.language.nesting_depth,
+        deletes_nested=settings.server.delete_nested_stacks,
         strict=settings.language.strict,
         resources=quotas.resources_per_stack,
         versions=settings.retention.versions,

@@ -45,6 +45,7 @@ class Server(Section):
     bodies_per_user: CountOrAny = 64
     streams_per_user: CountOrAny = 100
     hidden_stack_tags: Texts = ("data-processing-cluster",)
+    delete_nested_stacks: bool = False
 
     @model_validator(mode="after")
     def _check_certificate(self) -> Self:

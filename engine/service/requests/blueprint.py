@@ -58,6 +58,7 @@ class Limits:
     operator's breakpoint rules. environment: the operator's, for every stack. projects: overrides,
     by project. language: the cost budget for evaluating a template. nesting_depth: maximum
     levels of nested stacks. strict: warnings are errors. convergence: of the observer.
+    deletes_nested: whether users may delete a nested stack by itself.
     """
 
     source: SourceLimits
@@ -77,6 +78,7 @@ class Limits:
     constraint_timeout: timedelta = timedelta(seconds=10)
     strict: bool = False
     convergence: PolicyRules = field(default_factory=PolicyRules)
+    deletes_nested: bool = False
 
     def of(self, project: str) -> "Limits":
         """The limits of a project."""

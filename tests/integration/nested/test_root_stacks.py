@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.postgres import TestServer
-from tests.support.program import Json, Program, program, resource, template
+from tests.support.program import Json, Program, eventually, program, resource, template
 
 RETAINED: Json = {"deletion_policy": "Retain"}
 
@@ -179,3 +179,59 @@ async def test_nested_stacks_cannot_be_moved_to_another_stack(tree: Program) -> 
         assert status == 400, answer
         assert message in answer["error"]["message"]
     assert await child_of(tree, "s", "deep") == deep
+
+
+async def delete_nested(http: Program, *path: str) -> tuple[int, Json]:
+    stack_id = await child_of(http, "s", *path)
+    stack = await http.stack(stack_id)
+    return await http.call("DELETE", f"/stacks/{stack['stack_name']}/{stack_id}")
+
+
+async def deleted(http: Program, stack_id: str) -> bool:
+    status, shown = await http.call("GET", f"/stacks/{stack_id}")
+    return status == 404 or bool(shown["stack"]["stack_status"] == "DELETE_COMPLETE")
+
+
+@pytest.fixture
+async def permissive(database_url: str) -> AsyncIterator[Program]:
+    """The operator allows users to delete nested stacks by themselves."""
+    async with program(database_url, {"server.delete_nested_stacks": True}) as run:
+        yield run
+
+
+async def test_a_nested_stack_can_be_deleted_by_itself_if_the_operator_allows_it(
+    permissive: Program,
+) -> None:
+    await permissive.create("s", {"deep": nested("x", "outer.yaml")}, files=FILES)
+    assert await permissive.until_ended("s") == "CREATE_COMPLETE"
+    inner = await child_of(permissive, "s", "deep", "inner")
+    status, _ = await delete_nested(permissive, "deep", "inner")
+    assert status == 204
+    await eventually(lambda: deleted(permissive, inner))
+    assert (await permissive.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    # As in Heat, a check notices it, the next update creates it again, and a delete accepts it.
+    await permissive.act("s", "check")
+    assert await permissive.until_ended("s") == "CHECK_FAILED"
+    await permissive.update("s")
+    assert await permissive.until_ended("s") == "UPDATE_COMPLETE"
+    again = await child_of(permissive, "s", "deep", "inner")
+    assert again != inner
+    assert (await permissive.stack(again))["stack_status"].endswith("COMPLETE")
+    assert (await delete_nested(permissive, "deep", "inner"))[0] == 204
+    await eventually(lambda: deleted(permissive, again))
+    await permissive.stack_request("DELETE", "s")
+    await eventually(lambda: deleted(permissive, "s"))
+
+
+async def test_a_nested_stack_of_a_changing_stack_cannot_be_deleted(permissive: Program) -> None:
+    waits = {"hooks": [{"at": "last", "on": ["pre-create"]}]}
+    resources = {
+        "deep": nested("x", "outer.yaml"), "last": resource(depends_on="deep"),
+    }  # fmt: skip
+    await permissive.create("s", resources, files=FILES, environment=waits)
+    await permissive.waiting_hooks("s")
+    status, response = await delete_nested(permissive, "deep")
+    assert (status, response["error"]["type"]) == (409, "ActionInProgress")
+    status, response = await delete_nested(permissive, "deep", "inner")
+    assert status == 409
+    assert "Wait until the action of s ends" in response["error"]["message"]
