@@ -14,6 +14,7 @@ from uuid import UUID
 from engine.errors import Conflict
 from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.definition.stack import PER_STACK, ResourceDefinition, StackDefinition
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import is_static
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.plan.draft import Options
@@ -21,6 +22,7 @@ from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
 from engine.service.observations import repair_drift
 from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResource, read_rows
+from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
 from engine.service.requests.adoption import check_imported, imported
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import CurrentState, DesiredState, read_whole_state
@@ -129,10 +131,13 @@ class DryRun:
             preview = await self.preview(conn, project, request.name, desired)
         return preview, blueprint.definition
 
-    async def build_new(self, project: str, request: StackRequest) -> Blueprint:
-        """The blueprint of a stack that does not exist yet: it has no id."""
+    async def build_new(
+        self, project: str, request: StackRequest, conn: "Connection | None" = None
+    ) -> Blueprint:
+        """The blueprint of a stack that does not exist yet: it has no id. conn: of the caller's
+        transaction, if it has one."""
         return await self._traversals.build(
-            request, None, project=project, stack_id=None, name=request.name
+            request, None, project=project, stack_id=None, name=request.name, conn=conn
         )
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
@@ -142,7 +147,8 @@ class DryRun:
         """
         async with self._database.rollback_only() as conn:
             before = await read_template(conn, stack.id, stack.version)
-            blueprint = await self._traversals.build_for(stack, request, before)
+            blueprint = await self._traversals.build_for(stack, request, before, conn=conn)
+            await check_sources(conn, stack.id, blueprint.stack_outputs)
             renames = bool(blueprint.definition.moved)
             await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
             await check_immutable(conn, stack.id, stack.version, blueprint)
@@ -259,9 +265,18 @@ class DryRun:
         name = child.name if child else previewed_name(owner.stack.name, one.name)
         target = owner.stack.nested(one.name, name, child.id if child else None)
         current_child = await _read_child(conn, target.project, child) if child else None
-        blueprint = await self._traversals.thread_pool(
-            partial(self._blueprint, owner, target, stack_id, current_child), owner.stack.project
+
+        async def define(outputs: StackOutputs) -> Blueprint | None:
+            work = partial(self._blueprint, owner, target, stack_id, current_child, outputs)
+            return await self._traversals.thread_pool(work, owner.stack.project)
+
+        read = partial(
+            self._traversals.read_stack_outputs,
+            project=target.project,
+            stack_id=desired.stack_id,
+            conn=conn,
         )
+        blueprint = await with_stack_outputs(define, read, desired.blueprint.stack_outputs)
         if blueprint is None:
             return None
         current = await read_whole_state(conn, stack_id, blueprint) if child else CurrentState()
@@ -279,7 +294,12 @@ class DryRun:
         return await self._preview_update(conn, inner, target)
 
     def _blueprint(
-        self, owner: "_Owner", target: StackContext, stack_id: UUID, child: PreviewedChild | None
+        self,
+        owner: "_Owner",
+        target: StackContext,
+        stack_id: UUID,
+        child: PreviewedChild | None,
+        outputs: StackOutputs,
     ) -> Blueprint | None:
         """None: the resources of the nested stack are not known."""
         desired, name = owner.desired, owner.resource.name
@@ -307,6 +327,7 @@ class DryRun:
             current_files=child.files if child and command.template is not None else {},
             unknown=unknown,
             stored=False,
+            stack_outputs=outputs,
         )
 
     def _command(

@@ -1,8 +1,9 @@
 """`Engine`: the services of one process, each of which is an attribute."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
+from engine.hot.evaluation.stack_outputs import OutputName, StackOutput
 from engine.service.actions.exports import Exports
 from engine.service.actions.moves import Moves
 from engine.service.actions.resource_health import ResourceHealth
@@ -13,6 +14,7 @@ from engine.service.hooks.answering import Hooks
 from engine.service.hooks.breakpoints import LiveBreakpoints
 from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
+from engine.service.reads.stack_outputs import Dependencies, read_dependencies
 from engine.service.reads.stacks import Reads
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.external_validation import ExternalValidation
@@ -23,6 +25,7 @@ from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
 from engine.store.database import Database
 from engine.store.encryption import Keyring
+from engine.store.records import StackRecord
 from engine.types.registry import Registry
 from engine.work.worker_metrics import Measures
 
@@ -55,8 +58,11 @@ class Engine:
         without it, no credential is stored.
         """
         traversals = Traversals(
-            registry, limits, new_id=new_id, lifecycle_plugins=lifecycle_plugins, keyring=keyring
-        )
+            registry, limits, new_id=new_id, database=database,
+            lifecycle_plugins=lifecycle_plugins, keyring=keyring,
+        )  # fmt: skip
+        self._database = database
+        self._traversals = traversals
         moves = Moves(traversals)
         self._limits = limits
         self.wake = wake
@@ -91,6 +97,17 @@ class Engine:
         self.nested = NestedStacks(
             database, traversals, self.external_validation, new_id=new_id, wake=wake
         )
+
+    async def validation_outputs(
+        self, project: str, wanted: Collection[OutputName]
+    ) -> Mapping[OutputName, StackOutput]:
+        """Outputs of other stacks, for a template that is validated."""
+        return await self._traversals.read_stack_outputs(wanted, project=project, stack_id=None)
+
+    async def dependencies(self, stack: StackRecord) -> Dependencies:
+        """The stacks that a stack reads outputs of, and those that read its outputs."""
+        async with self._database.connection() as conn:
+            return await read_dependencies(conn, stack)
 
     def limits_of(self, project: str) -> Limits:
         return self._limits.of(project)

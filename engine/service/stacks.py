@@ -14,6 +14,7 @@ from engine.service.actions import cancel as cancelling
 from engine.service.actions.moves import Moves
 from engine.service.dry_run import DryRun
 from engine.service.observations import repair_drift
+from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.requests.adoption import check_adopted, check_imported, imported
 from engine.service.requests.change import CurrentState, DesiredState, read_current_state
 from engine.service.requests.change_checks import (
@@ -108,7 +109,7 @@ class Stacks:
                 )
                 if request.plan_digest:
                     previewed = replace(
-                        desired, blueprint=await self._dry_run.build_new(project, request)
+                        desired, blueprint=await self._dry_run.build_new(project, request, conn)
                     )
                     await self._dry_run.preview(conn, project, request.name, previewed)
                 planned = await self._traversals.start_update(conn, desired, warned)
@@ -233,6 +234,7 @@ class Stacks:
             locked = await self._lock_to_delete(conn, project, stack_id)
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
+            await refuse_if_read(conn, stack_id, locked.name, "deleted")
             await self._traversals.supersede(conn, locked, requested_by)
             existing = await read_existing(conn, stack_id)
             await self._traversals.start_delete(conn, locked, existing, requested_by)

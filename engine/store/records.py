@@ -9,6 +9,7 @@ import orjson
 from engine.hooks.answer_rights import answerers
 from engine.hooks.answers import allowed_decisions
 from engine.hooks.rule import decode_rule
+from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, decode_stack_outputs
 from engine.store.key_order import in_order
 from engine.words import Decision, Json
 
@@ -54,7 +55,7 @@ class TemplateRecord:
     parameters: values of the request and environment (text, numbers, maps ...), by name.
     hidden_parameters: names of hidden ones. source: the template's text as the client sent it;
     None: the client sent a document. key_order: of the fields, by name
-    (engine/store/key_order.py).
+    (engine/store/key_order.py). stack_outputs: of other stacks that the version has read.
     """
 
     version: int
@@ -66,6 +67,11 @@ class TemplateRecord:
     created_at: datetime
     source: str | None = None
     key_order: Json = None
+    stack_outputs: Json = ()
+
+    def read_outputs(self) -> dict[OutputName, StackOutput]:
+        """The outputs of other stacks with the values that the version has read."""
+        return decode_stack_outputs(self.stack_outputs)
 
     def ordered(self) -> "TemplateRecord":
         """The record with the keys of its documents in the order in which they were sent."""

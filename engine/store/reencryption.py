@@ -54,7 +54,8 @@ class EncryptedTable(NamedTuple):
 _STACK, _ID = KeyColumn("stack_id"), KeyColumn("id")
 TABLES = (
     EncryptedTable("template", (_STACK, KeyColumn("version", "integer")),
-                   ("environment", "files", "parameters", "outputs", "key_order")),
+                   ("environment", "files", "parameters", "outputs", "key_order",
+                    "stack_outputs")),
     EncryptedTable("node", (_STACK, KeyColumn("traversal", "integer"), KeyColumn("id", "integer")),
                    ("definition", "progress", "patched")),
     EncryptedTable("resource", (_STACK, _ID),

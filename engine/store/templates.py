@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from engine.hot.evaluation.stack_outputs import (
+    OutputName,
+    StackOutput,
+    encode_stack_outputs,
+    sources_of,
+)
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.encrypted_rows import decrypt_record, display_record
@@ -16,8 +22,8 @@ from engine.words import Json
 INSERT_TEMPLATE = """
 insert into template (stack_id, version, description, template, environment, files, parameters,
                       masked_parameters, hidden_parameters, outputs, requested_by, source,
-                      requested_by_id, requested_by_roles, key_order)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+                      requested_by_id, requested_by_roles, key_order, stack_outputs, sources)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 DELETE_OLD_VERSIONS = """
 delete from template t
@@ -33,7 +39,7 @@ delete from template t
 """
 READ_TEMPLATE = """
 select s.project, t.version, t.template, t.environment, t.files, t.parameters, t.hidden_parameters,
-       t.created_at, t.source, t.key_order
+       t.created_at, t.source, t.key_order, t.stack_outputs
   from template t join stack s on s.id = t.stack_id
  where t.stack_id = $1 and t.version = $2
 """
@@ -85,6 +91,8 @@ select distinct v.requested_by, v.requested_by_id from template v
                                      and o.number < t.number)), 0))
 """
 
+NO_OUTPUTS: Mapping[OutputName, StackOutput] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class TemplateSummary:
@@ -124,12 +132,16 @@ async def insert_template(
     requested_by: Principal,
     source: str | None,
     template_order: Json = None,
+    stack_outputs: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
 ) -> None:
-    """template_order: the order of the template's keys; None: that of `template`.
+    """template_order: the order of the template's keys; None: that of `template`. stack_outputs:
+    the outputs of other stacks that the version reads.
 
     If a parameter is hidden, the columns that can contain its value or a part of it are
-    encrypted.
+    encrypted; likewise if the output of another stack is secret.
     """
+    read: Json = encode_stack_outputs(stack_outputs)
+    sources = [UUID(one) for one in sources_of(stack_outputs.values())]
     key_order: Json = {
         name: order
         for name, order in (
@@ -139,21 +151,23 @@ async def insert_template(
         )
         if order is not None
     }
-    if hidden := sorted(hidden_parameters):
 
-        def secret(column: str, value: Json) -> Secret:
-            return Secret(value, Scope(project, stack_id, f"template.{column}"))
+    def secret(column: str, value: Json) -> Secret:
+        return Secret(value, Scope(project, stack_id, f"template.{column}"))
 
+    hidden = sorted(hidden_parameters)
+    if hidden or any(one.secret for one in stack_outputs.values()):
+        outputs, read = secret("outputs", outputs), secret("stack_outputs", read)
+    if hidden:
         values = ("parameters", "parameter_defaults")
         environment = {name: secret("environment", value) if name in values else value
                        for name, value in environment.items()}  # fmt: skip
         files, parameters = secret("files", files), secret("parameters", parameters)
-        outputs = secret("outputs", outputs)
         key_order = secret("key_order", key_order)
     await conn.execute(
         INSERT_TEMPLATE, stack_id, version, description, template, environment, files,
         parameters, masked_parameters, hidden, outputs, requested_by.name, source,
-        requested_by.id, list(requested_by.roles), key_order,
+        requested_by.id, list(requested_by.roles), key_order, read, sources,
     )  # fmt: skip
 
 

@@ -292,7 +292,7 @@ OWN_OF_PROJECT = frozenset({
 #: Own routes below a stack.
 OWN_OF_STACK = frozenset({
     "graph", "why", "breakpoints", "run-to", "decisions", "history", "versions",
-    "resource_snapshots", "pin", "drift",
+    "resource_snapshots", "pin", "drift", "dependencies",
 })  # fmt: skip
 
 

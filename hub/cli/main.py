@@ -18,6 +18,7 @@ from hub.cli import (
     resource_type,
     stack,
     stack_breakpoints,
+    stack_dependencies,
     stack_drift,
     stack_export,
     stack_snapshots,
@@ -39,7 +40,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for more in (stack_export, stack_breakpoints, stack_drift):
+for more in (stack_export, stack_breakpoints, stack_drift, stack_dependencies):
     stack.app.add_typer(more.app)
 stack.app.add_typer(stack_snapshots.app, name="snapshot")
 admin.app.add_typer(admin_audit.app)

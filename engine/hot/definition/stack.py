@@ -27,6 +27,7 @@ from engine.hot.evaluation.evaluator import Scope
 from engine.hot.evaluation.extended_evaluator import evaluate_locals
 from engine.hot.evaluation.resolver import evaluate_output
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE, ResourceFacade
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostBudget, CostLimits
 from engine.hot.gc_pause import pause_gc
 from engine.hot.language.dialect import HOT
@@ -145,6 +146,7 @@ def define_stack(
     facade: ResourceFacade | None = None,
     limits: CostLimits = DEFAULT_LIMITS,
     previous: ReusableResources | None = None,
+    stack_outputs: StackOutputs | None = None,
 ) -> StackDefinition:
     """Return the definition including nested stacks. Raises Invalid with all findings in document
     order, or LimitReached.
@@ -156,9 +158,14 @@ def define_stack(
     later. secret: parameters that are hidden although nothing here declares them so. facade: the
     resource that a nested stack implements. limits: of the cost of evaluation. previous: of an
     earlier definition with the same types and checks; None: collect none for a later one.
+    stack_outputs: of other stacks; gets the names of those that are read and of those that are
+    missing, without which the definition is not complete.
     """
     found = nesting or NestedTemplates(files)
-    tree = _StackTree(found, types, check_properties, files, validators, CostBudget(limits))
+    tree = _StackTree(
+        found, types, check_properties, files, validators, CostBudget(limits),
+        StackOutputs() if stack_outputs is None else stack_outputs,
+    )  # fmt: skip
     given = _StackInput(parameters, pseudo, unknown, secret, facade)
     with pause_gc():
         return tree.define(template, environment, given, previous)
@@ -187,6 +194,7 @@ class _StackTree:
     files: Mapping[str, str]
     validators: Collection[str]
     budget: CostBudget
+    stack_outputs: StackOutputs
 
     def define(
         self,
@@ -255,6 +263,7 @@ class _StackTree:
             mappings=template.mappings,
             facade=given.facade,
             budget=self.budget,
+            stack_outputs=self.stack_outputs,
         )
         builder.select(scope)
         scope.types = builder.schemas()

@@ -16,6 +16,7 @@ from engine.hot.evaluation.resource_facade import (
     cfn_resource_facade,
     resource_facade,
 )
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import REFUSED, Call, Expression
 from engine.hot.expressions.masking import MASK, propagate_mask
 from engine.hot.expressions.path_lookup import look_up_path
@@ -78,7 +79,8 @@ class Scope:
     false. decide: evaluates a condition. parameter_names: all parameters, including those without a
     value. mappings: of a CFN template. facade: the resource that a nested stack implements; None in
     a root stack. budget: cost budget of the definition. locals: the values of the locals by name.
-    keyed: names by key of all enabled resources with `for_each`, by base name.
+    keyed: names by key of all enabled resources with `for_each`, by base name. stack_outputs: of
+    other stacks; shared by all stacks of a tree.
     """
 
     version: Version
@@ -96,6 +98,7 @@ class Scope:
     budget: CostBudget = field(default_factory=CostBudget)
     locals: dict[str, LocalValue] = field(default_factory=dict)
     keyed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stack_outputs: StackOutputs = field(default_factory=StackOutputs)
 
 
 def check_form(check: Callable[[Json], None], args: Json) -> None:

@@ -15,7 +15,14 @@ from engine.hot.evaluation.evaluator import (
     LocalValue,
     Scope,
 )
-from engine.hot.expressions.expression import REFUSED, Call, Expression, is_static
+from engine.hot.evaluation.stack_outputs import OutputName
+from engine.hot.expressions.expression import (
+    REFUSED,
+    Call,
+    Expression,
+    is_static,
+    iterate_calls,
+)
 from engine.hot.expressions.masking import MASK
 from engine.hot.functions.cost_budget import SIZE_PER_VALUE
 from engine.hot.functions.function import FunctionError, InvalidCall
@@ -174,6 +181,34 @@ class ExtendedEvaluator(Evaluator):
         self.scope.budget.spend_size(local.size)
         return local.masked if self.masked and local.secret else local.expression
 
+    # -- outputs of other stacks ------------------------------------------------------------------
+
+    def stack_output(self, args: Json, place: str) -> Expression:
+        """Return the value of an output of another stack, or of a path in it."""
+        known = self.evaluate(args, place)
+        if any(call.name == REFUSED for call in iterate_calls(known)):
+            return self.defer(REFUSED, None)  # reported already, or known later
+        if not is_static(known):
+            reason = '"stack_output" takes names that are known when the stack is defined.'
+            raise InvalidCall(public(reason), public("Take them from parameters."))
+        parts = known if isinstance(known, list) else []
+        if len(parts) < 2 or not all(type(one) in (str, int) for one in parts):
+            form = '"stack_output" takes [stack, output, key or index, ...].'
+            raise InvalidCall(public(form), public("Write for example [network, subnet_id]."))
+        if self.secret:
+            reason = "The names must not come from a hidden parameter: readers see dependencies."
+            raise InvalidCall(public(reason), public("Use a parameter that is not hidden."))
+        stack, output, *path = map(str, parts)
+        found = self.scope.stack_outputs.find(OutputName(stack, output))
+        if found is None:
+            return self.defer(REFUSED, None)  # evaluated again with its value
+        if found.secret:
+            self.secret = True
+            if self.masked:
+                return MASK
+        self.spend(f"stack_output {stack} {output}", found.value)
+        return self._follow(found.value, path, ".".join(map(str, parts)))
+
     # -- resources with for_each ------------------------------------------------------------------
 
     def attribute(self, known: list[Json], place: str) -> Expression:
@@ -210,6 +245,7 @@ ExtendedEvaluator.stack_functions = {
     StackFunction.GET_RESOURCE: ExtendedEvaluator.get_resource,
     StackFunction.GET_LOCAL: ExtendedEvaluator.get_local,
     StackFunction.INTERPOLATE: ExtendedEvaluator.interpolate,
+    StackFunction.STACK_OUTPUT: ExtendedEvaluator.stack_output,
 }
 
 

@@ -39,6 +39,7 @@ class StackFunction(Enum):
     YAQL = "yaql"
     GET_LOCAL = "get_local"
     INTERPOLATE = "${}"
+    STACK_OUTPUT = "stack_output"
 
 
 Entry = Function | StackFunction | Unavailable
@@ -127,6 +128,7 @@ V2017_09 = V2017_02 | {
 }
 V2026_12 = V2017_09 | {
     "get_local": StackFunction.GET_LOCAL,
+    "stack_output": StackFunction.STACK_OUTPUT,
     "length": e.LENGTH,
     "to_json": e.TO_JSON,
     "from_json": e.FROM_JSON,

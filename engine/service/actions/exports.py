@@ -11,6 +11,7 @@ from engine.hot.environment.merging import HIDDEN_PARAMETERS_SECTION
 from engine.hot.syntax.document import read_document
 from engine.hot.template.template import parse_template
 from engine.principal import Principal
+from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.requests.adoption import read_adopted
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
@@ -53,6 +54,7 @@ class Exports:
         async with self._database.transaction("accept") as conn:
             await lock_trees(conn, project, [str(stack.id)])
             locked = await self._traversals.lock_root(conn, project, stack.id, "abandoned")
+            await refuse_if_read(conn, stack.id, locked.name, "abandoned")
             nested = await read_nested_tree(conn, stack.id)
             existing = [
                 row for one in (stack.id, *nested) for row in await read_existing(conn, one)

@@ -174,7 +174,9 @@ class Moves:
         left = without_resources(stored.template, names)
         request = StackRequest(template=left, existing=True, requested_by=by)
         try:
-            blueprint = await self._traversals.build_for(locked, request, stored)
+            blueprint = await self._traversals.build_for(
+                locked, request, stored, conn=conn, known=stored.read_outputs()
+            )
         except Invalid as error:
             findings = Findings()
             for one in error.findings:

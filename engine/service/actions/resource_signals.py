@@ -84,7 +84,9 @@ class Scaling:
         nested = None
         if locked.path:
             nested = NestedPlace(locked.names_above, await read_parent_rules(conn, locked.id))
-        blueprint = await self._traversals.build_for(locked, request, stored, nested)
+        blueprint = await self._traversals.build_for(
+            locked, request, stored, nested, conn=conn, known=stored.read_outputs()
+        )
         wanted = blueprint.definition.resources
         selected = downstream({each: one.reads for each, one in wanted.items()}, [name])
         desired = DesiredState(

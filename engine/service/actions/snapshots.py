@@ -107,7 +107,9 @@ class Snapshots:
                 raise _not_supported(f"Snapshot is {found.status}, it cannot be restored")
             stored = await read_template(conn, stack_id, found.version)
             request = StackRequest(existing=True, requested_by=by)
-            blueprint = await self._traversals.build_for(locked, request, stored)
+            blueprint = await self._traversals.build_for(
+                locked, request, stored, conn=conn, known=stored.read_outputs()
+            )
             kept = found.kept(blueprint.definition.resources)
             desired = DesiredState(
                 stack_id=stack_id,

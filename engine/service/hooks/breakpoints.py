@@ -279,7 +279,9 @@ class LiveBreakpoints:
         if locked.path or not any("/" in pattern for pattern in patterns):
             return known
         stored = await read_template(conn, locked.id, locked.version)
-        blueprint = await self._traversals.build_for(locked, StackRequest(existing=True), stored)
+        blueprint = await self._traversals.build_for(
+            locked, StackRequest(existing=True), stored, conn=conn, known=stored.read_outputs()
+        )
         return merge_trees(known, declared_tree(blueprint.definition, lookup))
 
     async def _apply(

@@ -1,6 +1,6 @@
 """Reads of stored state: stacks, evaluated outputs, events, graphs, hooks and audit logs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from engine.hot.definition.stack import evaluate_output
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import Expression, decode, is_static, referenced_resources
 from engine.hot.expressions.masking import MASK, contains_mask, iterate_texts, leaks_secret
-from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import date_of
 from engine.hot.schema.type_schema import TypeSchema
@@ -201,28 +201,57 @@ async def _outputs(
     if shown.undecryptable:
         return [Output(UNDECRYPTABLE, "", None, shown.undecryptable)]
     outputs = [(one, decode(one["value"], date_of(shown.written_in))) for one in shown.outputs]
-    names = sorted({name for _, value in outputs for name in referenced_resources(value)})
-    values = (
-        await resources.read_values(conn, stack.id, names)
-        if names
-        else resources.ResourceValues({}, {})
-    )
-    view = Inputs(values.by_name)
-    budget = resolution_budget()
-
-    def evaluated(value: Json) -> tuple[Json, str | None]:
-        for name in referenced_resources(value):
-            if name in values.undecryptable:
-                return None, public(values.undecryptable[name])
-        return evaluate_output(value, view, budget)
-
-    found = [Output(one["key"], one["description"], *evaluated(value)) for one, value in outputs]
+    values = await _values_of(conn, stack.id, (value for _, value in outputs))
+    view, budget = Inputs(values.by_name), resolution_budget()
+    found = [
+        Output(one["key"], one["description"], *_evaluated(value, values, view, budget))
+        for one, value in outputs
+    ]
     is_public = stack.parent_id is None and not stack.private_outputs
     if is_public and not any(one.error for one in found):
         return found
     stored = await templates.read_template(conn, stack.id, stack.version)
     secret = secret_outputs(shown, view, {one.key: one.value for one in found}, stored)
     return [_masked(one, with_value=is_public) if one.key in secret else one for one in found]
+
+
+async def evaluate_outputs(
+    conn: Connection,
+    stack: StackRecord,
+    shown: templates.TemplateSummary,
+    wanted: Collection[str],
+) -> tuple[dict[str, tuple[Json, str | None]], frozenset[str]]:
+    """Return (value, error) of some outputs by name, and the names of the secret ones. Outputs that
+    do not exist are left out."""
+    outputs = {
+        one["key"]: decode(one["value"], date_of(shown.written_in))
+        for one in shown.outputs
+        if one["key"] in wanted
+    }
+    values = await _values_of(conn, stack.id, outputs.values())
+    view, budget = Inputs(values.by_name), resolution_budget()
+    found = {name: _evaluated(one, values, view, budget) for name, one in outputs.items()}
+    stored = await templates.read_template(conn, stack.id, stack.version)
+    return found, secret_outputs(shown, view, {key: one for key, (one, _) in found.items()}, stored)
+
+
+async def _values_of(
+    conn: Connection, stack_id: UUID, outputs: Iterable[Expression]
+) -> resources.ResourceValues:
+    """The values of the resources that outputs read."""
+    names = sorted({name for value in outputs for name in referenced_resources(value)})
+    if not names:
+        return resources.ResourceValues({}, {})
+    return await resources.read_values(conn, stack_id, names)
+
+
+def _evaluated(
+    value: Expression, values: resources.ResourceValues, view: Inputs, budget: CostBudget
+) -> tuple[Json, str | None]:
+    for name in referenced_resources(value):
+        if name in values.undecryptable:
+            return None, public(values.undecryptable[name])
+    return evaluate_output(value, view, budget)
 
 
 #: Replaces the reason of an output that may quote a secret.

@@ -22,6 +22,7 @@ from engine.hot.definition.stack import (
 )
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.assertions import encode_assertions
+from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.hot.expressions.expression import encode
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostLimits
 from engine.hot.nested.nested_templates import NESTING_DEPTH
@@ -112,7 +113,8 @@ class Blueprint:
     by_operator, by_request, by_environment, by_template: breakpoint rules by source, in descending
     precedence. source: the template's text as it was sent; None if it was sent as an object.
     hidden: see `hidden_names`. warnings: about the request; strict: further ones are errors.
-    template_order: of the keys of a stored template; None: that of `template`.
+    template_order: of the keys of a stored template; None: that of `template`. stack_outputs: the
+    outputs of other stacks that it reads.
     """
 
     template: Template
@@ -129,6 +131,7 @@ class Blueprint:
     warnings: Sequence[Finding] = ()
     strict: bool = False
     template_order: Json = None
+    stack_outputs: Mapping[OutputName, StackOutput] = field(default_factory=dict)
 
     @property
     def has_rules(self) -> bool:
@@ -157,11 +160,12 @@ def build(
     limits: Limits,
     nested: NestedPlace | None = None,
     previous: ReusableResources | None = None,
+    stack_outputs: StackOutputs | None = None,
 ) -> Blueprint:
     """Build the blueprint of a request. stored: the stack's current template version, which updates
     with `existing` or `keep_hidden` use. stack_id: None if the stack does not exist yet. nested:
     None for a root stack. previous: of an earlier blueprint of the stack, with the same registry
-    and timeout.
+    and timeout. stack_outputs: see `define_stack`.
 
     Raises Invalid with all errors, LimitReached.
     """
@@ -193,6 +197,7 @@ def build(
             secret=kept_hidden,
             limits=limits.language,
             previous=previous,
+            stack_outputs=stack_outputs,
         )
     except Invalid as error:
         findings.all += error.findings
@@ -238,6 +243,7 @@ def build(
         warnings,
         strict,
         parsed.template_order,
+        stack_outputs.used() if stack_outputs else {},
     )
 
 

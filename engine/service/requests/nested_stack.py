@@ -13,6 +13,7 @@ from engine.hooks.rule_reader import Decide, Reader
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.resource_facade import ResourceFacade
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.function import UndecidedError
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import TypeUse
@@ -88,12 +89,13 @@ def build_nested(
     current_files: Mapping[str, str] = EMPTY,
     unknown: frozenset[str] = frozenset(),
     stored: bool = True,
+    stack_outputs: StackOutputs | None = None,
 ) -> Blueprint:
     """The blueprint of a nested stack. command: what the resource type requests. current_files: of
     the nested stack's current version, for members of a group that a later batch changes; files of
     the parent take precedence. unknown: names of parameters and pseudo parameters whose values are
     not known before the stack is created. stored: the blueprint is stored, with the files that the
-    nested stack may need; otherwise it has all files.
+    nested stack may need; otherwise it has all files. stack_outputs: see `define_stack`.
 
     Raises Invalid with all errors, LimitReached.
     """
@@ -124,6 +126,7 @@ def build_nested(
             resource.secret_parts,
         ),
         limits=limits.language,
+        stack_outputs=stack_outputs,
     )
     findings = Findings()
     decide = _true_if_undecided(definition.decide) if unknown else definition.decide
@@ -143,6 +146,7 @@ def build_nested(
         [one for one, with_change in passed_on if not with_change],
         reader.declarations(template.hook_declarations),
         hidden=hidden_names(definition, environment, parent.hidden),
+        stack_outputs=stack_outputs.used() if stack_outputs else {},
     )
     findings.raise_if_any()
     return blueprint

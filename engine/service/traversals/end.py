@@ -237,6 +237,9 @@ async def _start_rollback(
         project=ending.project,
         stack_id=ended.stack_id,
         name=ending.name,
+        conn=conn,
+        # The stack returns to the values of that version.
+        known={} if reached is None else stored.read_outputs(),
     )
     failed = await read_template(conn, ended.stack_id, ending.version)
     await _undo_moves(conn, ended.stack_id, failed, blueprint)

@@ -9,6 +9,7 @@ end of the nested traversal wakes it (engine/service/traversals/end.py).
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from inspect import isawaitable
 from typing import NamedTuple, assert_never
 from uuid import UUID
@@ -16,12 +17,14 @@ from uuid import UUID
 from engine.errors import Findings, NotFound
 from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.evaluation.resolver import evaluate_output
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import ALL_SECRET
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.language.versions import date_of
 from engine.plan.draft import Adopted, Options
 from engine.plan.traversal_result import ended_early
+from engine.service.reads.stack_outputs import with_stack_outputs
 from engine.service.reads.stacks import secret_outputs
 from engine.service.requests.adoption import check_adopted, read_adopted
 from engine.service.requests.blueprint import Blueprint
@@ -300,18 +303,27 @@ class NestedStacks:
             stack_id, name, work.project, work.place.split("/"), parent_traversal.nested_breakpoints
         )
         registry = self._traversals.registry
-        blueprint = await self._traversals.thread_pool(
-            lambda: build_nested(
-                read_parent(parent, limits),
-                command,
-                _resource(step.prepared),
-                nested_stack,
-                registry=registry,
-                limits=limits,
-                current_files=current_files,
-            ),
-            work.project,
+
+        async def define(outputs: StackOutputs) -> Blueprint:
+            return await self._traversals.thread_pool(
+                lambda: build_nested(
+                    read_parent(parent, limits),
+                    command,
+                    _resource(step.prepared),
+                    nested_stack,
+                    registry=registry,
+                    limits=limits,
+                    current_files=current_files,
+                    stack_outputs=outputs,
+                ),
+                work.project,
+            )
+
+        read = partial(
+            self._traversals.read_stack_outputs, project=work.project, stack_id=work.key.stack_id
         )
+        # What the parent has read does not change during its traversal.
+        blueprint = await with_stack_outputs(define, read, parent.read_outputs())
         await self._external_validation.validate(
             blueprint.definition, work.project, call.credential
         )

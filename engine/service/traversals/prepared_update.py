@@ -83,7 +83,7 @@ class UpdateBuilder:
         stored = None
         if request.uses_stored:
             stored = await read_template(conn, locked.id, locked.version)
-        blueprint = await self._traversals.build_for(locked, request, stored)
+        blueprint = await self._traversals.build_for(locked, request, stored, conn=conn)
         await self._external_validation.validate_locked(
             conn,
             blueprint.definition,

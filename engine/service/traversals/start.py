@@ -13,12 +13,18 @@ from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
+from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.plan.convergence import SECTION
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
 from engine.service.prediction import refuse_known_replacements
+from engine.service.reads.stack_outputs import (
+    check_sources,
+    read_stack_outputs,
+    with_stack_outputs,
+)
 from engine.service.requests.blueprint import (
     Blueprint,
     Limits,
@@ -46,6 +52,7 @@ from engine.store import (
 )
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
+from engine.store.database import Database
 from engine.store.encryption import Keyring, Scope
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.traversal_end import cancel_operations, supersede
@@ -60,6 +67,7 @@ UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
 #: Actions that apply the environment of a request. Others apply one that was valid before.
 POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)
 
+NO_OUTPUTS: Mapping[OutputName, StackOutput] = {}
 #: Maximum number of warnings in an event, and characters of each.
 MAX_RECORDED_WARNINGS, MAX_WARNING_LENGTH = 20, 500
 #: Maximum number of resources that are planned on the event loop.
@@ -73,13 +81,16 @@ class Traversals:
         limits: Limits,
         *,
         new_id: Callable[[], UUID],
+        database: Database,
         lifecycle_plugins: bool = False,
         keyring: Keyring | None = None,
     ) -> None:
-        """lifecycle_plugins: True if any are installed: traversals get nodes that call them.
-        keyring: encrypts credentials; without it, no credential is stored.
+        """database: for outputs of other stacks that are read without a transaction.
+        lifecycle_plugins: True if any are installed: traversals get nodes that call them. keyring:
+        encrypts credentials; without it, no credential is stored.
         """
         self.keyring = keyring
+        self._database = database
         self._lifecycle_plugins = lifecycle_plugins
         self.registry = registry
         self.limits = limits
@@ -96,11 +107,56 @@ class Traversals:
         stack_id: UUID | None,
         name: str,
         nested: NestedPlace | None = None,
+        conn: "Connection | None" = None,
+        known: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
     ) -> Blueprint:
         """Parse and validate a request in a thread; see `engine.service.requests.blueprint.build`.
 
-        stack_id: None if the stack does not exist yet. Raises Invalid, LimitReached, Unavailable.
+        stack_id: None if the stack does not exist yet. conn: of the caller's transaction, if it has
+        one. known: outputs of other stacks that are not read again. Raises Invalid, LimitReached,
+        Unavailable.
         """
+
+        async def define(outputs: StackOutputs) -> Blueprint:
+            return await self._build(
+                request,
+                stored,
+                project=project,
+                stack_id=stack_id,
+                name=name,
+                nested=nested,
+                stack_outputs=outputs,
+            )
+
+        read = partial(self.read_stack_outputs, project=project, stack_id=stack_id, conn=conn)
+        return await with_stack_outputs(define, read, known)
+
+    async def read_stack_outputs(
+        self,
+        wanted: Collection[OutputName],
+        *,
+        project: str,
+        stack_id: UUID | None,
+        conn: "Connection | None" = None,
+    ) -> Mapping[OutputName, StackOutput]:
+        """Read outputs of other stacks. stack_id: of the stack that reads them. conn: see
+        `build`."""
+        if conn is not None:
+            return await read_stack_outputs(conn, project, wanted, stack_id)
+        async with self._database.connection() as own:
+            return await read_stack_outputs(own, project, wanted, stack_id)
+
+    async def _build(
+        self,
+        request: StackRequest,
+        stored: TemplateRecord | None,
+        *,
+        project: str,
+        stack_id: UUID | None,
+        name: str,
+        nested: NestedPlace | None,
+        stack_outputs: StackOutputs,
+    ) -> Blueprint:
         task = partial(
             build,
             request,
@@ -111,6 +167,7 @@ class Traversals:
             registry=self.registry,
             limits=self.limits.of(project),
             nested=nested,
+            stack_outputs=stack_outputs,
         )
         if stack_id is None or nested is not None:
             return await self.thread_pool(task, project)
@@ -126,6 +183,8 @@ class Traversals:
         request: StackRequest,
         stored: TemplateRecord | None,
         nested: NestedPlace | None = None,
+        conn: "Connection | None" = None,
+        known: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
     ) -> Blueprint:
         """As `build`, for a stack that exists."""
         return await self.build(
@@ -135,6 +194,8 @@ class Traversals:
             stack_id=stack.id,
             name=stack.name,
             nested=nested,
+            conn=conn,
+            known=known,
         )
 
     async def lock(
@@ -248,6 +309,7 @@ class Traversals:
         started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
         desired.version, desired.requested_by, desired.selected(), header)  # fmt: skip
         if not desired.stored:
+            await check_sources(conn, desired.stack_id, desired.blueprint.stack_outputs)
             await _store_version(conn, desired, self.limits.versions, project=started.project)
         names = {node.name for node in planned.nodes}
         scope = Scope(started.project, desired.stack_id, "node.definition")
@@ -520,6 +582,7 @@ async def _store_version(
         requested_by=desired.requested_by,
         source=blueprint.source,
         template_order=blueprint.template_order,
+        stack_outputs=blueprint.stack_outputs,
     )
     if desired.version > max_versions:
         await templates.delete_old_versions(conn, desired.stack_id, max_versions)

@@ -3,6 +3,7 @@
 from hub.api.headgate import (
     audit_log,
     breakpoints,
+    dependencies,
     drift,
     events,
     graph,
@@ -31,6 +32,7 @@ ROUTES = (
     *overview.ROUTES,
     *graph.ROUTES,
     *drift.ROUTES,
+    *dependencies.ROUTES,
     *resource_details.ROUTES,
     *versions.ROUTES,
     *sessions.ROUTES,

@@ -388,6 +388,24 @@ class Drift(TypedDict):
     resources: list[DriftedResource]
 
 
+class ReadOutput(TypedDict):
+    stack_name: str | None
+    stack_id: Uuid
+    output: str
+    secret: bool
+    changed: bool
+
+
+class DependentStack(TypedDict):
+    stack_name: str
+    stack_id: Uuid
+
+
+class Dependencies(TypedDict):
+    reads: list[ReadOutput]
+    read_by: list[DependentStack]
+
+
 class InspectedStack(TypedDict):
     id: Uuid
     name: str

@@ -23,10 +23,12 @@ from engine.hot.definition.stack import (
 )
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE
+from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.cost_budget import CostLimits
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.template.template import Template
 from engine.service import Limits, StackRequest
+from engine.service.reads.stack_outputs import with_stack_outputs
 from engine.service.requests.blueprint import as_errors, warnings_of
 from engine.service.requests.parsing import ParsedRequest
 from engine.words import Json
@@ -90,21 +92,26 @@ async def _validate(
     """Raises Invalid with all findings."""
     context, project = context_of(request), project_of(request)
     try:
-        validated = await with_fetched_templates(
-            lambda fetched: context.engine.thread_pool(
-                partial(
-                    validate_template,
-                    new,
+        validated = await with_stack_outputs(
+            lambda outputs: with_fetched_templates(
+                lambda fetched: context.engine.thread_pool(
+                    partial(
+                        validate_template,
+                        new,
+                        project,
+                        types,
+                        limits,
+                        validators,
+                        fetched,
+                        show_nested=show_nested,
+                        stack_outputs=outputs,
+                    ),
                     project,
-                    types,
-                    limits,
-                    validators,
-                    fetched,
-                    show_nested=show_nested,
                 ),
-                project,
+                lambda url: context.fetch_template(url, limits.source.max_bytes),
             ),
-            lambda url: context.fetch_template(url, limits.source.max_bytes),
+            partial(context.engine.validation_outputs, project),
+            {},
         )
         await context.engine.external_validation.validate(
             validated.definition, project, new.credential
@@ -164,20 +171,22 @@ def validate_template(
     fetched: Mapping[str, str] | None = None,
     *,
     show_nested: bool = False,
+    stack_outputs: StackOutputs | None = None,
 ) -> Validated:
     """Raises Invalid with all findings, MissingTemplates if templates must be fetched first.
 
     validators: names of the custom constraints that this server can validate. fetched: templates by
     URL. show_nested: parameters of nested templates may have no value, as in Heat, because the
-    caller wants to know which there are.
+    caller wants to know which there are. stack_outputs: see `define_stack`.
     """
     parsed = limits.read(new, None, fetched=fetched or {})
     parsed = replace(parsed, nesting=replace(parsed.nesting, values_later=show_nested))
     findings = Findings()
     parameters = {**parsed.environment.parameters, **new.parameters}
     definition = _define(
-        new, parsed, parameters, project, types, validators, limits.language, findings
-    )
+        new, parsed, parameters, project, types, validators, limits.language, findings,
+        stack_outputs,
+    )  # fmt: skip
     _check_hooks(parsed, limits, types, findings)
     if new.strict or limits.strict:
         findings.all += as_errors(warnings_of(parsed, definition))
@@ -207,6 +216,7 @@ def _define(
     validators: Collection[str],
     language: CostLimits,
     findings: Findings,
+    stack_outputs: StackOutputs | None,
 ) -> StackDefinition | None:
     """None if the template is invalid. Parameters without a value are unknown."""
     defaults = parsed.environment.parameter_defaults
@@ -229,6 +239,7 @@ def _define(
             facade=UNKNOWN_FACADE,
             validators=validators,
             limits=language,
+            stack_outputs=stack_outputs,
         )
     except Invalid as error:
         findings.all += error.findings
