@@ -37,6 +37,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "or": "Whether at least one condition is true.",
     "yaql": "The value of a YAQL expression.",
     "get_local": "The value of a local.",
+    "stack_output": "The value of an output of another stack of the project.",
     "length": "The number of characters, items or keys.",
     "to_json": "A value as JSON text.",
     "from_json": "The value of JSON text.",

@@ -236,6 +236,20 @@ async def call_drift(run: RecordingClient, world: World) -> None:
     assert await ok(run, "GET", f"{at}/drift") == drift
 
 
+async def call_dependencies(run: RecordingClient) -> None:
+    """A stack that reads outputs of another one."""
+    version = {"heat_template_version": "headgate"}
+    net = version | {"outputs": {"one": {"value": 1}}}
+    app = version | {"outputs": {"two": {"value": {"stack_output": ["net", "one"]}}}}
+    for name, template in (("net", net), ("app", app)):
+        await ok(run, "POST", "/stacks", {"stack_name": name, "template": template})
+        await run.until_ended(name)
+    (read,) = (await ok(run, "GET", f"{await path_of(run, 'app')}/dependencies"))["reads"]
+    assert (read["stack_name"], read["output"], read["changed"]) == ("net", "one", False)
+    found = await ok(run, "GET", f"{await path_of(run, 'net')}/dependencies")
+    assert [one["stack_name"] for one in found["read_by"]] == ["app"]
+
+
 async def call_read_routes(run: RecordingClient) -> None:
     at = await path_of(run, "s")
     for part in ("", "?resolve_outputs=false", "/template", "/environment", "/files", "/outputs",
@@ -376,6 +390,7 @@ async def test_every_response_matches_the_openapi_document(
         await more_hooks(watched, receiver)
         await run_stack(watched, world)
         await call_drift(watched, world)
+        await call_dependencies(watched)
         await call_read_routes(watched)
         await call_short_paths(watched)
         await call_subscription_routes(watched, other)

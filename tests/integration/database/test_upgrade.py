@@ -177,6 +177,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0047_listed_stacks.sql",
         "0048_observations.sql",
         "0049_convergence.sql",
+        "0050_stack_outputs.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
