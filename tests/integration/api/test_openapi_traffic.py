@@ -241,8 +241,8 @@ async def call_dependencies(run: RecordingClient) -> None:
     version = {"heat_template_version": "headgate"}
     net = version | {"outputs": {"one": {"value": 1}}}
     app = version | {"outputs": {"two": {"value": {"stack_output": ["net", "one"]}}}}
-    for name, template in (("net", net), ("app", app)):
-        await ok(run, "POST", "/stacks", {"stack_name": name, "template": template})
+    for name, body in (("net", net), ("app", app)):
+        await ok(run, "POST", "/stacks", {"stack_name": name, "template": body})
         await run.until_ended(name)
     (read,) = (await ok(run, "GET", f"{await path_of(run, 'app')}/dependencies"))["reads"]
     assert (read["stack_name"], read["output"], read["changed"]) == ("net", "one", False)
