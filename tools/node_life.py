@@ -51,11 +51,16 @@ def phases() -> str:
 
 def table() -> str:
     """A row for each row of the machine's table."""
-    lines = ["| state | phase | input | decision | leads to |", "|---|---|---|---|---|"]
+    lines = [
+        "| state | phase | input | decision | leads to | effects |",
+        "|---|---|---|---|---|---|",
+    ]
     for (state, phase, input_type), row in TABLE.items():
         decision = row.decide.__name__.replace("_", " ")
         leads = ", ".join(f"{to.state} in {to.phase}" for to in row.leads_to)
-        lines.append(f"| {state} | {phase} | `{input_type.__name__}` | {decision} | {leads} |")
+        effects = ", ".join(f"`{effect.__name__}`" for effect in row.effects) or "none"
+        input_name = f"`{input_type.__name__}`"
+        lines.append(f"| {state} | {phase} | {input_name} | {decision} | {leads} | {effects} |")
     return "\n".join(lines) + "\n"
 
 

@@ -48,8 +48,10 @@ from typing import Any, NamedTuple
 from engine.node import decisions
 from engine.node.node import (
     Answered,
+    Call,
     Cancelled,
     Claimed,
+    Effect,
     Expired,
     Input,
     MustConfirm,
@@ -58,13 +60,20 @@ from engine.node.node import (
     MustStop,
     MustWait,
     Node,
+    NotifyType,
     OpenHook,
     OperationFailed,
     OperationForbidden,
+    Record,
     Refused,
+    Remove,
     Step,
     Succeeded,
     Superseded,
+    WakeAt,
+    WriteDone,
+    WriteFailed,
+    WriteUnchanged,
 )
 from engine.words import Mode, Phase, State
 
@@ -77,10 +86,12 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table. leads_to: all places in which the node may be after the decision."""
+    """A row of the table. leads_to: all places in which the node may be after the decision.
+    effects: all that it may have."""
 
     decide: Callable[[Node, Any], Step | Refused]
     leads_to: tuple[Place, ...]
+    effects: tuple[type[Effect], ...] = ()
 
 
 class Move(NamedTuple):
@@ -94,6 +105,9 @@ class Move(NamedTuple):
 def _in(phase: Phase, *states: State) -> tuple[Place, ...]:
     return tuple(Place(state, phase) for state in states)
 
+
+#: The effects of a failure.
+_FAILURE = (WriteFailed, Record)
 
 TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     # Not begun.
@@ -109,47 +123,56 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     (State.RUNNING, Phase.PRE, Claimed): Row(
         decisions.begin,
         _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.EXECUTE, State.RUNNING),
+        (OpenHook, Record, Call, WriteUnchanged),
     ),
-    (State.RUNNING, Phase.PRE, OperationFailed): Row(decisions.fail, _in(Phase.PRE, State.FAILED)),
+    (State.RUNNING, Phase.PRE, OperationFailed): Row(
+        decisions.fail, _in(Phase.PRE, State.FAILED), _FAILURE
+    ),
     (State.RUNNING, Phase.PRE, OperationForbidden): Row(
-        decisions.deny, _in(Phase.PRE, State.FAILED)
+        decisions.deny, _in(Phase.PRE, State.FAILED), (Record,)
     ),
     (State.RUNNING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     (State.PARKED, Phase.PRE, Answered): Row(
-        decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED)
+        decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED), _FAILURE
     ),
     (State.PARKED, Phase.PRE, Expired): Row(
-        decisions.expire_before, _in(Phase.PRE, State.READY, State.FAILED, State.STOPPED)
+        decisions.expire_before, _in(Phase.PRE, State.READY, State.FAILED, State.STOPPED), _FAILURE
     ),
     (State.PARKED, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     # The operation, and its outcomes.
     (State.RUNNING, Phase.EXECUTE, Claimed): Row(
-        decisions.call_again, _in(Phase.EXECUTE, State.RUNNING)
+        decisions.call_again, _in(Phase.EXECUTE, State.RUNNING), (Call,)
     ),
     (State.RUNNING, Phase.EXECUTE, Succeeded): Row(
-        decisions.succeed, _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED)
+        decisions.succeed,
+        _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED),
+        (WriteDone, Remove, Record, OpenHook),
     ),
-    (State.RUNNING, Phase.EXECUTE, MustWait): Row(decisions.wait, _in(Phase.EXECUTE, State.PARKED)),
+    (State.RUNNING, Phase.EXECUTE, MustWait): Row(
+        decisions.wait, _in(Phase.EXECUTE, State.PARKED), (WakeAt,)
+    ),
     (State.RUNNING, Phase.EXECUTE, MustRetry): Row(
-        decisions.retry, _in(Phase.EXECUTE, State.PARKED, State.FAILED)
+        decisions.retry, _in(Phase.EXECUTE, State.PARKED, State.FAILED), (WakeAt, *_FAILURE)
     ),
     (State.RUNNING, Phase.EXECUTE, MustConfirm): Row(
         decisions.confirm,
         _in(Phase.CONFIRM, State.PARKED, State.STOPPED) + _in(Phase.EXECUTE, State.READY),
+        (OpenHook, NotifyType, *_FAILURE),
     ),
     (State.RUNNING, Phase.EXECUTE, MustReplace): Row(
         decisions.begin_replacement,
         _in(Phase.PRE, State.PARKED, State.STOPPED)
         + _in(Phase.EXECUTE, State.RUNNING, State.FAILED),
+        (OpenHook, Call, *_FAILURE),
     ),
     (State.RUNNING, Phase.EXECUTE, MustStop): Row(
-        decisions.stop, _in(Phase.EXECUTE, State.STOPPED)
+        decisions.stop, _in(Phase.EXECUTE, State.STOPPED), _FAILURE
     ),
     (State.RUNNING, Phase.EXECUTE, OperationFailed): Row(
-        decisions.fail, _in(Phase.EXECUTE, State.FAILED)
+        decisions.fail, _in(Phase.EXECUTE, State.FAILED), _FAILURE
     ),
     (State.RUNNING, Phase.EXECUTE, OperationForbidden): Row(
-        decisions.deny, _in(Phase.EXECUTE, State.FAILED)
+        decisions.deny, _in(Phase.EXECUTE, State.FAILED), (Record,)
     ),
     # The operation is cancelled.
     **{
@@ -158,22 +181,26 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     },
     # A step inside the operation.
     (State.PARKED, Phase.CONFIRM, Answered): Row(
-        decisions.answer_step, _in(Phase.EXECUTE, State.READY)
+        decisions.answer_step, _in(Phase.EXECUTE, State.READY), (NotifyType,)
     ),
     (State.PARKED, Phase.CONFIRM, Expired): Row(
-        decisions.expire_step, _in(Phase.EXECUTE, State.READY) + _in(Phase.CONFIRM, State.STOPPED)
+        decisions.expire_step,
+        _in(Phase.EXECUTE, State.READY) + _in(Phase.CONFIRM, State.STOPPED),
+        (NotifyType, *_FAILURE),
     ),
     (State.PARKED, Phase.CONFIRM, Superseded): Row(
-        decisions.refuse_step, _in(Phase.EXECUTE, State.READY)
+        decisions.refuse_step, _in(Phase.EXECUTE, State.READY), (NotifyType,)
     ),
     # After the operation.
     (State.PARKED, Phase.POST, Answered): Row(
         decisions.answer_after,
         _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED, State.FAILED),
+        (Remove, OpenHook, *_FAILURE),
     ),
     (State.PARKED, Phase.POST, Expired): Row(
         decisions.expire_after,
         _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED, State.FAILED),
+        (Remove, OpenHook, *_FAILURE),
     ),
     (State.PARKED, Phase.POST, Superseded): Row(decisions.drop, _in(Phase.POST, State.DROPPED)),
 }

@@ -19,6 +19,7 @@ from engine.node.node import (
     Call,
     Cancelled,
     Claimed,
+    Effect,
     EventKind,
     Expired,
     Input,
@@ -468,9 +469,10 @@ def row_key(node: Node) -> Place:
     return Place(node.state, node.phase)
 
 
-def test_each_row_of_the_table_leads_to_exactly_its_results() -> None:
+def test_each_row_of_the_table_has_exactly_its_results_and_effects() -> None:
     """No decision leads to a waiting node: the store makes nodes ready."""
     led: dict[tuple[State, Phase, type[Input]], set[Place]] = {}
+    effects: dict[tuple[State, Phase, type[Input]], set[type[Effect]]] = {}
     waiting = [Node(Operation.CREATE, State.WAITING, phase) for phase in (Phase.PRE, Phase.EXECUTE)]
     ready = Node(Operation.CREATE, State.READY, Phase.EXECUTE)
     planned = [
@@ -481,6 +483,8 @@ def test_each_row_of_the_table_leads_to_exactly_its_results() -> None:
         if isinstance(one.answer, Step):
             at = (*row_key(one.node), type(one.node_input))
             led.setdefault(at, set()).add(row_key(one.answer.node))
+            effects.setdefault(at, set()).update(map(type, one.answer.effects))
+    assert effects == {at: set(row.effects) for at, row in TABLE.items()}
     assert led == {at: set(row.leads_to) for at, row in TABLE.items()}
 
 
