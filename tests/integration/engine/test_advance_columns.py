@@ -1,16 +1,24 @@
-"""The columns that `advance` returns are the fields of `Work`, by name and type. Only `advance`
-calls the functions that it consists of.
+"""The columns that `advance` returns are the fields of `Work`, by name and type. The fields of the
+steps that it reads are those that workers write. Only `advance` calls the functions that it
+consists of.
 """
 
 import re
 from datetime import datetime
 from typing import Any, get_args, get_type_hints
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from engine.principal import named
+from engine.service.requests.requests import StackRequest
 from engine.store.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.store.database import Database
 from engine.store.routine_versions import routines
+from engine.words import Json
 from tests.integration.database.test_statements import FOUND
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.manual_worker import ManualWorker
+from tests.support.program import template
+from tests.support.scripted_type import Thing, World
 
 #: Columns of every row: its kind and its node.
 COMMON_COLUMNS = {"kind", "stack_id", "traversal", "node", "claim"}
@@ -57,3 +65,59 @@ async def test_only_advance_calls_its_parts(
         "plan_cache_mode=force_generic_plan", "enable_seqscan=off", "enable_hashjoin=off",
         "enable_mergejoin=off",
     }  # fmt: skip
+
+
+#: A list of columns of a document: ``as s (stack_id uuid, ...)``.
+COLUMNS = re.compile(r"\(([^()]*)\)")
+#: Fields that other modules than the encoder add: of runs, and the size of a resource.
+OF_RUNS, SIZE = {"run", "run_size", "operation_key"}, "bytes"
+
+
+def columns_after(text: str, opening: str) -> set[str]:
+    """The names of the columns in the first list after `opening`."""
+    found = COLUMNS.search(text, text.index(opening) + len(opening) - 1)
+    assert found is not None
+    return {one.split()[0] for one in found[1].split(",")}
+
+
+async def written_steps(database: Database) -> list[Json]:
+    """The steps of a stack that is created with a hook, updated, replaced and deleted with a
+    snapshot."""
+    world = World()
+    engine = idle_engine(database, Thing(world))
+    worker = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
+    hooks = {"hooks": [{"at": "a", "on": ["post-create"], "mode": "notify"}]}
+
+    def request(**properties: Json) -> StackRequest:
+        resource = {"type": "Test::Thing", "properties": properties, "deletion_policy": "Snapshot"}
+        return StackRequest(name="s", template=template({"a": resource}), environment=hooks)
+
+    stack = await engine.stacks.create("p", request(size=1))
+    await worker.work()
+    for properties in ({"size": 2}, {"size": 2, "place": "north"}):
+        await engine.stacks.update("p", stack.id, request(**properties))
+        await worker.work()
+    await engine.stacks.delete("p", stack.id, named("ann"))
+    await worker.work()
+    return worker.settled
+
+
+async def test_each_field_of_a_step_is_a_field_that_workers_write(database: Database) -> None:
+    text = next(file.text for file in routines() if file.name == "4_apply_transitions.sql")
+    steps = await written_steps(database)
+    resources, snapshots = [], []
+    for step in steps:
+        assert step.keys() | OF_RUNS == columns_after(text, "jsonb_to_recordset(p_steps) as s (")
+        for hook in step["hook"] or ():
+            assert hook.keys() == columns_after(text, "jsonb_to_recordset(s.hook) as h (")
+        for event in step["events"]:
+            assert event.keys() == columns_after(text, "jsonb_to_recordset(s.events) as e (")
+        resources += [step["resource"]] if step["resource"] else []
+        snapshots += [step["snapshot"]] if step["snapshot"] else []
+    assert any(step["hook"] for step in steps) and any(step["events"] for step in steps)
+    columns = columns_after(text, "jsonb_to_record(coalesce(s.snapshot, '{}')) as k (")
+    assert [one.keys() for one in snapshots] == [columns] * len(snapshots) != []
+    assert {one["write"] for one in resources} == {"update", "insert", "remove"}
+    read = set(re.findall(r"s\.resource ->>? '(\w+)'", text)) - {SIZE}
+    written = set[str]().union(*resources)
+    assert (read - written, written - read) == ({"lifecycle"}, set())
