@@ -9,6 +9,7 @@ from engine.principal import named
 from engine.service import Answer
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
+from engine.types.contract import Confirm
 from engine.words import AnswerChannel, Decision
 from tests.support.changes import put, thing, until_deleted, until_started
 from tests.support.idle_engine import idle_engine, make_registry
@@ -300,3 +301,39 @@ async def test_the_step_mode_applies_to_a_node_that_a_worker_has_claimed(
     assert world.operations("a") == ["create", "update"]
     assert world.operations("b") == ["create", "update"][: 1 + (decision is Decision.RUN)]
     assert hands.refused == (decision is not Decision.CONTINUE)
+
+
+HOOK_SQL = "select id from hook where resource_name = $1 and state = 'waiting'"
+PHASES_SQL = "select name, state, phase from node where stack_id = $1 and name <> ''"
+
+
+async def test_stepping_stops_only_operations_that_have_not_begun(database: Database) -> None:
+    """An operation whose step was answered has begun, although its node is ready."""
+    world = World()
+    engine = idle_engine(database, Thing(world))
+    hands = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
+    world.script("create", "begun", Confirm("resize", {}))
+    rules = {"hooks": [{"at": "begun", "on": "confirm-resize"}, {"at": "held", "on": "pre-create"}]}
+    resources = {"begun": thing(), "held": thing(), "later": thing(depends_on="held")}
+    request = StackRequest(name="s", template=template(resources), environment=rules)
+    stack = (await engine.stacks.create("p", request)).id
+    await hands.work()
+
+    async def answer(name: str, decision: Decision) -> None:
+        async with database.connection() as conn:
+            hook = await conn.fetchval(HOOK_SQL, name)
+        hook_answer = Answer(decision, named("ann"), AnswerChannel.API)
+        await engine.hooks.answer(hook, hook_answer, project="p")
+
+    await answer("begun", Decision.CONTINUE)
+    await answer("held", Decision.STEP)
+    async with database.connection() as conn:
+        places = {row["name"]: tuple(row)[1:] for row in await conn.fetch(PHASES_SQL, stack)}
+    assert places == {
+        "begun": ("ready", "execute"), "held": ("ready", "pre"), "later": ("waiting", "pre"),
+    }  # fmt: skip
+    await hands.work()
+    assert world.operations("begun") == ["create", "create"]
+    async with database.connection() as conn:
+        waiting = [tuple(row) for row in await conn.fetch(WAITING_SQL, stack)]
+    assert waiting == [("later", "pre-create")]
