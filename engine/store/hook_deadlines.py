@@ -9,13 +9,25 @@ from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
+from engine.errors import HeadgateError
 from engine.hooks.deadline import HookClock, NotificationReport, apply_reports
 from engine.hooks.hash_chain import Entry
+from engine.node.machine import decide
+from engine.node.node import Answered, Node, NotifyType, Refused, WriteFailed
 from engine.principal import Principal
 from engine.store.audit_log import record as record_entries
 from engine.store.connection import Connection
 from engine.store.stack_locks import lock_stacks
-from engine.words import AnswerChannel, HookState, Json, OnTimeout
+from engine.words import (
+    AnswerChannel,
+    Decision,
+    HookState,
+    Json,
+    OnTimeout,
+    Operation,
+    Phase,
+    State,
+)
 
 #: The same time for all hooks, whose stacks are locked before the statement begins.
 READ_CLOCKS = """
@@ -102,21 +114,30 @@ update hook
  where stack_id = $1 and id = $2 and state = 'waiting'
 returning digest, decided_at
 """
-#: Writes what the node machine decides for a node whose hook is rejected. Stored values are copied
-#: within PostgreSQL, so it also works if a value that cannot be read caused the internal error.
+#: What the node machine needs to know of the node that waits at a hook. No document is read.
+FAILING_NODE = """
+select n.operation, n.state, n.phase, n.breakpoints_hit
+  from hook h
+  join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
+   and n.state = 'parked' and n.phase <> 'execute'
+   and n.breakpoints_hit[cardinality(n.breakpoints_hit)] = h.point
+ where h.stack_id = $1 and h.id = $2 and h.rule ->> 'dry' is distinct from 'true'
+"""
+#: Writes a decision of the node machine (`_rejected`). Stored values are copied within PostgreSQL,
+#: so it also works if a value that cannot be read caused the internal error.
 FAIL_NODE = """
 with step as (
     select jsonb_build_object(
                'stack_id', n.stack_id, 'traversal', n.traversal, 'node', n.id, 'claim', n.claim,
-               'state', 'failed', 'phase', n.phase, 'operation', n.operation,
-               'breakpoints_hit', n.breakpoints_hit,
+               'state', d.state, 'phase', d.phase, 'operation', n.operation,
+               'breakpoints_hit', n.breakpoints_hit, 'confirmation', d.confirmation,
                'progress', n.progress, 'attempts', n.attempts, 'reason', $3::text,
-               'resource', to_jsonb(r) || jsonb_build_object(
+               'resource', case when d.tainted is not null then
+                   to_jsonb(r) || jsonb_build_object(
                    'write', 'update', 'status', 'FAILED', 'reason', $3::text,
                    'action', case n.operation when 'replace' then 'UPDATE'
                                               else upper(n.operation) end,
-                   'tainted', r.tainted or n.phase <> 'pre' and n.operation in
-                             ('create', 'update', 'replace', 'delete', 'check')),
+                   'tainted', r.tainted or d.tainted) end,
                'events', jsonb_build_array(
                    jsonb_build_object(
                        'type', 'headgate.hook.expired', 'action', coalesce(r.action, 'INIT'),
@@ -126,7 +147,8 @@ with step as (
                        'data', jsonb_build_object(
                            'hook_id', h.id, 'point', h.point, 'mode', h.mode,
                            'decision', 'reject', 'decided_by', $4::text, 'reason', $3::text)))
-                   || case when r.id is null then '[]'::jsonb else jsonb_build_array(
+                   || case when r.id is null or d.tainted is null then '[]'::jsonb
+                           else jsonb_build_array(
                    jsonb_build_object(
                        'type', 'headgate.resource.' || n.operation || '.failed',
                        'action', upper(n.operation), 'status', 'FAILED', 'reason', $3::text,
@@ -135,12 +157,12 @@ with step as (
                        'data', jsonb_build_object('operation', n.operation))) end) as step
       from hook h
       join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
-       and n.state = 'parked' and n.phase <> 'execute'
-       and n.breakpoints_hit[cardinality(n.breakpoints_hit)] = h.point
+     cross join jsonb_to_record($5) as d (state text, phase text, tainted boolean,
+                                          confirmation jsonb)
       left join resource r on r.stack_id = n.stack_id and n.operation not in ('begin', 'finish')
        and r.id = case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id
                        else n.resource_id end
-     where h.stack_id = $1 and h.id = $2 and h.rule ->> 'dry' is distinct from 'true'
+     where h.stack_id = $1 and h.id = $2
 )
 select count(*) from step s
  cross join lateral advance('', interval '0', 0, jsonb_build_array(s.step), '', 0, true)
@@ -243,13 +265,16 @@ async def next_reminder(conn: Connection) -> float | None:
 async def fail_hook(
     conn: Connection, stack_id: UUID, hook_id: UUID, reason: str, by: Principal
 ) -> None:
-    """Expire a hook that caused an internal error as rejected, and fail its node. Locks the stack;
-    in the caller's transaction."""
+    """Expire a hook that caused an internal error as rejected: its node fails, or its operation is
+    called again with the rejection. Locks the stack; in the caller's transaction."""
     await lock_stacks(conn, [stack_id])
     row = await conn.fetchrow(EXPIRE_HOOK, stack_id, hook_id, reason, by.name, by.id)
     if row is None:
         return
-    await conn.execute(FAIL_NODE, stack_id, hook_id, reason, by.name)
+    node = await conn.fetchrow(FAILING_NODE, stack_id, hook_id)
+    if node is not None:
+        decided = _rejected(node, Answered(Decision.REJECT, by.name, reason))
+        await conn.execute(FAIL_NODE, stack_id, hook_id, reason, by.name, decided)
     entry = Entry(
         stack_id=stack_id,
         hook_id=hook_id,
@@ -262,6 +287,30 @@ async def fail_hook(
         digest=row["digest"],
     )
     await record_entries(conn, [entry])
+
+
+def _rejected(node: Any, rejection: Answered) -> Json:
+    """What the node machine decides for a node whose hook is rejected. tainted: null if its
+    resource does not change."""
+    step = decide(
+        Node(
+            Operation(node["operation"]),
+            State(node["state"]),
+            Phase(node["phase"]),
+            breakpoints_hit=tuple(node["breakpoints_hit"]),
+        ),
+        rejection,
+    )
+    if isinstance(step, Refused):
+        raise HeadgateError(step.reason)
+    failed = (one.tainted for one in step.effects if isinstance(one, WriteFailed))
+    confirmed = (one.as_json() for one in step.effects if isinstance(one, NotifyType))
+    return {
+        "state": step.node.state,
+        "phase": step.node.phase,
+        "tainted": next(failed, None),
+        "confirmation": next(confirmed, None),
+    }
 
 
 async def stop_reminders(conn: Connection, stack_id: UUID, hook_id: UUID) -> None:
