@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import orjson
+
 from engine.words import Json, ObservedState
+
+#: Characters of an observed value: a string, or another value as JSON. Longer ones are shortened.
+MAX_VALUE = 1_000
+
+
+def shorten(value: Json) -> Json:
+    """Return the value, or the beginning of its text."""
+    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return value if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE].removesuffix('...')}..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from engine.store.observations import (
     RecordedResource,
 )
 from engine.types.contract import Call, ResourceType
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, ResourceId, StackId
@@ -58,8 +58,8 @@ SCHEDULED_AT_ONCE = 1_000
 RELEASE_TIMEOUT = 5
 #: Longest time between two looks at the schedule.
 POLL = timedelta(seconds=10)
-#: Characters of the value of a difference as JSON, and of a reason; longer ones are shortened.
-MAX_VALUE, MAX_REASON = 1_000, 1_000
+#: Characters of a reason, and differences of a resource; longer ones are shortened.
+MAX_REASON, MAX_DIFFERENCES = 1_000, 100
 
 NO_ANSWER = "the type did not report a state of the resource"
 
@@ -308,22 +308,24 @@ class Observer:
                 progress.not_observable += 1
                 continue
             call = _call_of(progress.stack, recorded, self._new_id())
-            key = self._key(type_, call)
-            if key is None:
+            known = self._key(type_, call)
+            if known is None:
                 progress.not_observable += 1
                 continue
+            key, url = known
             group = groups.get((recorded.type, key))
             if group is None:
-                endpoint = (progress.stack.project, recorded.type, type_.observation_endpoint(call))
+                endpoint = (progress.stack.project, recorded.type, url)
                 group = groups[recorded.type, key] = _Group(type_, endpoint)
             group.resources.append(recorded)
             group.calls.append(call)
         return [*groups.values()]
 
-    def _key(self, type_: ResourceType, call: Call) -> str | None:
-        """The key of the type; None also if the type raises an error."""
+    def _key(self, type_: ResourceType, call: Call) -> tuple[str, str] | None:
+        """The key and the endpoint of the type; None also if the type raises an error."""
         try:
-            return type_.observation_key(call)
+            key = type_.observation_key(call)
+            return None if key is None else (key, type_.observation_endpoint(call))
         except Exception as error:
             self._guard.report(error, resource_type=type_.schema.name)
             return None
@@ -400,13 +402,27 @@ class Observer:
             progress.retry = min(seconds, progress.retry or seconds)
 
     async def _call(self, group: _Group) -> Mapping[ResourceId, Observation]:
-        """An error of the type is an internal error of this call alone. Raises ObservationFault."""
+        """An error of the type is an internal error of this call alone, and an observation that
+        cannot be stored one of its resource. Raises ObservationFault."""
         try:
             answer = group.type.observe(group.calls)
-            return await answer if isawaitable(answer) else answer
+            found = await answer if isawaitable(answer) else answer
+            return {call.resource_id: self._valid(group, found[call.resource_id])
+                    for call in group.calls if call.resource_id in found}  # fmt: skip
         except Exception as error:
             fault = self._guard.report(error, resource_type=group.type.schema.name)
             raise ObservationFault(str(fault)) from None
+
+    def _valid(self, group: _Group, observation: Observation) -> Observation:
+        """The observation, or an unknown state."""
+        try:
+            values = [[one.path, one.desired, one.observed] for one in observation.differences]
+            orjson.dumps([observation.state, values, observation.reason[:MAX_REASON],
+                          observation.public_reason[:MAX_REASON]])  # fmt: skip
+        except Exception as error:
+            fault = str(self._guard.report(error, resource_type=group.type.schema.name))
+            return Observation.unknown(fault, fault)
+        return observation
 
 
 def _is_scheduled_root(one: _Progress) -> bool:
@@ -444,7 +460,10 @@ def _observed(recorded: RecordedResource, observation: Observation) -> ObservedR
         recorded.id,
         recorded.updated_at,
         str(observation.state),
-        [_difference(one, masked=recorded.has_secrets) for one in observation.differences],
+        [
+            _difference(one, masked=recorded.has_secrets)
+            for one in observation.differences[:MAX_DIFFERENCES]
+        ],
         replace_nul(reason[:MAX_REASON]),
     )
 
@@ -453,12 +472,6 @@ def _difference(one: Difference, *, masked: bool) -> dict[str, Json]:
     desired, observed = (MASK, MASK) if masked else (one.desired, one.observed)
     return {
         "path": one.path,
-        "desired": _shortened(desired),
-        "observed": _shortened(replace_nul(observed)),
+        "desired": shorten(desired),
+        "observed": shorten(replace_nul(observed)),
     }
-
-
-def _shortened(value: Json) -> Json:
-    """The value, or the beginning of its JSON."""
-    text = orjson.dumps(value, default=str).decode()
-    return value if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}..."

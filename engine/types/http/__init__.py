@@ -5,6 +5,7 @@ saved. After a crash before that, the operation first looks for the object of th
 the template defines `find`; otherwise it repeats the request with the same key.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -56,7 +57,7 @@ from engine.types.http_client import (
 )
 from engine.types.observation import Observation
 from engine.types.operation_outcomes import CANCELLED
-from engine.types.text_cleaning import mask_secrets
+from engine.types.text_cleaning import MIN_SECRET_LENGTH, mask_secrets
 from engine.words import Json, ObservedState, ResourceId
 
 #: (place below the properties, reason, remedy)
@@ -173,6 +174,9 @@ LATER_PROPERTIES = frozenset(
     {"attributes", "check", "compare", "credential", "delete", "find", "headers", "hidden", "id",
      "idempotency_header", "interval", "list", "read", "ready", "timeout", "update"}
 )  # fmt: skip
+#: Items of a list between which other work of the process continues.
+ITEMS_AT_ONCE = 50
+_ABSENT = "the list of the service does not have it"
 _OFF = (
     "Headgate::HTTP is off on this server",
     "The operator turns it on: [resource_types.http] enabled = true.",
@@ -262,10 +266,11 @@ class Http(ResourceType):
         if not calls[0].properties.get("list"):
             return {call.resource_id: await self._observe_alone(call) for call in calls}
         try:
-            items = await self._list(calls[0])
-            if not all(str(call.physical_id) in items for call in calls):
-                items = await self._list(calls[0]) | items
-            return {call.resource_id: _observe_in(items, call) for call in calls}
+            found = await self._observe_listed(calls)
+            if absent := [call for call in calls if call.resource_id not in found]:
+                found |= await self._observe_listed(absent)
+            missing = Observation(ObservedState.MISSING, (), _ABSENT, _ABSENT)
+            return {call.resource_id: found.get(call.resource_id, missing) for call in calls}
         except (ServiceError, InvalidPath, PlaceholderError) as error:
             unknown = self._unknown(calls[0], object_of(calls[0]), error)
             return {call.resource_id: unknown for call in calls}
@@ -274,7 +279,6 @@ class Http(ResourceType):
         remote, name = object_of(call), "check" if call.properties.get("check") else "read"
         try:
             content = parse_json(name, await self._send(call, name, remote))
-            return observe_object(call.properties, content)
         except ServiceError as error:
             if error.status in GONE:
                 gone = f"the service answered {error.status}"
@@ -282,20 +286,37 @@ class Http(ResourceType):
             return self._unknown(call, remote, error)
         except (InvalidPath, PlaceholderError) as error:
             return self._unknown(call, remote, error)
+        return self._observe_object(call, content)
 
-    async def _list(self, call: Call) -> dict[str, Json]:
-        """All items of a list, by ID. Raises ServiceError, InvalidPath, PlaceholderError."""
-        listing, url = call.properties["list"], ""
-        items: dict[str, Json] = {}
+    async def _observe_listed(self, calls: Sequence[Call]) -> dict[ResourceId, Observation]:
+        """The objects that are in the list, one page after another: no page is kept. Raises
+        ServiceError, InvalidPath, PlaceholderError.
+        """
+        listing, url = calls[0].properties["list"], ""
+        by_id: dict[str, list[Call]] = {}
+        for call in calls:
+            by_id.setdefault(str(call.physical_id), []).append(call)
+        found: dict[ResourceId, Observation] = {}
         for _ in range(MAX_PAGES):
-            response, request = await self._send_to(call, "list", object_of(call), url)
+            response, request = await self._send_to(calls[0], "list", object_of(calls[0]), url)
             content = parse_json("list", response)
-            items |= read_page(listing, content)
+            for number, (item_id, item) in enumerate(read_page(listing, content)):
+                for call in by_id.get(item_id, ()):
+                    found[call.resource_id] = self._observe_object(call, item)
+                if number % ITEMS_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # a page may have any number of items
             url = next_page(listing, content, request.url) or ""
             if not url:
-                return items
+                return found
         reason = f"list: there are more than {MAX_PAGES} pages"
         raise ServiceError(reason, public=reason)
+
+    def _observe_object(self, call: Call, content: Json) -> Observation:
+        remote = object_of(call)
+        try:
+            return observe_object(call.properties, content, self._secrets(call, remote))
+        except InvalidPath as error:
+            return self._unknown(call, remote, error)
 
     def _unknown(self, call: Call, remote: RemoteObject, error: Exception) -> Observation:
         public = error.public if isinstance(error, ServiceError) else ""
@@ -487,9 +508,17 @@ class Http(ResourceType):
     def _masked(self, call: Call, remote: RemoteObject, text: str) -> str:
         """A text from a service with the secrets of the requests masked."""
         sent = [call.properties.get(name) or {} for name in METHODS]
-        parts = [one.get(part) for one in sent for part in ("headers", "body")]
-        secrets = _texts([call.properties.get("headers"), *parts, remote.secrets])
-        return mask_secrets(text, [*secrets, *self._credentials.secrets()])
+        bodies = _texts([one.get("body") for one in sent])
+        secrets = [*self._secrets(call, remote), *self._credentials.secrets()]
+        return mask_secrets(text, [*bodies, *secrets])
+
+    def _secrets(self, call: Call, remote: RemoteObject) -> list[str]:
+        """Values of hidden attributes, and credentials in requests that a service may repeat."""
+        sent = [call.properties, *(call.properties.get(name) or {} for name in METHODS)]
+        headers = _texts([one.get("headers") for one in sent])
+        known = self._credentials.secrets() if call.properties.get("credential") else []
+        long = [text for text in (*headers, *known) if len(text) >= MIN_SECRET_LENGTH]
+        return [*_texts(remote.secrets), *long]
 
     def _is_over(self, call: Call, since: datetime) -> bool:
         return call.now >= since + timedelta(seconds=self._seconds(call))
@@ -503,14 +532,6 @@ def _cancelled(remote: RemoteObject) -> Failed:
     """The failure of a cancelled operation, with the object that may exist."""
     data = remote.data(unfinished=True)
     return Failed(CANCELLED, remote.id, data, public_reason=CANCELLED)
-
-
-def _observe_in(items: Mapping[str, Json], call: Call) -> Observation:
-    """Raises InvalidPath."""
-    if (item := items.get(str(call.physical_id))) is not None:
-        return observe_object(call.properties, item)
-    absent = "the list of the service does not have it"
-    return Observation(ObservedState.MISSING, (), absent, absent)
 
 
 def _sends_nothing(call: Call, remote: RemoteObject) -> bool:

@@ -4,11 +4,12 @@ Supported: names, indexes, slices, ``*``, and filters that compare values at nam
 Refused: ``..``, several selectors in one bracket, functions, and paths from the root in a filter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from jsonpath import JSONPathEnvironment, JSONPathError
 from jsonpath import filter as expressions
+from jsonpath.match import JSONPathMatch
 from jsonpath.path import JSONPath
 from jsonpath.segments import JSONPathChildSegment
 from jsonpath.selectors import Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector
@@ -49,8 +50,23 @@ def first_value(path: str, document: Json) -> tuple[Json] | None:
     compiled = read_path(path)
     if not isinstance(document, dict | list):
         return None
-    found = next(iter(compiled.finditer(document)), None)
+    nodes: Iterable[JSONPathMatch] = [
+        _Node(filter_context={}, obj=document, parent=None, path="$", parts=(), root=document)
+    ]
+    for segment in compiled.segments:
+        nodes = segment.resolve(nodes)
+    found = next(iter(nodes), None)
     return None if found is None else (found.obj,)
+
+
+class _Node(JSONPathMatch):
+    """A node without its children: with them, nodes and the document would be freed by the garbage
+    collector only."""
+
+    __slots__ = ()
+
+    def add_child(self, *children: JSONPathMatch) -> None:
+        pass
 
 
 @lru_cache(maxsize=1024)

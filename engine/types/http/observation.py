@@ -1,22 +1,23 @@
 """Compares an object in a response with the resource, and finds objects in lists. Pure."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from urllib.parse import urljoin
 
 import orjson
 
-from engine.hot.expressions.masking import MASK
+from engine.hot.expressions.masking import MASK, iterate_texts, leaks_secret
 from engine.types.http.json_paths import first_value
 from engine.types.http.remote_object import Readiness, differing_paths, readiness
 from engine.types.http.requests import address, origin
 from engine.types.http_client import ServiceError
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
 
-#: Maximum number of pages of a list.
-MAX_PAGES = 1_000
+#: Maximum number of pages of a list, and of secrets that are compared with a value.
+MAX_PAGES, MAX_SECRETS = 1_000, 200
 
 
 def list_key(properties: Mapping[str, Json]) -> str:
@@ -27,20 +28,20 @@ def list_key(properties: Mapping[str, Json]) -> str:
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def read_page(listing: Mapping[str, Json], content: Json) -> dict[str, Json]:
-    """The items of a page by ID. Raises ServiceError if the response has no such list."""
+def read_page(listing: Mapping[str, Json], content: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the ID of each item of a page, and the item. Raises ServiceError if the response has no
+    such list.
+    """
     found = first_value(listing["items"], content)
     if found is None or not isinstance(found[0], list):
         reason = f"list: the response has no list at {listing['items']}"
         raise ServiceError(reason, public="list: the response has no list")
-    items: dict[str, Json] = {}
     for item in found[0]:
         item_id = first_value(listing["id"], item)
         if item_id is None or item_id[0] in (None, ""):
             reason = f"list: an item has no ID at {listing['id']}"
             raise ServiceError(reason, public="list: an item has no ID")
-        items[as_text(item_id[0])] = item
-    return items
+        yield as_text(item_id[0]), item
 
 
 def next_page(listing: Mapping[str, Json], content: Json, url: str) -> str | None:
@@ -59,21 +60,60 @@ def next_page(listing: Mapping[str, Json], content: Json, url: str) -> str | Non
     return following
 
 
-def observe_object(properties: Mapping[str, Json], content: Json) -> Observation:
-    """Compare a response with `ready` and `compare`. Raises InvalidPath."""
+def observe_object(
+    properties: Mapping[str, Json], content: Json, secrets: Collection[str] = ()
+) -> Observation:
+    """Compare a response with `ready` and `compare`. Raises InvalidPath.
+
+    Secrets and hidden attributes are masked wherever the response repeats them.
+    """
     compare = properties.get("compare") or {}
+    hidden = _Hidden.of(properties, content, secrets)
     how, state = readiness(properties.get("ready"), content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
-        return Observation(ObservedState.DEGRADED, (), f"{public}: {state}", public)
-    attributes = properties.get("attributes") or {}
-    hidden = {attributes.get(name) for name in properties.get("hidden") or []}
+        return Observation(ObservedState.DEGRADED, (), f"{public}: {hidden.masked(state)}", public)
     differences = [
-        Difference(
-            path,
-            compare[path],
-            MASK if path in hidden else (first_value(path, content) or (None,))[0],
-        )
+        Difference(path, compare[path], hidden.value_at(path, content))
         for path in differing_paths(compare, content)
     ]
     return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """What must not be shown of a response. paths: of hidden attributes. parts: IDs of the maps and
+    lists at these paths. texts: secrets."""
+
+    paths: frozenset[str]
+    parts: frozenset[int]
+    texts: set[str]
+
+    @classmethod
+    def of(
+        cls, properties: Mapping[str, Json], content: Json, secrets: Collection[str]
+    ) -> "_Hidden":
+        attributes, names = properties.get("attributes") or {}, properties.get("hidden") or []
+        paths = frozenset(str(attributes[name]) for name in names if name in attributes)
+        found = [one[0] for path in paths if (one := first_value(path, content)) is not None]
+        parts = frozenset(id(one) for one in found if isinstance(one, dict | list))
+        return cls(paths, parts, set(iterate_texts(found)).union(secrets))
+
+    def value_at(self, path: str, content: Json) -> Json:
+        value = (first_value(path, content) or (None,))[0]
+        return MASK if path in self.paths else self.masked(value)
+
+    def masked(self, value: Json) -> Json:
+        """Return the value, shortened; a mask if it has a hidden part. So has a longer value,
+        because not all of it is compared."""
+        shown = shorten(value)
+        if not (self.paths or self.texts):
+            return shown
+        longer = shown is not value or len(self.texts) > MAX_SECRETS
+        return MASK if longer or self._has_part(value) or leaks_secret(value, self.texts) else value
+
+    def _has_part(self, value: Json) -> bool:
+        if not isinstance(value, dict | list):
+            return False
+        below = value.values() if isinstance(value, dict) else value
+        return id(value) in self.parts or any(map(self._has_part, below))

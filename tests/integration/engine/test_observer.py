@@ -11,7 +11,7 @@ import pytest
 from engine.store import observations
 from engine.store.observations import FinishedObservation
 from engine.types.contract import Call
-from engine.types.observation import Observation
+from engine.types.observation import Difference, Observation
 from engine.types.registry import Registry
 from engine.types.value import Value
 from engine.words import ObservedState, ResourceId
@@ -75,6 +75,25 @@ async def test_an_error_of_a_type_makes_its_resources_unknown(run: Program, worl
     assert reason.startswith("internal error ") and "secret" not in reason
     del world.observed["a"]
     assert (await observed(run))["resources"] == []
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        Observation(ObservedState.CHANGED, [Difference("size", 1, "\ud800")]),
+        Observation(ObservedState.CHANGED, [Difference("size", 1, {"a": 2**80})]),
+        Observation(ObservedState.DEGRADED, reason="\ud800"),
+        Observation(ObservedState.DEGRADED, reason=None),  # type: ignore[arg-type]
+        "missing",
+    ],
+)
+async def test_an_observation_that_cannot_be_stored_is_one_of_its_resource_alone(
+    run: Program, world: World, observation: Observation
+) -> None:
+    await create(run, "a", "b")
+    world.observed = {"a": observation, "b": CHANGED}
+    states = {one["resource_name"]: one["state"] for one in (await observed(run))["resources"]}
+    assert states == {"a": "unknown", "b": "degraded"}
 
 
 async def test_a_resource_without_an_observation_is_unknown(

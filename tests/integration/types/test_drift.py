@@ -1,5 +1,7 @@
 """Observed state: resources that were changed outside of Headgate are found, shown and repaired."""
 
+import gc
+import tracemalloc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -167,6 +169,50 @@ async def test_secret_properties_are_masked_in_differences(run: Program, things:
         {"path": "$.size", "desired": "******", "observed": "******"}
     ]
     assert secret not in str(drift)
+
+
+@pytest.mark.parametrize(
+    ("changed", "compare"),
+    [
+        ({}, {"$.auth": {"x": 1}}),
+        ({}, {"$": {}}),
+        ({}, {"$.auth.token": "x"}),
+        ({"copy": ["of correct-horse-battery"]}, {"$.copy": []}),
+        ({"copy": {"text": "z" * 2_000 + "correct-horse-battery"}}, {"$.copy": []}),
+        ({"state": "correct-horse-battery"}, {}),
+    ],
+)
+async def test_hidden_attributes_are_masked_wherever_a_response_repeats_them(
+    run: Program, things: Things, changed: Json, compare: Json
+) -> None:
+    secret = "correct-horse-battery"
+    one = thing(things, attributes={"token": "$.auth.token"}, hidden=["token"], compare=compare)
+    one["properties"]["create"]["body"]["auth"] = {"token": secret, "user": "u"}
+    physical = await created(run, {"a": one})
+    things.objects[physical["a"]].update(changed)
+    drift = await observed(run)
+    assert states(drift)["a"] in ("changed", "degraded")
+    assert secret not in str(drift) and "******" in str(drift)
+    async with run.database.connection() as conn:
+        rows = await conn.fetch("select o::text from observation o")
+    assert secret not in str(rows)
+
+
+async def test_a_large_list_is_observed_without_keeping_its_items(
+    run: Program, things: Things
+) -> None:
+    """The service has 20 MB of other items."""
+    await created(run, {"a": thing(things)})
+    foreign = {"size": 1, "state": "ready", "text": "z" * 100_000}
+    for number in range(200):
+        things.objects[f"x{number}"] = foreign | {"id": f"x{number}"}
+    gc.collect()
+    tracemalloc.start()
+    try:
+        assert states(await observed(run)) == {}
+        assert tracemalloc.get_traced_memory()[1] < 12_000_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_resources_of_nested_stacks_are_observed_and_repaired(

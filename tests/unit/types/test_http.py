@@ -1,6 +1,8 @@
 """Headgate::HTTP: requests, evaluation of responses, and reasons."""
 
+import gc
 import re
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +15,7 @@ import yaml
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings, missing_property
+from engine.types.http.json_paths import first_value
 from engine.types.http_client import NoResponse
 from engine.words import Json
 from tests.support.in_memory_service import URL, InMemoryService, answer, properties
@@ -473,3 +476,19 @@ async def test_a_disabled_type_is_refused(service: InMemoryService) -> None:
     assert "is off on this server" in messages_of(http)
     assert "is off" in reason_of(await run(http, "create", a_call(http, properties())))
     assert service.requests == []
+
+
+@pytest.mark.parametrize("path", ["$.things", "$.things[0].id", "$.things[?@.id == 'b']", "$.x"])
+def test_a_response_is_freed_without_the_garbage_collector(path: str) -> None:
+    class Document(dict[str, Json]):
+        pass
+
+    gc.disable()
+    try:
+        document = Document(things=[{"id": "a"}, {"id": "b"}])
+        reference = weakref.ref(document)
+        first_value(path, document)
+        del document
+        assert reference() is None
+    finally:
+        gc.enable()
