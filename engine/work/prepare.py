@@ -247,9 +247,18 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
 HIDDEN_REASON = "a value is not valid; the reason is hidden because the values contain secrets"
 
 
+#: Flags of a definition: parts with a secret, besides the properties.
+_SECRET_PARTS = ("secret_metadata", "secret_policy", "secret_triggers", "secret_conditions")
+
+
 def has_secrets(work: Work) -> bool:
+    """Return whether an error about the definition or the inputs may quote a secret."""
     definition = work.definition or {}
-    return definition.get("masked") is not None or Inputs(work.inputs or {}).has_secrets
+    return (
+        definition.get("masked") is not None
+        or any(map(definition.get, _SECRET_PARTS))
+        or Inputs(work.inputs or {}).has_secrets
+    )
 
 
 def _reasons(findings: Findings, *, secret: bool) -> Iterator[str]:

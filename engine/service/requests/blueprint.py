@@ -401,7 +401,8 @@ def _assertion_parts(assertions: ResourceAssertions, scope: Scope) -> dict[str, 
         "preconditions": assertions.preconditions,
         "postconditions": assertions.postconditions,
     }
-    return {name: encrypted(encode_assertions(each)) for name, each in both.items() if each}
+    stored = {name: encrypted(encode_assertions(each)) for name, each in both.items() if each}
+    return stored | ({"secret_conditions": True} if assertions.secret else {})
 
 
 def _lifecycle_parts(lifecycle: Lifecycle, scope: Scope) -> dict[str, Json]:
@@ -409,6 +410,8 @@ def _lifecycle_parts(lifecycle: Lifecycle, scope: Scope) -> dict[str, Json]:
     if lifecycle.triggers:
         triggers = lifecycle.encode_triggers()
         stored["triggers"] = Secret(triggers, scope) if lifecycle.secret else triggers
+        if lifecycle.secret:
+            stored["secret_triggers"] = True
     return stored
 
 

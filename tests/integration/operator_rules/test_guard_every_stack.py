@@ -244,7 +244,7 @@ async def test_operator_rules_hold_for_adopted_and_external_resources(
         await rejected_by_policy(policy, eve, "adopted")
 
 
-@pytest.mark.parametrize("way", ["external_id", "adopt", "nested"])
+@pytest.mark.parametrize("way", ["external_id", "adopt", "nested", "import", "import of a key"])
 async def test_the_rule_for_servers_holds_for_each_server(
     database_url: str, policy: Policy, sink: Receiver, way: str
 ) -> None:
@@ -255,9 +255,15 @@ async def test_the_rule_for_servers_holds_for_each_server(
             "external_id": {"a": {**server(), "external_id": "real-1"}},
             "adopt": UNOWNED,
             "nested": {"inner": {"type": "inner.yaml"}},
+            "import": UNOWNED,
+            "import of a key": {"a": {**server(), "for_each": ["x"]}},
         }[way]
         body: Json = {"stack_name": "s", "template": template(resources),
                       "environment": sinks(sink)}  # fmt: skip
+        name = 'a["x"]' if way == "import of a key" else "a"
+        if way.startswith("import"):
+            body["template"] |= {"heat_template_version": "2026-12-01",
+                                 "import": [{"resource": name, "id": "real-1"}]}  # fmt: skip
         if way == "adopt":
             body["adopt_stack_data"] = {"resources": {"a": {"resource_id": "real-1"}}}
         if way == "nested":
@@ -266,7 +272,7 @@ async def test_the_rule_for_servers_holds_for_each_server(
         assert status == 201, response
         await until_ignored(eve, 1)
         hook = await undecided_hook(eve, "s", "pre-create")
-        assert hook["path"] == ("inner/a" if way == "nested" else "a")
+        assert hook["path"] == ("inner/a" if way == "nested" else name)
         policy.released.set()
         assert (await eve.until_ended("s")).endswith("_FAILED")
         assert "rejected by subscription policy" in (await eve.stack("s"))["stack_status_reason"]
