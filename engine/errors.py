@@ -167,8 +167,10 @@ MAX_WARNINGS = 100
 #: Number of known names that are shown if none is similar, and characters of each.
 MAX_SHOWN_NAMES = 8
 MAX_SHOWN_LENGTH = 60
-#: Maximum number of character pairs compared to find a similar name: some milliseconds.
-MAX_COMPARISONS = 200_000
+#: Maximum cost of the search for a similar name: some milliseconds. A comparison costs the number
+#: of character pairs, and more.
+MAX_COMPARISONS = 100_000
+COST_OF_COMPARISON = 100
 
 
 @dataclass(slots=True)
@@ -239,9 +241,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
     Of very many names, only those of similar length are compared.
     """
-    if sum(map(len, known)) * len(name) > MAX_COMPARISONS:
+    if sum(map(len, known)) * len(name) + COST_OF_COMPARISON * len(known) > MAX_COMPARISONS:
         known = sorted(known, key=lambda one: abs(len(one) - len(name)))
-        sums = accumulate(len(one) * len(name) for one in known)
+        sums = accumulate(len(one) * len(name) + COST_OF_COMPARISON for one in known)
         known = known[: bisect_right(list(sums), MAX_COMPARISONS)]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Did you mean "{near[0]}"?' if near else ""

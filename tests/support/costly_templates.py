@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+from engine.words import Json
 from tests.support.template_builders import (
     JSON,
     LARGE,
@@ -11,6 +12,8 @@ from tests.support.template_builders import (
     YAML,
     CostlyTemplate,
     each,
+    extended,
+    keyed,
     letters,
     nested,
     number,
@@ -19,6 +22,22 @@ from tests.support.template_builders import (
     resource,
     section,
 )
+
+THING: dict[str, Json] = {"type": "Test::Thing"}
+#: Large parts of the body of a `for_each`.
+OF_A_FOR_EACH: Mapping[str, dict[str, Json]] = {
+    "properties": {"properties": {"value": {"length": [[]] * 60_000}}},
+    "metadata": {"metadata": {"v": [[]] * 60_000}},
+    "the update policy": {"update_policy": {"v": [[]] * 60_000}},
+    "requirements": {"depends_on": ["v"] * 60_000},
+    "computed requirements": {"depends_on": [{"if": [True, "v"]}] + ["v"] * 60_000},
+    "causes of replacement": {"lifecycle": {"replace_when": [{"length": [[]] * 60_000}]}},
+    "preconditions": {
+        "preconditions": [
+            {"assert": {"equals": [{"get_attr": ["v", "output"]}, [[]] * 60_000]}, "message": "m"}
+        ]
+    },
+}
 
 COSTLY_TEMPLATES: Mapping[str, CostlyTemplate] = {
     "one large file, often": CostlyTemplate(
@@ -288,4 +307,50 @@ COSTLY_TEMPLATES: Mapping[str, CostlyTemplate] = {
         "merge keys add too many entries",
     ),
     "many small lists": CostlyTemplate(number("[" + "[]," * 130_000 + "]")),
+    "a reference with many dots": CostlyTemplate(
+        extended(resources={"a": THING | {"properties": {"value": "${" + "a." * 200_000 + "}"}}}),
+        "has more than 1000 characters",
+    ),
+    "a local with many dots": CostlyTemplate(
+        extended(locals={"a": "${" + "a." * 100_000 + "}"}, resources={}),
+        "has more than 1000 characters",
+    ),
+    "all resources of a for_each, often": CostlyTemplate(
+        extended(
+            resources={"w": keyed()},
+            outputs={f"o{n}": {"value": {"get_attr": ["w", "output"]}} for n in range(6_000)},
+        ),
+        TOO_LARGE,
+    ),
+    "a value of a for_each that reads a resource": CostlyTemplate(
+        extended(resources={
+            "v": THING,
+            "w": THING | {
+                "for_each": {"a": [{"get_attr": ["v", "output"]}, [[]] * 60_000]},
+                "properties": {"value": ["${each.value}"] * 9_000},
+            },
+        }),
+        TOO_LARGE,
+    ),
+    **{
+        f"{what} of a for_each": CostlyTemplate(
+            extended(resources={"v": THING, "w": keyed(**body)}), TOO_LARGE
+        )
+        for what, body in OF_A_FOR_EACH.items()
+    },
+    "many outputs with similar names": CostlyTemplate(
+        json.dumps({
+            "heat_template_version": "2021-04-16",
+            "parameters": {f"param{n}": {"type": "string", "default": ""} for n in range(3_000)},
+            "outputs": {f"o{n}": {"value": {"get_param": f"parm{n}"}} for n in range(5_000)},
+        }),
+    ),
+    "many outputs with similar keys": CostlyTemplate(
+        extended(
+            parameters={"m": {"type": "json", "default": {f"key{n}": 1 for n in range(3_000)}}},
+            outputs={f"o{n}": {"value": {"lookup": [{"get_param": "m"}, f"kye{n}"]}}
+                     for n in range(5_000)},
+        ),
+        TOO_LARGE,
+    ),
 }  # fmt: skip

@@ -28,6 +28,16 @@ def each(count: int, value: Json) -> str:
     return JSON + '"resources": {' + ", ".join(f'"r{n}": {body}' for n in range(count)) + "}}"
 
 
+def extended(**sections: Json) -> str:
+    """A template of Headgate's own version."""
+    return json.dumps({"heat_template_version": "2026-12-01"} | sections)
+
+
+def keyed(**body: Json) -> dict[str, Json]:
+    """A body of 900 resources."""
+    return {"type": "Test::Thing", "for_each": [str(number) for number in range(900)]} | body
+
+
 def number(digits: str) -> str:
     return YAML + f"resources: {{a: {{type: Test::Thing, properties: {{value: {digits}}}}}}}"
 

@@ -5,10 +5,11 @@ when the stack is defined.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from engine.errors import Findings
+from engine.errors import Findings, Invalid
 from engine.hot.evaluation.evaluator import Each, Scope
 from engine.hot.evaluation.extended_evaluator import ExtendedEvaluator, evaluate_locals
 from engine.hot.expressions.expression import REFUSED, is_static, iterate_calls
+from engine.hot.functions.cost_budget import BudgetExceeded, size_of
 from engine.hot.functions.function import quoted
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import TypeSchema
@@ -74,6 +75,7 @@ def expand(template: Template, scope: Scope, nesting: NestedTemplates) -> Expans
             unknown.add(name)
             continue
         nesting.count_resources(len(items) - 1)
+        _spend(body, len(items), evaluator)
         names[name] = {key: keyed_name(name, key) for key in items}
         for key, value in items.items():
             bodies[names[name][key]] = replace(
@@ -84,6 +86,23 @@ def expand(template: Template, scope: Scope, nesting: NestedTemplates) -> Expans
             )
     _check_collisions(names, template, scope.findings)
     return Expansion(bodies, names, frozenset(unknown))
+
+
+def _spend(body: ResourceBody, count: int, evaluator: ExtendedEvaluator) -> None:
+    """Spend the size of a body for each of its resources, because it is evaluated for each of them.
+    Raises Invalid."""
+    budget = evaluator.scope.budget
+    written: Json = [
+        body.properties, body.metadata, [*body.depends_on], body.computed_depends_on,
+        body.deletion_policy, body.update_policy, body.condition, body.external_id, body.lifecycle,
+        body.preconditions, body.postconditions,
+    ]  # fmt: skip
+    size = size_of(written, budget.size_left // max(count, 1))
+    try:
+        budget.spend_size(size * count)
+    except BudgetExceeded as much:
+        evaluator.scope.findings.add(f"resources.{body.name}.for_each", *much.args)
+        raise Invalid(evaluator.scope.findings.all) from None
 
 
 def _snippet(for_each: Json, key: str, value: Json) -> Json:

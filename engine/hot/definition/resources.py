@@ -539,7 +539,7 @@ class DefinitionBuilder:
 
     def define_imports(self, scope: Scope) -> dict[str, str]:
         """Return the physical IDs to adopt by the names of enabled resources."""
-        evaluator = Evaluator(scope)
+        evaluator = make_evaluator(scope)
         found: dict[str, str] = {}
         for one in self.template.imported:
             enabled, place = self.enabled.get(one.name), f"{one.place}.id"

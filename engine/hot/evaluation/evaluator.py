@@ -5,12 +5,12 @@ defined; functions that read a resource become a `Call`. Faults are added to the
 `Scope`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final
 
-from engine.errors import Findings, Invalid, one_of
+from engine.errors import MAX_WARNINGS, Findings, Invalid, one_of
 from engine.hot.evaluation.resource_facade import (
     ResourceFacade,
     cfn_resource_facade,
@@ -213,6 +213,13 @@ class Evaluator:
         self.scope.findings.add(place, wrong.args[0], remedy, code)
         return self.defer(REFUSED, None)
 
+    def suggest(self, name: str, known: Sequence[str], what: str) -> str:
+        """Return a remedy as `one_of`; "" if more warnings than are shown have one already, because
+        the search takes milliseconds, and outputs may have any number of faults."""
+        if len(self.scope.findings.warned) >= MAX_WARNINGS:
+            return ""
+        return one_of(name, known, what)
+
     def defer(self, name: str, args: Json) -> Call:
         """Return a call that is evaluated later, and count it."""
         self.deferred += 1
@@ -240,7 +247,7 @@ class Evaluator:
                 return self.defer(REFUSED, None)  # reported already, or known later
             raise FunctionError(
                 f"The Parameter ({name}) was not provided.",
-                one_of(name, [*scope.parameters], "Parameters"),
+                self.suggest(name, [*scope.parameters], "Parameters"),
             )
         if name in scope.hidden:
             self.secret = True
@@ -268,7 +275,7 @@ class Evaluator:
         if name not in self.scope.files:
             raise FunctionError(
                 f'No content found in the "files" section for get_file path: {name}',
-                one_of(name, [*self.scope.files], "Files that were sent"),
+                self.suggest(name, [*self.scope.files], "Files that were sent"),
             )
         self.spend(f"get_file {name}", self.scope.files[name])
         return self.scope.files[name]
@@ -284,7 +291,7 @@ class Evaluator:
         if not isinstance(name, str) or name not in self.scope.types:
             shown = name if isinstance(name, str) else "the result of a function"
             off = isinstance(name, str) and name in self.scope.disabled
-            known = one_of(str(name), [*self.scope.types], "Resources")
+            known = self.suggest(str(name), [*self.scope.types], "Resources")
             remedy = "Its condition is false." if off else known
             raise FunctionError(
                 f'The specified reference "{shown}" (in {self.owner}) is incorrect.',
@@ -325,7 +332,7 @@ class Evaluator:
         if schema is not None and not schema.has_attribute(attribute):
             raise FunctionError(
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
-                one_of(attribute, schema.attribute_names(), "Attributes"),
+                self.suggest(attribute, schema.attribute_names(), "Attributes"),
             )
         if schema is None or not isinstance(of_members, str) or attribute not in schema.attributes:
             return
@@ -334,7 +341,9 @@ class Evaluator:
         ):
             raise FunctionError(
                 f"The Referenced Attribute ({resource} {attribute} {of_members}) is incorrect.",
-                one_of(of_members, sorted(schema.member_attributes or ()), "Attributes of members"),
+                self.suggest(
+                    of_members, sorted(schema.member_attributes or ()), "Attributes of members"
+                ),
             )
 
     def _is_secret(self, known: list[Json]) -> bool:
@@ -391,7 +400,7 @@ def _ref(evaluator: Evaluator, args: Json, place: str) -> Expression:
         return evaluator.get_param(args, place)
     raise FunctionError(
         f'The specified reference "{args}" (in {evaluator.owner}) is incorrect.',
-        one_of(args, [*scope.types, *scope.parameters], "Resources and parameters"),
+        evaluator.suggest(args, [*scope.types, *scope.parameters], "Resources and parameters"),
     )
 
 

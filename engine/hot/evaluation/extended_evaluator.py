@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
-from engine.errors import one_of, public
+from engine.errors import public
 from engine.hot.evaluation.evaluator import (
     DROPPED,
     STACK_FUNCTIONS,
@@ -33,7 +33,10 @@ from engine.words import Json
 
 #: `$${`, or `${` with a name and, unless it is missing, its end.
 REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+INDEX: Final = re.compile("[0-9]{1,9}")
 LITERAL: Final = 'For the text "${" itself, write "$${".'
+#: Maximum characters of a reference. Each dot may end the name, so all beginnings are looked up.
+MAX_REFERENCE: Final = 1_000
 
 
 def make_evaluator(scope: Scope, *, masked: bool = False, of_output: bool = False) -> Evaluator:
@@ -110,6 +113,9 @@ class ExtendedEvaluator(Evaluator):
     def _split_reference(self, text: str) -> tuple[str, list[str]]:
         """Return the name, which may have dots, and the path after it. Raises FunctionError."""
         scope = self.scope
+        if len(text) > MAX_REFERENCE:
+            reason = f'The reference "${{{text[:80]}" has more than {MAX_REFERENCE} characters.'
+            raise InvalidCall(public(reason), public(LITERAL))
         parts = text.split(".")
         if parts[0] == "each" and (self.each or "each" not in scope.parameter_names):
             return "each", parts[1:]
@@ -119,7 +125,7 @@ class ExtendedEvaluator(Evaluator):
                 return name, parts[end:]
         known = [*scope.locals, *scope.parameters]
         known += ["each.key", "each.value"] if self.each else []
-        near = one_of(parts[0] if len(parts) > 1 else text, known, "Names")
+        near = self.suggest(parts[0] if len(parts) > 1 else text, known, "Names")
         reason = f'"${{{text[:80]}}}" names neither a parameter nor a local.'
         raise InvalidCall(public(reason), public(f"{near} {LITERAL}"))
 
@@ -135,6 +141,7 @@ class ExtendedEvaluator(Evaluator):
             reason = public(f'"${{{text[:80]}}}" is neither each.key nor each.value.')
             raise InvalidCall(reason, public("Write ${each.key}, ${each.value} or a path in it."))
         if self.each.snippet is not None:
+            self.spend(f"each {self.each.base} {self.each.key}", self.each.snippet)
             return self.evaluate(self.each.snippet, f"resources.{self.each.base}.for_each")
         self.spend(f"each {self.each.base} {self.each.key}", self.each.value)
         return self.each.value
@@ -148,11 +155,11 @@ class ExtendedEvaluator(Evaluator):
                 return self.defer("select", [value, *path[at:]])
             if isinstance(value, dict) and step in value:
                 value = value[step]
-            elif isinstance(value, list) and step.isdecimal() and int(step[:9]) < len(value):
+            elif isinstance(value, list) and INDEX.fullmatch(step) and int(step) < len(value):
                 value = value[int(step)]
             else:
                 keys = [*value] if isinstance(value, dict) else []
-                near = one_of(step, keys, "Keys") if keys else ""
+                near = self.suggest(step, keys, "Keys") if keys else ""
                 reason = public(f'"${{{text[:80]}}}" has no value: there is no "{step[:80]}".')
                 raise FunctionError(reason, near)
         if not is_static(value):
@@ -170,7 +177,7 @@ class ExtendedEvaluator(Evaluator):
         name, *path = parts
         local = self.scope.locals.get(str(name))
         if local is None:
-            near = one_of(str(name), [*self.scope.locals], "Locals")
+            near = self.suggest(str(name), [*self.scope.locals], "Locals")
             raise InvalidCall(public(f'There is no local "{name}".'), public(near))
         text = ".".join(map(str, parts))
         return self._follow(self._local_value(local), [str(one) for one in path], text)
@@ -234,7 +241,9 @@ class ExtendedEvaluator(Evaluator):
         """Return the names by key of all resources that a base name stands for."""
         names = self.scope.keyed.get(name) if isinstance(name, str) else None
         if names is not None:
-            self.scope.budget.spend_size(sum(map(len, names.values())) + SIZE_PER_VALUE)
+            # Each becomes a call with a list of arguments.
+            size = sum(map(len, names.values())) + 3 * SIZE_PER_VALUE * len(names)
+            self.scope.budget.spend_size(size + SIZE_PER_VALUE)
         return names
 
     stack_functions: ClassVar[Mapping[StackFunction, Callable[..., Expression]]] = {}
@@ -307,7 +316,8 @@ def _references(snippet: Json) -> Iterator[str]:
         one = waiting.pop()
         if isinstance(one, str) and "${" in one:
             for found in REFERENCE.finditer(one):
-                parts = (found[1] or "").strip().split(".")
+                text = (found[1] or "").strip()
+                parts = text.split(".") if len(text) <= MAX_REFERENCE else []
                 yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
         elif isinstance(one, list):
             waiting.extend(one)

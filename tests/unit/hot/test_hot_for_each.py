@@ -384,3 +384,10 @@ def test_keys_of_a_nested_template_may_be_known_later() -> None:
     resources = {"b": thing(), "n": {"type": "inner.yaml", "properties": {"p": None}}}
     resources["n"]["properties"] = {"p": {"get_attr": ["b", "output"]}}
     assert built(resources, files={"inner.yaml": inner}).nested["n"].parameters == {}
+
+
+@pytest.mark.parametrize("index", ["0000000005", "5", "0" * 900, "999999999"])
+def test_an_index_beyond_the_list_has_no_value(index: str) -> None:
+    zones = {"parameters": {"zones": {"type": "json", "default": ["a"]}}}
+    _, reason, _ = wrong({"a": thing(value=f"${{zones.{index}}}")}, **zones)
+    assert reason.endswith(f'has no value: there is no "{index[:80]}".')

@@ -80,6 +80,12 @@ def test_two_moves_and_cycles_are_refused() -> None:
     assert "form a cycle" in cycle[0].reason
 
 
+@pytest.mark.parametrize("id_", [{"get_local": "one"}, "${one}", "p-${id}"])
+def test_imported_ids_may_come_from_locals_and_references(id_: Json) -> None:
+    written = template(**{"locals": {"one": "p-${id}"}, "import": [{"resource": "c", "id": id_}]})
+    assert defined(written).imported == {"c": "p-p1"}
+
+
 def test_resources_with_keys_are_moved_and_imported_by_their_whole_name() -> None:
     written = template(
         resources={"c": thing() | {"for_each": ["x", "y"]}},
