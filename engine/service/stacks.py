@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 import orjson
@@ -24,7 +25,7 @@ from engine.service.requests.change_checks import (
     name_taken,
 )
 from engine.service.requests.external_validation import ExternalValidation
-from engine.service.requests.quotas import CHECKS, STACKS
+from engine.service.requests.quotas import CHECKS, StackCounts
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
@@ -35,7 +36,6 @@ from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
 from engine.store.fault_points import reach
-from engine.store.records import StackRecord
 from engine.store.stack_tree import busy_ancestor
 from engine.store.stacks import find_stack
 from engine.words import Action, Operation
@@ -46,6 +46,13 @@ _OPERATIONS = {
     Action.SUSPEND: Operation.SUSPEND,
     Action.RESUME: Operation.RESUME,
 }
+
+
+class CreatedStack(NamedTuple):
+    """A stack whose create has been accepted."""
+
+    id: UUID
+    name: str
 
 
 class Stacks:
@@ -68,10 +75,11 @@ class Stacks:
         self._dry_run = dry_run
         self._updates = UpdateBuilder(database, traversals, external_validation)
         self._wake = wake
+        self._stack_counts = StackCounts()
 
     async def create(
         self, project: str, request: StackRequest, warned: Findings | None = None
-    ) -> StackRecord:
+    ) -> CreatedStack:
         """Validate the request, plan the stack and store both; returns after the commit.
 
         warned: gets the warnings about the request.
@@ -90,7 +98,7 @@ class Stacks:
         async with self._database.transaction("accept") as conn:
             repeated = await self._find_repeated(conn, project, request, stack_id)
             if repeated is None:
-                await self._insert_stack(conn, project, stack_id, request)
+                outbox = await self._insert_stack(conn, project, stack_id, request)
                 desired = DesiredState(
                     stack_id=stack_id,
                     action=Action.CREATE if request.adopted is None else Action.ADOPT,
@@ -114,13 +122,20 @@ class Stacks:
                     await self._dry_run.preview(conn, project, request.name, previewed)
                 planned = await self._traversals.start_update(conn, desired, warned)
                 quotas = self._traversals.limits.of(project).quotas
-                await quotas.check(conn, project, STACKS)
+                await self._stack_counts.check(conn, project, quotas, outbox)
                 await quotas.check_change(conn, project, planned)
-            record = await find_stack(conn, project, repeated or stack_id, "")
+                created = CreatedStack(stack_id, request.name)
+            else:
+                created = await self._find_created(conn, project, repeated)
         self._wake()
+        return created
+
+    @staticmethod
+    async def _find_created(conn: Connection, project: str, stack_id: UUID) -> CreatedStack:
+        record = await find_stack(conn, project, stack_id, "")
         if record is None:
             raise NotFound("the stack that this request created is gone", code="EntityNotFound")
-        return record
+        return CreatedStack(record.id, record.name)
 
     async def _find_repeated(
         self, conn: Connection, project: str, request: StackRequest, stack_id: UUID
@@ -152,8 +167,9 @@ class Stacks:
 
     async def _insert_stack(
         self, conn: Connection, project: str, stack_id: UUID, request: StackRequest
-    ) -> None:
-        inserted = await stack_rows.insert_stack(
+    ) -> int:
+        """The last ID of the outbox before. Raises Conflict (StackExists)."""
+        outbox = await stack_rows.insert_stack(
             conn,
             stack_id=stack_id,
             project=project,
@@ -164,8 +180,9 @@ class Stacks:
             disable_rollback=request.disable_rollback is not False,
             private_outputs=request.private_outputs,
         )
-        if not inserted:
+        if outbox is None:
             raise name_taken(request.name)
+        return outbox
 
     async def update(
         self,

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 
-QUEUE_PREVIOUS = "select archive_nodes($1, $2, false)"
 ARCHIVE_DELETED = "select archive_nodes(id, traversal + 1, true) from stack where id = $1"
 #: $1, $2: the key after which the page starts. $3: graphs of a page. $4: nodes to archive. The lock
 #: of a stack orders this with its changes; stacks that are being changed are left for later.
@@ -71,11 +70,6 @@ class ArchivedPage:
     reached: tuple[UUID, int]
     more: bool
     graphs: bool
-
-
-async def queue_previous(conn: Connection, stack_id: UUID, traversal: int) -> None:
-    """Queue the graph of the traversal before this one. The caller has locked the stack."""
-    await conn.execute(QUEUE_PREVIOUS, stack_id, traversal)
 
 
 async def archive_deleted(conn: Connection, stack_id: UUID) -> None:

@@ -16,7 +16,7 @@ insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollbac
                    private_outputs, version, traversal)
 values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1)
 on conflict (project, name) where deleted_at is null do nothing
-returning id
+returning coalesce(pg_sequence_last_value(pg_get_serial_sequence('outbox', 'id')), 0)
 """
 CLAIM_KEY = """
 with claimed as (
@@ -30,12 +30,6 @@ select request_digest, stack_id from idempotency where project = $1 and key = $2
 limit 1
 """
 READ_HEADER = "select project, name, tags from stack where id = $1"
-#: $4: null: the traceparent stays.
-SET_CURRENT = """
-update stack set version = $2, traversal = $3, changed_at = now(),
-       traceparent = case when $4::text is null then traceparent else nullif($4, '') end
- where id = $1
-"""
 UPDATE_SETTINGS = """
 update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_mins),
        disable_rollback = coalesce($4, disable_rollback)
@@ -69,9 +63,10 @@ async def insert_stack(
     timeout_mins: int | None,
     disable_rollback: bool,
     private_outputs: bool = False,
-) -> bool:
-    """False if the project has a stack of that name. private_outputs: see `StackRecord`."""
-    inserted = await conn.fetchval(
+) -> int | None:
+    """The last ID of the outbox before; None if the project has a stack of that name.
+    private_outputs: see `StackRecord`."""
+    last: int | None = await conn.fetchval(
         INSERT_STACK,
         stack_id,
         project,
@@ -82,7 +77,7 @@ async def insert_stack(
         disable_rollback,
         private_outputs,
     )
-    return inserted is not None
+    return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +113,6 @@ async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
     if row is None:
         raise LookupError(f"there is no stack {stack_id}, which the caller should have locked")
     return StackHeader(*row)
-
-
-async def set_current(
-    conn: Connection, *, stack_id: UUID, version: int, traversal: int, traceparent: str | None
-) -> None:
-    """Set the wanted version and the current traversal. traceparent: "": the request has none;
-    None: there is no request."""
-    await conn.execute(SET_CURRENT, stack_id, version, traversal, traceparent)
 
 
 async def update_settings(

@@ -124,7 +124,7 @@ def start_in_place(system: SystemState, action: Action) -> SystemState:
 
 
 def insert_traversal(system: SystemState, action: Action, planned: Planned) -> SystemState:
-    """`insert_traversal` of engine/store/traversal_start.py."""
+    """`start_traversal` of engine/store/traversal_start.py."""
     number = system.current + 1
     traversal = Traversal(
         action,
@@ -201,7 +201,7 @@ def _replacement_row(system: SystemState, running: RunningOperation) -> Row:
 
 
 def archive_nodes(system: SystemState) -> SystemState:
-    """ARCHIVE_PAGE and CLEAR_SUCCESSORS; the replay archives after each change.
+    """ARCHIVE_PAGE and `start_traversal`; the replay archives after each change.
 
     Hooks of such nodes stay in the database; here only those that wait do.
     """

@@ -1,11 +1,14 @@
 """Quotas of a project. A change that would exceed one is refused; the error has limit and use."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.errors import LimitReached
 from engine.plan.draft import Plan
 from engine.store import quotas as store
 from engine.store.connection import Connection
+from engine.ttl_cache import TtlCache
 from engine.words import Mode, Operation
 
 
@@ -50,12 +53,15 @@ class Quotas:
 
     async def check(
         self, conn: Connection, project: str, measure: Measure, *, more: int = 0
-    ) -> None:
-        """Raise LimitReached if the quota is exceeded. Call it at the end of the transaction, after
-        its inserts. more: the number of items that are not inserted yet."""
+    ) -> int:
+        """Raise LimitReached if the quota is exceeded; return the use, or 0 without a limit.
+
+        Call it at the end of the transaction, after its inserts. more: the number of items that are
+        not inserted yet.
+        """
         limit: int = getattr(self, measure.name)
         if not limit:
-            return
+            return 0
         count = await store.usage(conn, measure.sql, project, limit, more=more)
         if count > limit:
             raise LimitReached(
@@ -64,6 +70,7 @@ class Quotas:
                 remedy=f"{measure.remedy}; the operator sets the limit.",
                 code="RequestLimitExceeded",
             )
+        return count
 
     async def check_change(self, conn: Connection, project: str, planned: Plan) -> None:
         """Check the quotas that a change of a stack can exceed. Raises LimitReached."""
@@ -72,3 +79,38 @@ class Quotas:
         waiting = sum(any(rule.mode is Mode.WAIT for rule in one.rules) for one in planned.nodes)
         if waiting:
             await self.check(conn, project, WAITING_HOOKS, more=waiting)
+
+
+#: Seconds after which stacks are counted again, and projects whose number of stacks is known.
+COUNTED_FOR, COUNTED_PROJECTS = 60.0, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    stacks: int
+    outbox: int
+
+
+class StackCounts:
+    """The numbers of stacks of projects, as they were counted last.
+
+    A create far below the quota does not count the stacks, which takes longer the more there are.
+    Each create takes an ID of the outbox, so the project has at most as many more stacks as IDs
+    were taken since the count. The margin is for transactions that run at the same time.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._counts: TtlCache[str, _Count] = TtlCache(max_entries=COUNTED_PROJECTS)
+
+    async def check(self, conn: Connection, project: str, quotas: Quotas, outbox: int) -> None:
+        """Check the quota of stacks at the end of a create. outbox: the last ID of the outbox, read
+        before. Raises LimitReached."""
+        known = self._counts.get(project, self._clock())
+        if known is not None and outbox >= known.outbox:
+            most = known.stacks + (outbox - known.outbox) + 2 * store.MARGIN
+            if most <= quotas.stacks_per_project:
+                return
+        expires_at = self._clock() + COUNTED_FOR
+        count = await quotas.check(conn, project, STACKS)
+        self._counts.keep(project, _Count(count, outbox), expires_at)

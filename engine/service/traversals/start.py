@@ -495,26 +495,12 @@ class Traversals:
         """
         stack_id, action, number = started.stack_id, started.action, started.number
         version = started.version
-        trace = TRACE.get()
-        if number > 1 or trace:  # a new stack has its first version and traversal
-            await stack_rows.set_current(
-                conn, stack_id=stack_id, version=version, traversal=number, traceparent=trace
-            )
         data: dict[str, Json] = {"traversal": number, "version": version}
         if warnings:
             data["warnings"] = recorded_warnings(warnings)
         if planned.out_of_date:
             data["out_of_date"] = list(planned.out_of_date)
-        await stack_rows.record_stack_event(
-            conn,
-            stack_id=stack_id,
-            kind=f"headgate.stack.{action.lower()}.started",
-            action=action,
-            status="IN_PROGRESS",
-            reason=f"Stack {action} started",
-            data=data,
-        )
-        await traversal_start.insert_traversal(
+        await traversal_start.start_traversal(
             conn,
             project=started.project,
             stack_id=stack_id,
@@ -524,6 +510,14 @@ class Traversals:
             plan=planned,
             inputs=inputs,
             requested_by=started.requested_by,
+            event=traversal_start.StackEvent(
+                type=f"headgate.stack.{action.lower()}.started",
+                action=action.value,
+                status="IN_PROGRESS",
+                reason=f"Stack {action} started",
+                data=data,
+            ),
+            traceparent=TRACE.get(),
             view=view,
             lifecycle_plugins=self._lifecycle_plugins,
             nested=nested_context,

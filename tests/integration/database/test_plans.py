@@ -45,6 +45,7 @@ CALLING = frozenset(
         "publish_outbox",
         "record_events",
         "stack_page",
+        "start_traversal",
     }
 )
 

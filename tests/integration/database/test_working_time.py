@@ -69,6 +69,6 @@ async def test_the_timeout_is_reached_after_the_remaining_time(
 def test_every_statement_calls_the_functions() -> None:
     texts = FOUND | {file.name: file.text for file in routines()}
     asking = {name for name, text in texts.items() if re.search(r"\bworking_time\w*\(", text)}
-    assert {"4_update_traversals.sql", "engine.store.traversal_start.INSERT_TRAVERSAL"} < asking
+    assert {"4_update_traversals.sql", "4_start_traversal.sql"} < asking
     found = {name for name, text in texts.items() if ARITHMETIC.search(text)}
     assert found - EXCEPTIONS == set()

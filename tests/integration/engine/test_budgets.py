@@ -120,7 +120,7 @@ async def test_full_pages_do_not_count(meter: Meter) -> None:
 async def test_accept_a_create(meter: Meter, engine: Engine) -> None:
     await engine.stacks.create("p", request("warm"))
     found = await meter.cost(lambda: engine.stacks.create("p", request("s")))
-    check(found, Cost(8, 1, 26, 15_500))
+    check(found, Cost(5, 1, 26, 15_500))
 
 
 async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -128,7 +128,7 @@ async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWork
     await worker.work()
     await engine.stacks.update("p", stacks[0], request("warm", "y"))
     found = await meter.cost(lambda: engine.stacks.update("p", stacks[1], request("s", "y")))
-    check(found, Cost(17, 1, 38, 17_500))
+    check(found, Cost(13, 1, 38, 17_500))
 
 
 async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:

@@ -17,7 +17,7 @@ from tests.support.program import Json, program, resource, template
 from tests.support.statement_log import statement_log
 
 SIZES = (10, 100, 1_000)
-STATEMENTS = 14
+STATEMENTS = 10
 #: The first update queues the graph of the create, which has a node for each resource.
 WRITTEN = Counter(
     stack=1, template=1, traversal=1, node=2, resource=1, event=1, outbox=1, archive_queue=1

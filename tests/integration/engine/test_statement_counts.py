@@ -40,7 +40,7 @@ async def test_create(run: Program, log: StatementLog) -> None:
     await run.create("s", {"a": resource(), "b": resource()})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     accepted = log.transaction("insert into stack ")
-    assert len(accepted) == 6, shown(accepted)
+    assert len(accepted) == 3, shown(accepted)
     ended = [text for _, text in log.entries if "complete_traversals(" in text]
     assert len(ended) == 1, shown(ended)
     assert not [text for _, text in log.entries if "update traversal set state" in text]
@@ -53,7 +53,7 @@ async def test_update(run: Program, log: StatementLog) -> None:
     await run.update("s", "PUT", template=template({"a": resource("y"), "b": resource()}))
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
     accepted = log.transaction("insert into template ")
-    assert len(accepted) == 14, shown(accepted)
+    assert len(accepted) == 10, shown(accepted)
 
 
 async def test_answer(run: Program, log: StatementLog) -> None:
