@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from tests.bench.client import Client, exchange
+from tests.bench.client import CONNECTIONS, Client, exchange
 from tests.bench.limit import LimitStore
 from tests.bench.run import Run
 from tests.bench.server import Server
@@ -36,7 +36,7 @@ async def create(run: Run) -> None:
                         values |= {"limit": limit.rate, "limit_cpu": limit.cpu / size * 1e6}
                     run.add("create", shape, size, **values)
         for number in range(run.rounds):
-            await small_stacks(run, server, client, number)
+            await small_stacks(run, server, client, number, store)
 
 
 async def measure_create(
@@ -52,7 +52,9 @@ async def measure_create(
     return stack, {"rate": rate, "accept": accepted * 1000} | used.each(len(resources))
 
 
-async def small_stacks(run: Run, server: Server, client: Client, number: int) -> None:
+async def small_stacks(
+    run: Run, server: Server, client: Client, number: int, store: LimitStore | None
+) -> None:
     """Many stacks at once."""
     for size, count in ((SIZE, STACKS), (1, 5 * STACKS)):
         resources = layered(size) if size > 1 else wide(size)
@@ -62,7 +64,8 @@ async def small_stacks(run: Run, server: Server, client: Client, number: int) ->
         await client.until_idle()
         elapsed, used = time.perf_counter() - started, server.usage() - used
         total = size * count
+        limit = {"limit": await store.run_many(resources, count, CONNECTIONS)} if store else {}
         run.add(
             "create", f"{count} stacks at once", size, rate=total / elapsed, accept=accepted.median,
-            p99=accepted.p99, **used.each(total)
+            p99=accepted.p99, **limit, **used.each(total)
         )  # fmt: skip

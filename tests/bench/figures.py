@@ -50,6 +50,7 @@ MEASURES: Mapping[str, Measure] = {
     "client_cpu": Measure("client CPU", _CPU, Better.NEITHER),
     "limit": Measure("limit", "/s", Better.NEITHER, grows=True),
     "limit_cpu": Measure("limit CPU", _CPU, Better.NEITHER),
+    "limit_ms": Measure("limit", "ms", Better.NEITHER),
     "share": Measure("share", "%", Better.HIGHER),
     "accept": Measure("accept", "ms", Better.LOWER),
     "median": Measure("median", "ms", Better.LOWER, grows=True),

@@ -1,12 +1,13 @@
 """Hooks: what they cost while they wait, how soon an answer starts an operation, and the rate of
-answers."""
+answers. Their limit: a server that updates one row for each answer and notifies a worker."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from tests.bench.bare import BareServer, running_bare_server
 from tests.bench.client import Client, Request, exchange, percentiles, seconds_of
 from tests.bench.machine import Usage
 from tests.bench.run import Run
@@ -27,7 +28,13 @@ STACKS = 10
 
 
 async def hooks(run: Run) -> None:
-    async with run.server() as (server, client):
+    async with AsyncExitStack() as stack:
+        server, client = await stack.enter_async_context(run.server())
+        bare = (
+            await stack.enter_async_context(running_bare_server(run.postgres))
+            if run.limits
+            else None
+        )
         await signals(server, client, "first", SIGNALS // 5)
         stacks: list[str] = []
         size = measured = 0
@@ -39,10 +46,12 @@ async def hooks(run: Run) -> None:
             values = percentiles(durations) | usage.each(SIGNALS)
             if count > STACK:
                 values["bytes"] = (size - before) / (count - measured)
+            if bare:
+                values["limit_ms"] = await bare.signal(SIGNALS)
             measured = count
             run.add("hook", "signal to operation", count, **values, memory=memory)
         await add_waiting_hooks(client, stacks, (STACKS + 1) * STACK)
-        await answers(run, server, client, stacks)
+        await answers(run, server, client, stacks, bare)
 
 
 async def add_waiting_hooks(client: Client, stacks: list[str], count: int) -> None:
@@ -76,7 +85,9 @@ async def signals(
     return durations, usage
 
 
-async def answers(run: Run, server: Server, client: Client, stacks: list[str]) -> None:
+async def answers(
+    run: Run, server: Server, client: Client, stacks: list[str], bare: BareServer | None
+) -> None:
     """Answers to many hooks: of one stack; of many stacks, one of each in turn."""
     first, *other_hooks = [
         await client.hooks(stack.split("/")[2]) for stack in stacks[: STACKS + 1]
@@ -88,7 +99,10 @@ async def answers(run: Run, server: Server, client: Client, stacks: list[str]) -
         async with polling_stack(server, client, stacks[0]) as latencies:
             result = await exchange(server.url, requests, connections=CLIENTS)
         used = server.usage() - used
-        run.add("hook", case, len(selected), **result.measures(), **used.each(len(selected)))
+        values = result.measures() | used.each(len(selected))
+        if bare:
+            values["limit"] = (await bare.answer(len(selected), connections=CLIENTS)).rate
+        run.add("hook", case, len(selected), **values)
         run.add("hook", f"show during: {case}", len(selected), **percentiles(latencies))
 
 

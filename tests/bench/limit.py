@@ -6,6 +6,8 @@ each resource and two events for it, wakes the resources that depend on them, an
 There is no template, no API, no plan, no hook, no lease and no operation.
 """
 
+import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -99,52 +101,79 @@ class LimitRun:
 
 
 class LimitStore:
-    """The limit on a database of its own."""
+    """The limit on a database of its own. url: of that database."""
 
-    def __init__(self, postgres: BenchPostgres, conn: asyncpg.Connection) -> None:
-        self._postgres, self.connection, self._graphs = postgres, conn, 0
+    def __init__(self, postgres: BenchPostgres, conn: asyncpg.Connection, url: str) -> None:
+        self._postgres, self.connection, self._url = postgres, conn, url
+        self._graphs = itertools.count(1)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, postgres: BenchPostgres) -> AsyncIterator["LimitStore"]:
         async with postgres.new_database() as url, postgres.connection(url) as conn:
             await conn.execute(SCHEMA)
-            yield cls(postgres, conn)
+            yield cls(postgres, conn, url)
 
     async def run(self, resources: Mapping[str, Any], batch: int = BATCH) -> LimitRun:
         """Execute the graph of these resources of a template."""
-        self._graphs += 1
-        nodes = graph_of(resources)
-        values = [str(resource["properties"]["value"]) for resource in resources.values()]
+        graph = next(self._graphs)
+        nodes, values = graph_of(resources), values_of(resources)
         used, started = process_tree_cpu(self._postgres.pid), time.perf_counter()
-        await self._store(nodes)
+        await store(self.connection, graph, nodes)
         stored = time.perf_counter()
-        commits = await self._execute(values, batch) + 1
+        commits = await execute(self.connection, graph, values, batch) + 1
         ended, used = time.perf_counter(), process_tree_cpu(self._postgres.pid) - used
         count = len(nodes)
-        counts = await self.connection.fetchrow(COUNTS, self._graphs)
-        assert counts and tuple(counts) == (count, count, 2 * count), counts
+        await self._check(graph, count)
         return LimitRun(count / (ended - started), count / (ended - stored), used, commits)
 
-    async def _store(self, nodes: Graph) -> None:
-        await self.connection.copy_records_to_table(
-            "node",
-            schema_name="bench",
-            records=[
-                (self._graphs, number, WAITING if waits else READY, waits, dependents)
-                for number, (waits, dependents) in enumerate(nodes)
-            ],
-        )
+    async def run_many(self, resources: Mapping[str, Any], count: int, connections: int) -> float:
+        """Resources per second of many equal graphs at once, each in transactions of its own."""
+        nodes, values = graph_of(resources), values_of(resources)
+        graphs = [next(self._graphs) for _ in range(count)]
+        left = iter(graphs)
 
-    async def _execute(self, values: list[str], batch: int) -> int:
-        commits, claimed = 0, list[int]()
-        step = await self.connection.prepare(STEP)
-        while True:
-            done = [values[number] for number in claimed]
-            claimed = await step.fetchval(self._graphs, claimed, done, batch)
-            commits += 1
-            if not claimed:
-                return commits
+        async def run_graphs() -> None:
+            async with self._postgres.connection(self._url) as conn:
+                for graph in left:
+                    await store(conn, graph, nodes)
+                    await execute(conn, graph, values, BATCH)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(run_graphs() for _ in range(connections)))
+        elapsed = time.perf_counter() - started
+        await self._check(graphs[-1], len(nodes))
+        return count * len(nodes) / elapsed
+
+    async def _check(self, graph: int, count: int) -> None:
+        counts = await self.connection.fetchrow(COUNTS, graph)
+        assert counts and tuple(counts) == (count, count, 2 * count), counts
+
+
+async def store(conn: asyncpg.Connection, graph: int, nodes: Graph) -> None:
+    await conn.copy_records_to_table(
+        "node",
+        schema_name="bench",
+        records=[
+            (graph, number, WAITING if waits else READY, waits, dependents)
+            for number, (waits, dependents) in enumerate(nodes)
+        ],
+    )
+
+
+async def execute(conn: asyncpg.Connection, graph: int, values: list[str], batch: int) -> int:
+    """The number of commits."""
+    commits, claimed = 0, list[int]()
+    while True:
+        done = [values[number] for number in claimed]
+        claimed = await conn.fetchval(STEP, graph, claimed, done, batch)
+        commits += 1
+        if not claimed:
+            return commits
+
+
+def values_of(resources: Mapping[str, Any]) -> list[str]:
+    return [str(resource["properties"]["value"]) for resource in resources.values()]
 
 
 def graph_of(resources: Mapping[str, Any]) -> Graph:

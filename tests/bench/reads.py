@@ -3,47 +3,45 @@ row, which are the limits of a request."""
 
 import asyncio
 import itertools
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 
 import asyncpg
 
-from tests.bench.client import CONNECTIONS, Client, Latencies, Request, exchange
+from tests.bench.bare import BareServer, running_bare_server
+from tests.bench.client import CONNECTIONS, Client, Request, exchange, percentiles
 from tests.bench.run import Run
 from tests.bench.server import Server
 from tests.bench.shapes import wide
-from tests.support.program import free_port
 
 SECONDS = 3.0
-EMPTY_HANDLER = """
-import sys
-from aiohttp import web
-import uvloop
-body = b"x" * int(sys.argv[2])
-async def handle(request): return web.Response(body=body, content_type="application/json")
-app = web.Application()
-app.router.add_get("/", handle)
-web.run_app(app, host="127.0.0.1", port=int(sys.argv[1]), print=None, loop=uvloop.new_event_loop())
-"""
 ROW = "create table bench_row (id integer primary key, value text)"
+#: Stacks that are created one after the other.
+SINGLE = 100
 
 
 async def reads(run: Run) -> None:
-    async with run.server() as (server, client):
-        handler = query = 0.0
+    """The limits are those of a server that executes one statement for each request."""
+    async with AsyncExitStack() as stack:
+        server, client = await stack.enter_async_context(run.server())
+        bare = (
+            await stack.enter_async_context(running_bare_server(run.postgres))
+            if run.limits
+            else None
+        )
+        limits = Limits(bare)
+        query = 0.0
         for stored in run.sizes:
-            await accept(run, server, client, stored)
+            await accept(run, server, client, stored, limits)
             stacks = await client.stacks()
-            shown = await measure_requests(
-                run, server, "show", stored, get_requests(client, stacks[::37])
-            )
+            await measure_requests(
+                run, server, "show", stored, get_requests(client, stacks[::37]),
+                await limits.of("show"),
+            )  # fmt: skip
             if run.limits:
-                handler = handler or await empty_handler(shown.size)
                 query = query or await single_row(run)
-                run.add("read", "empty handler", stored, rate=handler)
+                run.add("read", "empty handler", stored, **as_rate(await limits.of("empty")))
                 run.add("read", "query for one row", stored, rate=query)
             half, last = (
                 path.rpartition("/")[2] for path in (stacks[stored // 2], stacks[-20:][0])
@@ -55,7 +53,10 @@ async def reads(run: Run) -> None:
                 "list 20, by name": "/stacks?limit=20&sort_keys=stack_name",
                 "list one by its name": "/stacks?name=s77",
             }.items():
-                await measure_requests(run, server, case, stored, get_requests(client, [path]))
+                limit = await limits.of("list" if case.startswith("list 20") else "show")
+                await measure_requests(
+                    run, server, case, stored, get_requests(client, [path]), limit
+                )
         large = await client.create("large", wide(100))
         await client.until_ended(large)
         for case, path in {
@@ -67,18 +68,57 @@ async def reads(run: Run) -> None:
             )
 
 
-async def accept(run: Run, server: Server, client: Client, stored: int) -> None:
+class Limits:
+    """Rates of a server that only reads, measured when they are first needed."""
+
+    def __init__(self, bare: BareServer | None) -> None:
+        self.bare = bare
+        self._known: dict[str, dict[str, float]] = {}
+
+    async def of(self, kind: str) -> dict[str, float]:
+        """kind: a method of `BareServer`. Nothing if no limits are measured."""
+        if self.bare is None:
+            return {}
+        if kind not in self._known:
+            self._known[kind] = {"limit": (await getattr(self.bare, kind)()).rate}
+        return self._known[kind]
+
+
+def as_rate(limit: dict[str, float]) -> dict[str, float]:
+    return {"rate": limit["limit"]}
+
+
+async def accept(run: Run, server: Server, client: Client, stored: int, limits: Limits) -> None:
     """Create stacks of one resource until so many are stored."""
     names = range(len(await client.stacks()), stored)
-    requests = [client.creation(f"s{number}", wide(1)) for number in names]
+    await accept_single(run, client, stored, [f"s{number}" for number in names[:SINGLE]], limits)
+    requests = [client.creation(f"s{number}", wide(1)) for number in names[SINGLE:]]
     used, started = server.usage(), time.perf_counter()
     accepted = await exchange(server.url, requests)
     await client.until_idle(pause=0.2)
     elapsed, used = time.perf_counter() - started, server.usage() - used
-    run.add("read", "accept a stack of one", stored, **accepted.measures())
-    run.add(
-        "read", "accept and complete it", stored, rate=len(names) / elapsed, **used.each(len(names))
-    )
+    limit = {}
+    if limits.bare:
+        limit["limit"] = (await limits.bare.store([one.body or b"" for one in requests])).rate
+    count = len(requests)
+    run.add("read", "accept a stack of one", stored, **accepted.measures(), **limit)
+    run.add("read", "accept and complete it", stored, rate=count / elapsed, **used.each(count))
+
+
+async def accept_single(
+    run: Run, client: Client, stored: int, names: Sequence[str], limits: Limits
+) -> None:
+    """Create stacks one after the other, each when the one before is complete."""
+    durations, limit = list[float](), {}
+    for name in names:
+        started = time.perf_counter()
+        stack = await client.create(name, wide(1))
+        durations.append(time.perf_counter() - started)
+        await client.until_ended(stack, pause=0.02)
+    if limits.bare:
+        bodies = [client.creation(name, wide(1)).body or b"" for name in names]
+        limit["limit_ms"] = (await limits.bare.store(bodies, connections=1)).median
+    run.add("read", "accept, one client", stored, **percentiles(durations), **limit)
 
 
 def get_requests(client: Client, paths: Sequence[str]) -> Iterator[Request]:
@@ -87,39 +127,17 @@ def get_requests(client: Client, paths: Sequence[str]) -> Iterator[Request]:
 
 
 async def measure_requests(
-    run: Run, server: Server, case: str, stored: int, requests: Iterator[Request]
-) -> Latencies:
+    run: Run,
+    server: Server,
+    case: str,
+    stored: int,
+    requests: Iterator[Request],
+    limit: dict[str, float] | None = None,
+) -> None:
     used = server.usage()
     result = await exchange(server.url, requests, seconds=SECONDS)
     used = server.usage() - used
-    run.add("read", case, stored, **result.measures(), **used.each(result.count))
-    return result
-
-
-async def empty_handler(size: int) -> float:
-    """Requests per second of a handler that returns so many bytes and does nothing."""
-    async with running_handler(size) as url:
-        result = await exchange(url, itertools.repeat(Request("GET", "/")), seconds=SECONDS)
-        return result.rate
-
-
-@asynccontextmanager
-async def running_handler(size: int) -> AsyncIterator[str]:
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", EMPTY_HANDLER, str(port), str(size)])
-    try:
-        async with asyncio.timeout(20):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    writer.close()
-                    break
-                except OSError:
-                    await asyncio.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+    run.add("read", case, stored, **result.measures(), **(limit or {}), **used.each(result.count))
 
 
 async def single_row(run: Run) -> float:
