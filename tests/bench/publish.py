@@ -43,7 +43,7 @@ class Places:
         """Pages with a generated block."""
         return {
             self.root / "README.md": summary.readme,
-            self.root / "docs" / "explanation" / "performance.md": summary.growth_table,
+            self.root / "docs" / "explanation" / "performance.md": summary.performance,
         }
 
 

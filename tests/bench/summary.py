@@ -175,6 +175,57 @@ def growth_table(document: Json) -> str:
     return "\n".join(lines)
 
 
+def performance(document: Json) -> str:
+    """The tables of docs/explanation/performance.md."""
+    tables = [growth_table(document)]
+    if limits := limits_table(document):
+        tables.append("Beside their limits, at the largest size with a limit:\n\n" + limits)
+    return "\n\n".join(tables)
+
+
+#: What the limit of a case is, where it has one.
+_GRAPHS = "PostgreSQL alone executes the same graph, in sets"
+_HANDLER = "a bare server: one statement for each request"
+LIMITS: dict[tuple[str, str], str] = {
+    ("create", "wide"): _GRAPHS,
+    ("create", "layered"): _GRAPHS,
+    ("create", "chain"): f"{_GRAPHS} of one node",
+    ("create", "values"): f"{_GRAPHS} of one node",
+    ("create", "400 stacks at once"): f"{_GRAPHS}, over 16 connections",
+    ("create", "2000 stacks at once"): f"{_GRAPHS}, over 16 connections",
+    ("read", "accept a stack of one"): f"{_HANDLER}, a durable insert",
+    ("read", "accept, one client"): f"{_HANDLER}, a durable insert",
+    ("change", "update one"): "a bare server that decodes the template and inserts it durably",
+    ("hook", "signal to operation"): "a bare server: a durable update, a notification, an update",
+    ("hook", "answer, one stack"): f"{_HANDLER}, a durable update with a notification",
+    ("hook", "answer, many stacks"): f"{_HANDLER}, a durable update with a notification",
+    ("deliver", "webhook"): "a client that signs and sends",
+    ("deliver", "amqp"): "a client that sends and awaits confirms",
+    ("read", "show"): f"{_HANDLER}, one row by its key",
+    ("read", "list 20, first page"): f"{_HANDLER}, 20 rows of an index",
+    ("read", "list 20, by name"): f"{_HANDLER}, 20 rows of an index",
+}
+
+
+def limits_table(document: Json) -> str:
+    """The figures of LIMITS that were measured beside their limits; "": none."""
+    figures = figures_of(document)
+    rows = []
+    for (part, case), text in LIMITS.items():
+        for measure, limit in (("rate", "limit"), ("median", "limit_ms")):
+            key = max((key for key in figures if key[:2] == (part, case) and key.measure == limit),
+                      default=None)  # fmt: skip
+            if key is None or (measured := key._replace(measure=measure)) not in figures:
+                continue
+            share = figures.value(measured) / figures.value(key)
+            shown = f"{100 * share:.0f} %" if measure == "rate" else f"{share:.1f} times"
+            rows.append(f"| {part}: {case} | {key.size:,} | {figure(figures, measured)} |"
+                        f" {figure(figures, key)} | {shown} | {text} |")  # fmt: skip
+    header = ["| | size | measured | limit | of the limit | the limit is |",
+              "|---|--:|--:|--:|--:|---|"]  # fmt: skip
+    return "\n".join([*header, *rows]) if rows else ""
+
+
 _GROWING = ("rate", "server_cpu", "postgres_cpu", "median")
 assert set(_GROWING) <= set(MEASURES)
 

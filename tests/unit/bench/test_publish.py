@@ -132,3 +132,23 @@ ABOUT = {"date": "2026-01-02T03:04:05+00:00", "commit": "c", "changed": False, "
 def test_a_document_with_the_figures_of_no_chart_is_refused() -> None:
     with pytest.raises(BadDocument, match="no figures"):
         plots.draw_all(Figures())
+
+
+def test_limits_are_beside_what_was_measured_at_the_largest_size() -> None:
+    found = Figures()
+    found.add("create", "wide", 100, rate=10, limit=20)
+    found.add("create", "wide", 1000, rate=50, limit=200)
+    found.add("create", "wide", 10_000, rate=5)
+    found.add("change", "update one", 1000, median=30, limit_ms=20)
+    found.add("read", "show", 1000, rate=5)
+    rows = summary.limits_table(figures.document(found, ABOUT)).splitlines()[2:]
+    assert [row.rpartition(" | ")[0] for row in rows] == [
+        "| create: wide | 1,000 | 50.0/s | 200/s | 25 %",
+        "| change: update one | 1,000 | 30.0 ms | 20.0 ms | 1.5 times",
+    ]
+
+
+def test_without_limits_there_is_no_table_of_them() -> None:
+    found = Figures()
+    found.add("create", "wide", 1000, rate=50)
+    assert "limit" not in summary.performance(figures.document(found, ABOUT))
