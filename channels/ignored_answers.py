@@ -101,19 +101,23 @@ class IgnoredAnswers:
         async with self._database.connection() as conn:
             await write_notes(conn, noted, answer=answer, replace=known is not None)
 
-    async def _approving(self, found: list[Notification]) -> dict[tuple[bool, Principal], bool]:
+    async def _approving(
+        self, notifications: list[Notification]
+    ) -> dict[tuple[bool, Principal], bool]:
         """Whether each owner may answer hooks now; each is looked up once."""
-        owners = {_owner(one): one.automation for one in found}
+        owners = {_owner(one): one.automation for one in notifications}
         return {owner: (await self._entitle(one)).approves for owner, one in owners.items()}
 
 
-def _owner(one: Notification) -> tuple[bool, Principal]:
-    return one.automation.configured, one.automation.owner
+def _owner(notification: Notification) -> tuple[bool, Principal]:
+    return notification.automation.configured, notification.automation.owner
 
 
-def _note(one: Notification, ignored: IgnoredAnswer, approves: bool) -> str:
-    automation = replace(one.automation, approves=approves)
-    why = standing_refusal(one.rule, automation, one.requester, escalated=one.escalated)
+def _note(notification: Notification, ignored: IgnoredAnswer, approves: bool) -> str:
+    automation = replace(notification.automation, approves=approves)
+    why = standing_refusal(
+        notification.rule, automation, notification.requester, escalated=notification.escalated
+    )
     if why is not None:
         return ignored_note(why)
     if ignored.subscription_id is None:

@@ -216,13 +216,13 @@ class Feed:
         self._guard.report(error, project=project, position=str(position))
         return ([StreamLine(position, None)], True) if position is not None else ([], False)
 
-    def _line(self, one: StreamEvent) -> StreamLine:
+    def _line(self, event: StreamEvent) -> StreamLine:
         try:
-            text = event_text(one.cursor, one.published.event.type, document(one.published))
-            return StreamLine(one.cursor, _traits(one.published), text)
+            text = event_text(event.cursor, event.published.event.type, document(event.published))
+            return StreamLine(event.cursor, _traits(event.published), text)
         except Exception as error:
-            self._guard.report(error, event_id=str(one.published.event.id))
-            return StreamLine(one.cursor, None)
+            self._guard.report(error, event_id=str(event.published.event.id))
+            return StreamLine(event.cursor, None)
 
     async def start(self, project: str, last_event_id: str | None) -> Cursor:
         """The cursor at which to start. Raises Invalid for a wrong ID, and Conflict (EventsGone) if

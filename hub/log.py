@@ -145,8 +145,8 @@ def _masked(name: str, value: Any) -> Any:
             return value
 
 
-def _mask_of(found: re.Match[str]) -> str:
-    return (found["url"] or found["scheme"] or found["query"] or "") + MASK
+def _mask_of(match: re.Match[str]) -> str:
+    return (match["url"] or match["scheme"] or match["query"] or "") + MASK
 
 
 def _renderers(style: Style, target: TextIO) -> list[Processor]:

@@ -107,8 +107,16 @@ def _traits(hook: HookRecord, place: Any) -> Traits:
     )
 
 
-def _not_notified(hook_id: UUID, one: SubscriptionRecord) -> NotificationRecord:
+def _not_notified(hook_id: UUID, subscription: SubscriptionRecord) -> NotificationRecord:
     return NotificationRecord(
-        hook_id, one.id, one.channel, one.target, "disabled", attempts=0, code=None,
-        error=one.reason, next_at=None, ended_at=None,
-    )  # fmt: skip
+        hook_id,
+        subscription.id,
+        subscription.channel,
+        subscription.target,
+        "disabled",
+        attempts=0,
+        code=None,
+        error=subscription.reason,
+        next_at=None,
+        ended_at=None,
+    )

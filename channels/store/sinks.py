@@ -74,22 +74,25 @@ class SinkChanges:
 
     changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]] = field(default_factory=dict)
 
-    def includes(self, one: SubscriptionRecord, traits: Traits, sequence: int) -> bool:
+    def includes(self, subscription: SubscriptionRecord, traits: Traits, sequence: int) -> bool:
         """Whether a sink is declared at an event. True for subscriptions that are not sinks.
 
         The events of nested stacks have no order with those of the root stack: a sink gets them if
         it is declared before or after any change that is published with them.
         """
-        if one.selection.stack_id is None:
+        if subscription.selection.stack_id is None:
             return True
         changes = self.changes.get(traits.root_id or traits.stack_id)
         if changes is not None and traits.root_id is not None:
-            return any(one.id in names for _, names in changes)
+            return any(subscription.id in names for _, names in changes)
         if changes is None and traits.root_id is not None:
-            return one.removed_at_sequence is None
+            return subscription.removed_at_sequence is None
         if changes is None:
-            return one.removed_at_sequence is None or sequence < one.removed_at_sequence
-        return one.id in [names for number, names in changes if number <= sequence][-1]
+            return (
+                subscription.removed_at_sequence is None
+                or sequence < subscription.removed_at_sequence
+            )
+        return subscription.id in [names for number, names in changes if number <= sequence][-1]
 
 
 async def apply_sinks(conn: Connection, rows: OutboxRows) -> SinkChanges:
@@ -155,8 +158,8 @@ def _dropped(
             yield from ((name, number) for name in names - after - last)
 
 
-def _is_declared(one: SubscriptionRecord) -> bool:
-    return one.removed_at_sequence is None
+def _is_declared(subscription: SubscriptionRecord) -> bool:
+    return subscription.removed_at_sequence is None
 
 
 async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[SubscriptionRecord]:

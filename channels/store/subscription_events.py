@@ -100,9 +100,9 @@ def events_of_change(
     return events
 
 
-def _settings(one: SubscriptionRecord) -> SubscriptionRecord:
+def _settings(subscription: SubscriptionRecord) -> SubscriptionRecord:
     """Without the values that deliveries change."""
-    return replace(one, state="", reason="", failures=0)
+    return replace(subscription, state="", reason="", failures=0)
 
 
 async def record_subscription_events(conn: Connection, events: Sequence[SubscriptionEvent]) -> None:

@@ -252,18 +252,20 @@ on conflict (id) do update
 """
 
 
-async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
+async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) -> None:
     """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
     `keeps_secret`."""
     async with conn.transaction():
         before = await _configured(conn)
-        removed = sorted(before.keys() - {new.id for new in wanted})
+        removed = sorted(before.keys() - {new.id for new in subscriptions})
         events = [
             one for name in removed for one in events_of_change(before[name], None, "configuration")
         ]
         await record_subscription_events(conn, events)
         await delete_with_deliveries(conn, removed)
-        await conn.executemany(CONFIGURE, [(*columns_of(new), new.keeps_secret) for new in wanted])
+        await conn.executemany(
+            CONFIGURE, [(*columns_of(new), new.keeps_secret) for new in subscriptions]
+        )
         after = await _configured(conn)
         changes = (
             events_of_change(before.get(name), one, "configuration") for name, one in after.items()

@@ -116,50 +116,51 @@ def principal_refusal(
 
 
 def automation_refusal(
-    rule: Rule, one: Automation, requester: Principal, *, escalated: bool
+    rule: Rule, automation: Automation, requester: Principal, *, escalated: bool
 ) -> str | None:
     """Return why a subscription may not answer, or None. requester: of the change."""
     wanted = answerers(rule, escalated=escalated)
     own = {TOKEN}
-    if one.configured:
-        name = f"{SUBSCRIPTION}:{one.name}"
+    if automation.configured:
+        name = f"{SUBSCRIPTION}:{automation.name}"
         own = {TOKEN, name} if rule.by_operator else {name}
         if not (wanted or rule.by_operator):
             return f"a rule of the project blocks the node, and its answer_by does not name {name}"
-    elif (why := _rule_refusal(rule, one, requester)) is not None:
+    elif (why := _rule_refusal(rule, automation, requester)) is not None:
         return why
     if wanted and not own & set(wanted):
         return f"only {', '.join(wanted)} may answer it"
     return None
 
 
-def may_ever_answer(rule: Rule, one: Automation, requester: Principal) -> bool:
+def may_ever_answer(rule: Rule, automation: Automation, requester: Principal) -> bool:
     """Whether it may answer now or after an escalation; its notification then has the token."""
     return any(
-        automation_refusal(rule, one, requester, escalated=escalated) is None
+        automation_refusal(rule, automation, requester, escalated=escalated) is None
         for escalated in (False, True)
     )
 
 
-def _rule_refusal(rule: Rule, one: Automation, requester: Principal) -> str | None:
+def _rule_refusal(rule: Rule, automation: Automation, requester: Principal) -> str | None:
     if rule.by_operator:
         return "an operator rule blocks the node: only subscriptions in the settings may answer"
-    if not one.approves:
-        return _missing_right(one)
+    if not automation.approves:
+        return _missing_right(automation)
     if rule.exclude == REQUESTER and (
-        not one.owner.id or one.owner.is_in({requester.key, *rule.excluded})
+        not automation.owner.id or automation.owner.is_in({requester.key, *rule.excluded})
     ):
-        who = one.owner.name or "an unknown owner"
+        who = automation.owner.name or "an unknown owner"
         return f"it acts for {who}, and a principal other than the requester must answer"
-    if rule.approvals > 1 and not one.owner.id:
+    if rule.approvals > 1 and not automation.owner.id:
         return "its owner is unknown, and several principals must approve"
     return None
 
 
-def _missing_right(one: Automation) -> str:
-    if not one.owner.id:
+def _missing_right(automation: Automation) -> str:
+    if not automation.owner.id:
         return "its owner is unknown; an approver becomes the owner by changing the subscription"
-    return f"its owner {one.owner.name} has no right to answer hooks; the role approver is required"
+    name = automation.owner.name
+    return f"its owner {name} has no right to answer hooks; the role approver is required"
 
 
 def answerers(rule: Rule, *, escalated: bool) -> tuple[str, ...]:

@@ -146,17 +146,17 @@ def read_document(document: Json, keyring: "Keyring | None") -> Json:
     return EncryptedDocument(plain) if found else plain
 
 
-def _read(document: Json, keyring: "Keyring | None", found: list[EncryptedValue]) -> Json:
+def _read(document: Json, keyring: "Keyring | None", values: list[EncryptedValue]) -> Json:
     if isinstance(document, dict):
         if len(document) == 1 and (one := _encrypted(document, keyring)) is not None:
-            found.append(one)
+            values.append(one)
             return one
         return {
-            name.removeprefix(_ESCAPED): _read(value, keyring, found)
+            name.removeprefix(_ESCAPED): _read(value, keyring, values)
             for name, value in document.items()
         }
     if isinstance(document, list):
-        return [_read(value, keyring, found) for value in document]
+        return [_read(value, keyring, values) for value in document]
     return document
 
 

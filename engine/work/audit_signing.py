@@ -45,10 +45,10 @@ async def sign_heads(conn: Connection, signer: Signer) -> int:
 
 
 def _signed(
-    heads: Mapping[str, Sequence[Head]], found: Mapping[str, Chain], now: datetime, signer: Signer
+    heads: Mapping[str, Sequence[Head]], chains: Mapping[str, Chain], now: datetime, signer: Signer
 ) -> Iterator[Checkpoint]:
     for project, of_project in heads.items():
-        number, previous = found[project]
+        number, previous = chains[project]
         for start in range(0, len(of_project), HEADS):
             number += 1
             part = of_project[start : start + HEADS]

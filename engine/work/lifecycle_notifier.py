@@ -56,11 +56,13 @@ class LifecycleNotifier:
             )
         return len(ended)
 
-    async def _notify(self, one: EndedTraversal) -> None:
+    async def _notify(self, traversal: EndedTraversal) -> None:
         """Notify plug-ins of one traversal. After an internal error it is repeated when the lease
         expires.
         """
-        if one.accepted:
-            await self._plugins.after(view_of(one.lifecycle_view), Ended(one.state, one.reason))
+        if traversal.accepted:
+            await self._plugins.after(
+                view_of(traversal.lifecycle_view), Ended(traversal.state, traversal.reason)
+            )
         async with self._database.transaction() as conn:
-            await mark_notified(conn, one.stack_id, one.number)
+            await mark_notified(conn, traversal.stack_id, traversal.number)

@@ -324,13 +324,13 @@ def _integer(text: str) -> int | _TooLargeNumber:
 _Step = tuple[Any, str | int] | None
 
 
-def _place_of(document: object, wanted: Callable[[object], bool]) -> str | None:
+def _place_of(document: object, predicate: Callable[[object], bool]) -> str | None:
     """The place of the first wanted value of a document, in the order of the text; None: there is
     none. Only this place is written out: each of many values can be below a long key."""
     pending: list[tuple[_Step, object]] = [(None, document)]
     while pending:
         step, value = pending.pop()
-        if wanted(value):
+        if predicate(value):
             return _written(step)
         if isinstance(value, dict):
             pending += [((step, key), item) for key, item in reversed(value.items())]

@@ -157,14 +157,14 @@ class PasswordChecker:
         return record
 
 
-async def _compare(password: str, found: Sequence[TokenRecord]) -> TokenRecord | None:
+async def _compare(password: str, tokens: Sequence[TokenRecord]) -> TokenRecord | None:
     """The record with this password. Takes at least one comparison at full cost, so that the time
     does not reveal whether the name exists."""
     right = None
-    for one in found:
+    for one in tokens:
         if await asyncio.to_thread(secrets.is_password, password, one.hash):
             right = right or one
-    if all(secrets.is_weak(one.hash) for one in found):
+    if all(secrets.is_weak(one.hash) for one in tokens):
         await asyncio.to_thread(secrets.is_password, password, secrets.NO_PASSWORD)
     return right
 

@@ -603,10 +603,10 @@ def _with_optional_properties(schema: TypeSchema) -> TypeSchema:
     return replace(schema, properties=properties)
 
 
-def _is_at(one: Finding, places: list[str]) -> bool:
+def _is_at(finding: Finding, places: list[str]) -> bool:
     """Return whether a finding is about a place, or inside one other than the first."""
     inside = tuple(f"{each}{end}" for each in places[1:] for end in ".[")
-    return one.place in places or one.place.startswith(inside)
+    return finding.place in places or finding.place.startswith(inside)
 
 
 def _known_properties(properties: Mapping[str, Expression]) -> dict[str, Json]:

@@ -104,9 +104,12 @@ def _may_have_validators(
     return found
 
 
-def _has_validator(one: Property, validators: Collection[str]) -> bool:
-    inside = (*(one.fields or {}).values(), *(() if one.items is None else (one.items,)))
-    return any(rule.name in validators for rule in one.constraints) or any(
+def _has_validator(property_: Property, validators: Collection[str]) -> bool:
+    inside = (
+        *(property_.fields or {}).values(),
+        *(() if property_.items is None else (property_.items,)),
+    )
+    return any(rule.name in validators for rule in property_.constraints) or any(
         _has_validator(each, validators) for each in inside
     )
 
@@ -148,15 +151,19 @@ def _field_requests(
 
 
 def _value_requests(
-    one: Property, value: Expression, shown: Expression, place: str, validators: Collection[str]
+    property_: Property,
+    value: Expression,
+    shown: Expression,
+    place: str,
+    validators: Collection[str],
 ) -> Iterator[ValidationRequest]:
-    if one.fields is not None and isinstance(value, dict):
-        yield from _field_requests(one.fields, value, shown, place, validators)
-    if one.items is not None and isinstance(value, list):
+    if property_.fields is not None and isinstance(value, dict):
+        yield from _field_requests(property_.fields, value, shown, place, validators)
+    if property_.items is not None and isinstance(value, list):
         seen = shown if isinstance(shown, list) else [shown] * len(value)
         for index, (item, also) in enumerate(zip(value, seen, strict=True)):
-            yield from _value_requests(one.items, item, also, f"{place}[{index}]", validators)
-    for rule in one.constraints:
+            yield from _value_requests(property_.items, item, also, f"{place}[{index}]", validators)
+    for rule in property_.constraints:
         if rule.name in validators and is_static(value):
             for item in _items(value):
                 hidden = value != shown

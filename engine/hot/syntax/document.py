@@ -161,14 +161,14 @@ class _Pairs:
         return found
 
 
-def _describe_key(one: IrregularKey, what: str) -> Finding:
-    code, remedy = "KeyNotText", f"Write it as {json.dumps(one.key)}."
-    reason = f"The key {one.written} is not text"
-    if one.first_line:
+def _describe_key(key: IrregularKey, what: str) -> Finding:
+    code, remedy = "KeyNotText", f"Write it as {json.dumps(key.key)}."
+    reason = f"The key {key.written} is not text"
+    if key.first_line:
         code, remedy = "DuplicateKey", "Keep one of the two. The last one is used."
-        lines = f"in line {one.line}, first in line {one.first_line}"
-        reason = f"The key {json.dumps(one.key)} is given twice in the {what} {lines}."
-    return Finding(one.place, reason, remedy, code, line=one.line, column=one.column)
+        lines = f"in line {key.line}, first in line {key.first_line}"
+        reason = f"The key {json.dumps(key.key)} is given twice in the {what} {lines}."
+    return Finding(key.place, reason, remedy, code, line=key.line, column=key.column)
 
 
 def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:
@@ -269,18 +269,18 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _find(value: Json, place: str, wanted: Callable[[str], bool]) -> str | None:
+def _find(value: Json, place: str, predicate: Callable[[str], bool]) -> str | None:
     """Return the place of the first string (or key) that the predicate accepts."""
     if isinstance(value, str):
-        return place if wanted(value) else None
+        return place if predicate(value) else None
     if isinstance(value, dict):
         for key, item in value.items():
             here = f"{place}.{key}" if place else key
-            if wanted(key) or (found := _find(item, here, wanted)) is not None:
-                return here if wanted(key) else found
+            if predicate(key) or (found := _find(item, here, predicate)) is not None:
+                return here if predicate(key) else found
     if isinstance(value, list):
         for index, item in enumerate(value):
-            if (found := _find(item, f"{place}[{index}]", wanted)) is not None:
+            if (found := _find(item, f"{place}[{index}]", predicate)) is not None:
                 return found
     return None
 

@@ -71,8 +71,8 @@ def _zone(name: str | None, offset: int | None) -> tzinfo | None:
     raise FunctionError(f'The time zone "{name}" is not known.', "Write it as an offset: +02:00.")
 
 
-def _with_zone(found: datetime) -> datetime:
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+def _with_zone(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _characters(

@@ -273,15 +273,15 @@ class Hooks:
         async with self._database.connection() as conn:
             return await audit_log.read_log_of_hook(conn, hook.stack_id, hook.id)
 
-    async def _check_data(self, found: FoundHook, answer: Answer) -> DataCheck | None:
+    async def _check_data(self, hook: FoundHook, answer: Answer) -> DataCheck | None:
         """Validate the answer's data in a thread, before the stack is locked: it can take 0.5 s.
 
         Returns None for decisions that need no data, and if the hook asks for none.
         """
-        if answer.decision not in RESUMING_DECISIONS or found.ask is None:
+        if answer.decision not in RESUMING_DECISIONS or hook.ask is None:
             return None
-        validate = partial(check_data, found.ask, answer.data)
-        return await self._traversals.thread_pool(validate, found.project)
+        validate = partial(check_data, hook.ask, answer.data)
+        return await self._traversals.thread_pool(validate, hook.project)
 
     async def _lock(
         self, conn: Connection, batch: Sequence[PendingAnswer]

@@ -109,20 +109,20 @@ class ResourceInspection:
         except NotFound:  # the type is no longer installed: which properties are secret is unknown
             return dict(row.masked_properties or {})
 
-    def _step(self, one: NodeDetails) -> Step:
-        work = one.work
-        wanted = self._wanted(one)
-        return Step(one.node, wanted, one.waiting_for, work.operation_key, work.restarts)
+    def _step(self, node: NodeDetails) -> Step:
+        work = node.work
+        wanted = self._wanted(node)
+        return Step(node.node, wanted, node.waiting_for, work.operation_key, work.restarts)
 
-    def _wanted(self, one: NodeDetails) -> NotificationData | None:
+    def _wanted(self, node: NodeDetails) -> NotificationData | None:
         """The desired properties as in a hook notification; None while their inputs are unknown."""
-        static = (one.work.definition or {}).get("static")
-        ended = one.node.state in _ENDED
-        early = one.node.state == State.WAITING and not static
-        if ended or (early and one.node.direction == Direction.FORWARD):
+        static = (node.work.definition or {}).get("static")
+        ended = node.node.state in _ENDED
+        early = node.node.state == State.WAITING and not static
+        if ended or (early and node.node.direction == Direction.FORWARD):
             return None
         try:
-            return notification_data(prepare(one.work, self._registry))
+            return notification_data(prepare(node.work, self._registry))
         except (UnresolvedProperties, HeadgateError):
             return None
 

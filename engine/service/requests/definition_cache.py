@@ -52,16 +52,16 @@ class DefinitionCache:
         entry = self._entries.get(key)
         return NONE_REUSABLE if entry is None else entry.found
 
-    def put(self, key: CacheKey, found: ReusableResources) -> None:
+    def put(self, key: CacheKey, resources: ReusableResources) -> None:
         """Keep an entry in place of the earlier one; drop the oldest entries beyond the limits. One
         that exceeds a limit itself is not kept."""
         if (before := self._entries.pop(key, None)) is not None:
             self._forget(before)
-        count = len(found.resources)
-        size = sum(one.size for one in found.resources.values())
+        count = len(resources.resources)
+        size = sum(one.size for one in resources.resources.values())
         if not self._min_resources <= count <= self._max_resources or size > self._max_bytes:
             return
-        self._entries[key] = _Entry(found, count, size)
+        self._entries[key] = _Entry(resources, count, size)
         self._count += count
         self._size += size
         while self._count > self._max_resources or self._size > self._max_bytes:

@@ -82,23 +82,23 @@ class ExternalValidation:
     def _requests(self, definition: StackDefinition) -> list[ValidationRequest]:
         return collect_validations(definition, self._registry.schemas(), self.names)
 
-    def _call(self, one: ValidationRequest, context: ValidationContext) -> Verdict:
+    def _call(self, request: ValidationRequest, context: ValidationContext) -> Verdict:
         try:
-            return self._registry.validators()[one.validator](one.value, context)
+            return self._registry.validators()[request.validator](request.value, context)
         except Exception as error:  # plug-in code
-            return _failed(one, error)
+            return _failed(request, error)
 
     def _call_without_waiting(
-        self, one: ValidationRequest, context: ValidationContext
+        self, request: ValidationRequest, context: ValidationContext
     ) -> str | None:
-        answer = self._call(one, context)
+        answer = self._call(request, context)
         if not inspect.isawaitable(answer):
             return answer
         if inspect.iscoroutine(answer):
             answer.close()
         raise Conflict(
-            f"the stack was changed while {one.validator} validated a value",
-            place=one.place,
+            f"the stack was changed while {request.validator} validated a value",
+            place=request.place,
             remedy="Send the request again.",
         )
 
@@ -109,9 +109,9 @@ class ExternalValidation:
         timed_out: set[str] = set()
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def call(key: bytes, one: ValidationRequest) -> None:
+        async def call(key: bytes, request: ValidationRequest) -> None:
             async with limit:
-                results[key] = await self._call_with_timeout(one, context, timed_out)
+                results[key] = await self._call_with_timeout(request, context, timed_out)
 
         async with asyncio.TaskGroup() as tasks:
             for key, one in {_key(one): one for one in requests}.items():
@@ -119,53 +119,56 @@ class ExternalValidation:
         return results
 
     async def _call_with_timeout(
-        self, one: ValidationRequest, context: ValidationContext, timed_out: set[str]
+        self, request: ValidationRequest, context: ValidationContext, timed_out: set[str]
     ) -> str | None:
         """timed_out: names of validators that have timed out; they are not called again."""
-        if one.validator not in timed_out:
-            answer = self._call(one, context)
+        if request.validator not in timed_out:
+            answer = self._call(request, context)
             if not inspect.isawaitable(answer):
                 return answer
             try:
                 async with asyncio.timeout(self._timeout_s):
                     return await answer
             except TimeoutError:
-                timed_out.add(one.validator)
+                timed_out.add(request.validator)
             except Exception as error:  # plug-in code
-                return _failed(one, error)
-        return (
-            f"{one.validator} did not answer within {self._timeout_s:g} s; send the request again"
-        )
+                return _failed(request, error)
+        why = f"{request.validator} did not answer within {self._timeout_s:g} s"
+        return f"{why}; send the request again"
 
 
-def _failed(one: ValidationRequest, error: Exception) -> str:
+def _failed(request: ValidationRequest, error: Exception) -> str:
     """The reason of a failed call. The exception's text may contain a secret: it is not logged."""
     where = "".join(traceback.format_tb(error.__traceback__))
-    log.error("validator.failed", validator=one.validator, error=type(error).__name__, where=where)
-    return f"{one.validator} failed to validate it (see the server's log); send the request again"
+    log.error(
+        "validator.failed", validator=request.validator, error=type(error).__name__, where=where
+    )
+    return (
+        f"{request.validator} failed to validate it (see the server's log); send the request again"
+    )
 
 
-def _key(one: ValidationRequest) -> bytes:
+def _key(request: ValidationRequest) -> bytes:
     # Not orjson: functions can return integers that are too large for it.
-    return json.dumps([one.validator, one.value], sort_keys=True).encode()
+    return json.dumps([request.validator, request.value], sort_keys=True).encode()
 
 
 #: A validator's reason is hidden if it contains this many consecutive characters of a secret value.
 SECRET_PIECE = 4
 
 
-def refusal(one: ValidationRequest, wrong: str) -> str:
+def refusal(request: ValidationRequest, wrong: str) -> str:
     """The error with the value, unless it is hidden. A plug-in's reason may repeat it."""
-    if not one.hidden:
-        return f"Error validating value '{one.value}': {wrong}"
+    if not request.hidden:
+        return f"Error validating value '{request.value}': {wrong}"
     reason = wrong.lower()
     pieces = (
         text[start : start + SECRET_PIECE]
-        for text in map(str.lower, iterate_texts(one.value))
+        for text in map(str.lower, iterate_texts(request.value))
         for start in range(max(len(text) - SECRET_PIECE, 0) + 1)
     )
     repeats = any(piece in reason for piece in pieces)
-    return f"its hidden value: {f'it is not a valid {one.validator}' if repeats else wrong}"
+    return f"its hidden value: {f'it is not a valid {request.validator}' if repeats else wrong}"
 
 
 def _raise_errors(requests: list[ValidationRequest], results: Results) -> None:

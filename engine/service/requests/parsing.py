@@ -117,8 +117,8 @@ def read_request(
     )
 
 
-def _of_environment(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(one.in_file(ENVIRONMENT) for one in found)
+def _of_environment(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(one.in_file(ENVIRONMENT) for one in findings)
 
 
 def _source(request: StackRequest, stored: TemplateRecord | None) -> str | None:
@@ -214,14 +214,14 @@ def _check_environment_count(request: StackRequest) -> None:
         )
 
 
-def restore_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+def restore_hidden(document: Mapping[str, Json], stored: TemplateRecord) -> dict[str, Json]:
     """An environment with its masked values replaced by the hidden values of a stored version. What
     the stored environment hides stays hidden: the API does not show that section."""
     found = dict(document)
     for section in VALUES:
         if section in found:
-            found[section] = unmask(section, found[section], kept)
-    earlier = kept.environment.get(HIDDEN_PARAMETERS_SECTION, [])
+            found[section] = unmask(section, found[section], stored)
+    earlier = stored.environment.get(HIDDEN_PARAMETERS_SECTION, [])
     if earlier:
         found[HIDDEN_PARAMETERS_SECTION] = list(
             dict.fromkeys((*found.get(HIDDEN_PARAMETERS_SECTION, []), *earlier))
@@ -229,14 +229,14 @@ def restore_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[s
     return found
 
 
-def unmask(section: str, values: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+def unmask(section: str, values: Mapping[str, Json], stored: TemplateRecord) -> dict[str, Json]:
     """Values of an environment section, with masked hidden values replaced by the stored ones."""
-    before = kept.environment.get(section) or {}
+    before = stored.environment.get(section) or {}
     if section == "parameters":
-        before = {**before, **kept.parameters}
+        before = {**before, **stored.parameters}
     return {
         name: before[name]
-        if value == MASK and name in kept.hidden_parameters and name in before
+        if value == MASK and name in stored.hidden_parameters and name in before
         else value
         for name, value in values.items()
     }
@@ -258,7 +258,7 @@ def _checked_file(
     return document
 
 
-def _in_file(name: str, found: Iterable[Finding]) -> list[Finding]:
+def _in_file(name: str, findings: Iterable[Finding]) -> list[Finding]:
     """Findings of an environment file, with its name."""
     return [
         replace(
@@ -267,7 +267,7 @@ def _in_file(name: str, found: Iterable[Finding]) -> list[Finding]:
             file=name,
             inner_place=one.place,
         )
-        for one in found
+        for one in findings
     ]
 
 

@@ -249,5 +249,7 @@ def _change(
     return DeploymentChange(None, None, output_values, None, status, reason)
 
 
-def _new_config(one: ConfigRecord) -> NewConfig:
-    return NewConfig(one.name, one.group, one.config, one.inputs, one.outputs, one.options)
+def _new_config(config: ConfigRecord) -> NewConfig:
+    return NewConfig(
+        config.name, config.group, config.config, config.inputs, config.outputs, config.options
+    )

@@ -69,14 +69,14 @@ def _value(name: str, values: Mapping[str, Json]) -> Json:
     return values[name]
 
 
-def _text(found: re.Match[str], values: Mapping[str, Json]) -> str:
-    return "${" if found[1] is None else as_text(_value(found[1], values))
+def _text(match: re.Match[str], values: Mapping[str, Json]) -> str:
+    return "${" if match[1] is None else as_text(_value(match[1], values))
 
 
-def _part(found: re.Match[str], values: Mapping[str, Json]) -> str:
-    text = _text(found, values)
+def _part(match: re.Match[str], values: Mapping[str, Json]) -> str:
+    text = _text(match, values)
     if text in _DOT_SEGMENTS:
-        raise PlaceholderError(f"${{{found[1]}}} is a value that would change the path of the URL")
+        raise PlaceholderError(f"${{{match[1]}}} is a value that would change the path of the URL")
     return quote(text, safe="")
 
 

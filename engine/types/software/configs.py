@@ -39,8 +39,8 @@ class Config(ResourceType):
     async def build(self, call: Call) -> NewConfig | Failed:
         """The config to store, or Failed."""
 
-    def attributes_of(self, kept: NewConfig) -> dict[str, Json]:
-        return {"config": kept.config}
+    def attributes_of(self, config: NewConfig) -> dict[str, Json]:
+        return {"config": config.config}
 
     async def create(self, call: Call) -> Outcome:
         new = await self.build(call)
@@ -185,9 +185,9 @@ class SoftwareComponent(Config):
     async def build(self, call: Call) -> NewConfig:
         return _new_config(call, {"configs": call.properties["configs"]}, COMPONENT)
 
-    def attributes_of(self, kept: NewConfig) -> dict[str, Json]:
-        configs = kept.config.get("configs") if isinstance(kept.config, dict) else None
-        return {"config": kept.config, "configs": configs}
+    def attributes_of(self, config: NewConfig) -> dict[str, Json]:
+        configs = config.config.get("configs") if isinstance(config.config, dict) else None
+        return {"config": config.config, "configs": configs}
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings

@@ -144,7 +144,7 @@ class SoftwareDeployment(ResourceType):
         return await self._software_store.config(call.project, config_id)
 
     async def _publish(
-        self, call: Call, action: str, config: NewConfig, found: Deployment | None
+        self, call: Call, action: str, config: NewConfig, deployment: Deployment | None
     ) -> Outcome:
         silent = call.properties["signal_transport"] == NO_SIGNAL
         published = Publication(
@@ -160,7 +160,7 @@ class SoftwareDeployment(ResourceType):
             reason="Not waiting for outputs signal" if silent else "Deploy data available",
         )
         await self._software_store.publish(call.project, published)
-        return _done(call, config, found) if silent else _wait(call, published.reason)
+        return _done(call, config, deployment) if silent else _wait(call, published.reason)
 
     async def _poll(self, call: Call, action: str) -> Outcome:
         """The state of the deployment, from signals and from the API."""
@@ -183,24 +183,28 @@ class SoftwareDeployment(ResourceType):
             case _:
                 return _wait(call, found.reason)
 
-    async def _apply_signals(self, call: Call, found: Deployment) -> Deployment:
+    async def _apply_signals(self, call: Call, deployment: Deployment) -> Deployment:
         """Apply the signals. The first final signal counts; later ones have no effect."""
         began = ""
         for signal in call.signals:
             reason = progress_of(signal)
             if reason is None:
-                ended = result_of_signal(signal, found.config.outputs, found.output_values)
-                return await self._ended(call, found, ended)
+                ended = result_of_signal(
+                    signal, deployment.config.outputs, deployment.output_values
+                )
+                return await self._ended(call, deployment, ended)
             began = reason
-        if began and began != found.reason:
+        if began and began != deployment.reason:
             await self._software_store.report_progress(call.project, _id_of(call), began)
-            return replace(found, reason=began)
-        return found
+            return replace(deployment, reason=began)
+        return deployment
 
-    async def _ended(self, call: Call, found: Deployment, ended: DeploymentResult) -> Deployment:
+    async def _ended(
+        self, call: Call, deployment: Deployment, ended: DeploymentResult
+    ) -> Deployment:
         await self._software_store.complete(call.project, _id_of(call), ended)
         return replace(
-            found, status=ended.status, reason=ended.reason, output_values=ended.output_values
+            deployment, status=ended.status, reason=ended.reason, output_values=ended.output_values
         )
 
 
@@ -210,9 +214,9 @@ def _wait(call: Call, progress: str) -> Wait:
     return Wait(until, _PUBLISHED, reason, public_reason=_WAITING)
 
 
-def _cancelled(found: Deployment) -> DeploymentResult:
+def _cancelled(deployment: Deployment) -> DeploymentResult:
     """The result when the change has ended early."""
-    return DeploymentResult(Status.FAILED, "Deployment cancelled.", found.output_values)
+    return DeploymentResult(Status.FAILED, "Deployment cancelled.", deployment.output_values)
 
 
 def _id_of(call: Call) -> str:
@@ -224,8 +228,8 @@ def _no_deployment(call: Call) -> str:
     return f"Deployment with id {_id_of(call)} not found"
 
 
-def _done(call: Call, config: NewConfig, found: Deployment | None) -> Done:
-    values = found.output_values if found else {}
+def _done(call: Call, config: NewConfig, deployment: Deployment | None) -> Done:
+    values = deployment.output_values if deployment else {}
     return Done(_id_of(call), attributes_of(config.outputs, values))
 
 

@@ -68,12 +68,12 @@ async def show_project_log(request: web.Request) -> web.Response:
     )
 
 
-def _project_entry_document(one: ListedEntry) -> responses.ProjectAuditEntry:
+def _project_entry_document(entry: ListedEntry) -> responses.ProjectAuditEntry:
     return {
-        **entry_document(one.entry),
-        "stack_name": one.stack_name,
-        "path": path_of(one.stack_path or "", one.resource_name) or one.stack_path,
-        "point": one.point,
+        **entry_document(entry.entry),
+        "stack_name": entry.stack_name,
+        "path": path_of(entry.stack_path or "", entry.resource_name) or entry.stack_path,
+        "point": entry.point,
     }
 
 

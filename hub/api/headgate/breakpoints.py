@@ -30,9 +30,11 @@ class RunTo(Body):
     resource: Annotated[str, Field(min_length=1)]
 
 
-def _document(one: BreakpointRecord) -> responses.Breakpoint:
-    rule = {name: value for name, value in one.rule.items() if name != "point"}
-    return document_of(responses.Breakpoint, one, at=one.pattern, on=one.rule["point"], rule=rule)
+def _document(record: BreakpointRecord) -> responses.Breakpoint:
+    rule = {name: value for name, value in record.rule.items() if name != "point"}
+    return document_of(
+        responses.Breakpoint, record, at=record.pattern, on=record.rule["point"], rule=rule
+    )
 
 
 def _missed(missed: MissedBreakpoint) -> responses.PassedBreakpoint:

@@ -77,14 +77,14 @@ def _by_point(details: ResourceDetails) -> list[EffectiveBreakpoint]:
     return sorted(details.breakpoints, key=lambda one: one.rule.point)
 
 
-def _breakpoint(one: EffectiveBreakpoint) -> responses.EffectiveBreakpoint:
-    rule = encode_rule(one.rule)
+def _breakpoint(effective: EffectiveBreakpoint) -> responses.EffectiveBreakpoint:
+    rule = encode_rule(effective.rule)
     return {
         "point": rule.pop("point"),
-        "source": one.source,
+        "source": effective.source,
         "rule": rule,
-        "id": str(one.live.id) if one.live else None,
-        "created_by": one.live.created_by if one.live else None,
+        "id": str(effective.live.id) if effective.live else None,
+        "created_by": effective.live.created_by if effective.live else None,
     }
 
 

@@ -79,12 +79,12 @@ class RedeliverRequest(Body):
     state: Literal["dead"] | None = None
 
 
-def document(one: SubscriptionRecord) -> responses.Subscription:
-    return document_of(responses.Subscription, one, one.selection)
+def document(subscription: SubscriptionRecord) -> responses.Subscription:
+    return document_of(responses.Subscription, subscription, subscription.selection)
 
 
-def delivery_document(one: DeliveryRecord) -> responses.Delivery:
-    return document_of(responses.Delivery, one)
+def delivery_document(delivery: DeliveryRecord) -> responses.Delivery:
+    return document_of(responses.Delivery, delivery)
 
 
 async def create(request: web.Request) -> web.Response:
@@ -152,10 +152,12 @@ async def show(request: web.Request) -> web.Response:
     return json_response(document(await _read(request)))
 
 
-def _check_changeable(one: SubscriptionRecord, who: Identity, *, only_state: bool = False) -> None:
+def _check_changeable(
+    subscription: SubscriptionRecord, who: Identity, *, only_state: bool = False
+) -> None:
     """Subscriptions in the settings file cannot be changed here, because they answer hooks of
     operator rules. An operator of every project may disable them. Raises Forbidden."""
-    if one.origin != Origin.CONFIGURATION:
+    if subscription.origin != Origin.CONFIGURATION:
         return
     if only_state and who.everywhere and who.may(Right.OPERATE):
         return

@@ -31,8 +31,8 @@ class CreateToken(Body):
     everywhere: bool = False
 
 
-def document(one: TokenRecord) -> responses.Token:
-    return document_of(responses.Token, one, everywhere=one.project == EVERYWHERE)
+def document(token: TokenRecord) -> responses.Token:
+    return document_of(responses.Token, token, everywhere=token.project == EVERYWHERE)
 
 
 async def create(request: web.Request) -> web.Response:

@@ -58,18 +58,18 @@ async def list_services(request: web.Request) -> web.Response:
     return json_response(responses.Services(services=services))
 
 
-def _service(one: ProcessRecord, role: str) -> responses.Service:
+def _service(process: ProcessRecord, role: str) -> responses.Service:
     return {
-        "id": str(uuid5(one.id, role)),
-        "host": one.host,
-        "hostname": one.host,
+        "id": str(uuid5(process.id, role)),
+        "host": process.host,
+        "hostname": process.host,
         "binary": f"headgate-{role}",
-        "engine_id": str(one.id),
+        "engine_id": str(process.id),
         "topic": role,
-        "status": "up" if one.up else "down",
-        "report_interval": round(one.report_interval.total_seconds()),
-        "created_at": _time(one.started_at),
-        "updated_at": _time(one.seen_at),
+        "status": "up" if process.up else "down",
+        "report_interval": round(process.report_interval.total_seconds()),
+        "created_at": _time(process.started_at),
+        "updated_at": _time(process.seen_at),
         "deleted_at": None,
     }
 

@@ -47,7 +47,7 @@ async def warning_documents(
 
 
 async def _locate(
-    request: web.Request, new: StackRequest, found: Sequence[Finding]
+    request: web.Request, new: StackRequest, findings: Sequence[Finding]
 ) -> list[Finding]:
-    work = partial(locate, found, texts_of(new), new.environment_files)
+    work = partial(locate, findings, texts_of(new), new.environment_files)
     return await context_of(request).engine.thread_pool(work, project_of(request))

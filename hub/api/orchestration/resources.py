@@ -53,22 +53,27 @@ async def list_resources(request: web.Request) -> web.Response:
 
 
 def _detail(
-    request: web.Request, one: ResourceRecord, descriptions: Mapping[tuple[UUID, str], str]
+    request: web.Request, resource: ResourceRecord, descriptions: Mapping[tuple[UUID, str], str]
 ) -> responses.ResourceDetail:
     """The description and the attributes; attributes in `with_attr` that are missing are null."""
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
-    attributes |= shown_attributes(one, context_of(request).engine.reads.types.get(one.type))
-    return {"description": descriptions.get((one.stack_id, one.name), ""), "attributes": attributes}
+    attributes |= shown_attributes(
+        resource, context_of(request).engine.reads.types.get(resource.type)
+    )
+    return {
+        "description": descriptions.get((resource.stack_id, resource.name), ""),
+        "attributes": attributes,
+    }
 
 
-def _is_selected(one: ResourceRecord, written_type: str, request: web.Request) -> bool:
+def _is_selected(resource: ResourceRecord, written_type: str, request: web.Request) -> bool:
     values = {
         "type": written_type,
-        "status": one.status,
-        "name": one.name,
-        "action": one.action,
-        "id": str(one.id),
-        "physical_resource_id": one.physical_id or str(one.nested_id or ""),
+        "status": resource.status,
+        "name": resource.name,
+        "action": resource.action,
+        "id": str(resource.id),
+        "physical_resource_id": resource.physical_id or str(resource.nested_id or ""),
     }
     return all(
         values[name] in request.query.getall(name) for name in FILTERS if name in request.query

@@ -19,28 +19,28 @@ MAX_NAME = 255
 
 
 async def _document(
-    request: web.Request, stack: StackRecord, one: SnapshotRecord
+    request: web.Request, stack: StackRecord, snapshot: SnapshotRecord
 ) -> responses.Snapshot:
-    stored = await context_of(request).engine.reads.version(stack, one.version)
+    stored = await context_of(request).engine.reads.version(stack, snapshot.version)
     return {
-        "id": str(one.id),
-        "name": one.name,
+        "id": str(snapshot.id),
+        "name": snapshot.name,
         "action": "CREATE",
-        "status": one.status,
-        "status_reason": None if one.status == "IN_PROGRESS" else one.reason,
-        "creation_time": documents.time(one.created_at),
+        "status": snapshot.status,
+        "status_reason": None if snapshot.status == "IN_PROGRESS" else snapshot.reason,
+        "creation_time": documents.time(snapshot.created_at),
         "data": {
             "name": stack.name,
             "id": str(stack.id),
             "action": "SNAPSHOT",
-            "status": one.status,
+            "status": snapshot.status,
             "project_id": stack.project,
             "stack_user_project_id": stack.project,
             "tags": stack.tags,
             "template": stored.template,
             "environment": documents.environment(stored),
             "files": stored.files,
-            "resources": {name: _resource(state) for name, state in one.resources.items()},
+            "resources": {name: _resource(state) for name, state in snapshot.resources.items()},
         },
     }
 

@@ -96,12 +96,12 @@ async def delete(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-def _summary(one: ConfigRecord) -> responses.SoftwareConfigSummary:
+def _summary(config: ConfigRecord) -> responses.SoftwareConfigSummary:
     return {
-        "id": str(one.id),
-        "name": one.name,
-        "group": one.group,
-        "creation_time": documents.time(one.created_at),
+        "id": str(config.id),
+        "name": config.name,
+        "group": config.group,
+        "creation_time": documents.time(config.created_at),
     }
 
 
@@ -114,15 +114,15 @@ def sees_secrets(request: web.Request) -> bool:
     return identity_of(request).may(Right.WRITE)
 
 
-def config_document(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
+def config_document(config: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
     """secrets: False masks the signal URL of a deployment."""
-    inputs = one.inputs if secrets else [_mask_url(entry) for entry in one.inputs]
+    inputs = config.inputs if secrets else [_mask_url(entry) for entry in config.inputs]
     return {
-        **_summary(one),
-        "config": one.config,
+        **_summary(config),
+        "config": config.config,
         "inputs": inputs,
-        "outputs": one.outputs,
-        "options": one.options,
+        "outputs": config.outputs,
+        "options": config.options,
     }
 
 
@@ -130,14 +130,14 @@ def config_document(one: ConfigRecord, *, secrets: bool = True) -> responses.Sof
 _PUBLIC_KEYS = ("type", "replace_on_change", "error_output")
 
 
-def masked_config(one: ConfigRecord) -> responses.SoftwareConfig:
+def masked_config(config: ConfigRecord) -> responses.SoftwareConfig:
     """The config for principals that may not see its values."""
     return {
-        **_summary(one),
+        **_summary(config),
         "config": MASK,
-        "inputs": [_mask_entry(entry) for entry in one.inputs],
-        "outputs": [_mask_entry(entry) for entry in one.outputs],
-        "options": masked_map(one.options),
+        "inputs": [_mask_entry(entry) for entry in config.inputs],
+        "outputs": [_mask_entry(entry) for entry in config.outputs],
+        "options": masked_map(config.options),
     }
 
 
@@ -173,15 +173,15 @@ def is_server(engine: Engine, type_name: str) -> bool:
 
 
 async def server_metadata(
-    engine: Engine, project: str, one: Server, *, secrets: bool = True
+    engine: Engine, project: str, server: Server, *, secrets: bool = True
 ) -> dict[str, Json]:
     """The metadata of the template, with the deployed configs and the settings of the agent.
 
     secrets: False leaves out the credentials of the agent.
     """
-    of_template = one.metadata or {}
-    settings = (one.attributes or {}).get(OS_COLLECT_CONFIG) or {} if secrets else {}
-    configs = await engine.software.configs_of_server(project, one.physical_id or "")
+    of_template = server.metadata or {}
+    settings = (server.attributes or {}).get(OS_COLLECT_CONFIG) or {} if secrets else {}
+    configs = await engine.software.configs_of_server(project, server.physical_id or "")
     return {
         **of_template,
         "deployments": [config_document(config, secrets=secrets) for config in configs],

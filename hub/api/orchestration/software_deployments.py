@@ -115,32 +115,32 @@ async def delete(request: web.Request) -> web.Response:
 
 
 def _masked_unless_writer(
-    request: web.Request, one: DeploymentRecord
+    request: web.Request, deployment: DeploymentRecord
 ) -> responses.SoftwareDeployment:
-    document = _document(one)
+    document = _document(deployment)
     if sees_secrets(request):
         return document
-    document["input_values"] = masked_map(one.input_values)
-    document["status_reason"] = MASK if one.status_reason else ""
-    if one.output_values is not None:
-        document["output_values"] = masked_map(one.output_values)
+    document["input_values"] = masked_map(deployment.input_values)
+    document["status_reason"] = MASK if deployment.status_reason else ""
+    if deployment.output_values is not None:
+        document["output_values"] = masked_map(deployment.output_values)
     return document
 
 
-def _document(one: DeploymentRecord) -> responses.SoftwareDeployment:
+def _document(deployment: DeploymentRecord) -> responses.SoftwareDeployment:
     document: responses.SoftwareDeployment = {
-        "id": str(one.id),
-        "config_id": str(one.config_id),
-        "server_id": one.server_id,
-        "input_values": one.input_values,
-        "output_values": one.output_values,
-        "action": one.action,
-        "status": one.status,
-        "status_reason": one.status_reason,
-        "creation_time": documents.time(one.created_at),
+        "id": str(deployment.id),
+        "config_id": str(deployment.config_id),
+        "server_id": deployment.server_id,
+        "input_values": deployment.input_values,
+        "output_values": deployment.output_values,
+        "action": deployment.action,
+        "status": deployment.status,
+        "status_reason": deployment.status_reason,
+        "creation_time": documents.time(deployment.created_at),
     }
-    if one.updated_at:
-        document["updated_time"] = documents.time(one.updated_at)
+    if deployment.updated_at:
+        document["updated_time"] = documents.time(deployment.updated_at)
     return document
 
 
