@@ -318,6 +318,9 @@ def _of_resource(source: _Source) -> dict[str, Json]:
     event = source.event
     operation = event.data["operation"]
     more = {"moved": event.data.get("moved")} if operation == "move" else {}
+    if operation == "drift":
+        drift = event.data["drift"]
+        more = {"drift": drift | {"since": rfc3339(datetime.fromisoformat(drift["since"]))}}
     if event.type.endswith(".restarted"):
         more = {name: event.data[name] for name in ("attempt", "operation_key")}
     return {

@@ -67,6 +67,14 @@ class ObservedState(StrEnum):
     UNKNOWN = "unknown"
 
 
+class OnDrift(StrEnum):
+    """What a convergence policy does about drift. REPAIR: an update, after a notification."""
+
+    IGNORE = "ignore"
+    NOTIFY = "notify"
+    REPAIR = "repair"
+
+
 class Direction(StrEnum):
     """Whether a node moves its resource toward the new template or deletes a resource."""
 

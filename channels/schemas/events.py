@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from channels.envelope import dataschema
 from channels.selection import WAITING
-from engine.words import Json, ResourceAction
+from engine.words import Json, ObservedState, ResourceAction
 
 TEXT: Json = {"type": "string"}
 TEXT_OR_NULL: Json = {"type": ["string", "null"]}
@@ -167,6 +167,12 @@ def _of_resource(operation: str, moment: str = "") -> Json:
     if moment == "restarted":
         # Services get the key as Idempotency-Key.
         more = {"attempt": COUNT, "operation_key": TEXT}
+    if operation == "drift":
+        more = {"drift": fields({
+            "state": one_of(*ObservedState),
+            "differences": list_of(fields({"path": TEXT, "desired": {}, "observed": {}})),
+            "since": TIME,
+        })}  # fmt: skip
     return {
         **more,
         "stack": fields(STACK),
@@ -292,6 +298,14 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             ("protect", "A resource was protected from deletion and replacement"),
             ("unprotect", "The protection of a resource was removed"),
             ("signal", "A resource received a signal"),
+        )
+    }
+    | {
+        f"headgate.resource.drift.{moment}": (title, _of_resource("drift", moment), True)
+        for moment, title in (
+            ("detected", "A resource differs from its recorded state"),
+            ("resolved", "A resource no longer differs from its recorded state"),
+            ("unrepaired", "Drift of a resource is not repaired, for the reason given"),
         )
     }
     | {

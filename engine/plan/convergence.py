@@ -12,11 +12,15 @@ from engine.errors import Findings, nearest, one_of, quote_value
 from engine.hooks.durations import format_duration, parse_span
 from engine.hooks.rule_patterns import LEAF, Tree, nearest_place, pattern_at, reaches
 from engine.hot.syntax.globs import check_globs, matches_glob
-from engine.words import Json
+from engine.words import Json, OnDrift
 
 SECTION = "convergence"
-OBSERVE, IGNORE = "observe", "ignore"
-KEYS = (OBSERVE, IGNORE)
+OBSERVE, ON_DRIFT, IGNORE, TOLERATE = "observe", "on_drift", "ignore", "tolerate"
+REPAIRS_PER_DAY = "repairs_per_day"
+KEYS = (OBSERVE, ON_DRIFT, IGNORE, TOLERATE, REPAIRS_PER_DAY)
+#: Keys without effect unless `on_drift` has one of these values.
+NEEDED = {TOLERATE: (OnDrift.NOTIFY, OnDrift.REPAIR), REPAIRS_PER_DAY: (OnDrift.REPAIR,)}
+DEFAULT_REPAIRS, MAX_REPAIRS = 5, 1000
 NEVER, EVERY = "never", "every"
 OBSERVE_EXAMPLE = f"Write {OBSERVE}: {{{EVERY}: 10m}}, or {OBSERVE}: {NEVER}."
 IGNORE_EXAMPLE = "Write a map such as {web: [$.tags.*]}: paths by resource name."
@@ -29,10 +33,15 @@ MAX_PATTERNS = 100
 @dataclass(frozen=True, slots=True)
 class ConvergencePolicy:
     """every: interval of observations; None: only on request. ignore: patterns of the paths of
-    differences, by pattern of the resource. by_operator: keys that an operator rule sets."""
+    differences, by pattern of the resource. tolerate: how long drift must last until it is reported
+    or repaired. repairs: maximum number within a day. by_operator: keys that an operator rule sets.
+    """
 
     every: timedelta | None = None
+    on_drift: OnDrift = OnDrift.IGNORE
     ignore: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tolerate: timedelta = timedelta(0)
+    repairs: int = DEFAULT_REPAIRS
     by_operator: frozenset[str] = frozenset()
 
     def ignores(self, path: Sequence[str], name: str, difference: str) -> bool:
@@ -82,8 +91,14 @@ class PolicyRules:
         every = _read_interval(whole.get(OBSERVE), "", Findings())
         if every is not None and OBSERVE not in rules:
             every = max(every, self.min_interval)
-        ignore = _read_ignore(whole.get(IGNORE), "", Findings())
-        return ConvergencePolicy(every, ignore, frozenset(rules))
+        return ConvergencePolicy(
+            every,
+            _read_reaction(whole.get(ON_DRIFT), "", Findings()),
+            _read_ignore(whole.get(IGNORE), "", Findings()),
+            _read_tolerance(whole.get(TOLERATE), "", Findings()),
+            _read_repairs(whole.get(REPAIRS_PER_DAY), "", Findings()),
+            frozenset(rules),
+        )
 
     def check(
         self, section: Json, project: str, known: Tree, paths: ObservedPaths, findings: Findings
@@ -94,6 +109,7 @@ class PolicyRules:
         if not isinstance(section, Mapping):
             return
         self._check_interval(section, findings)
+        self._check_effect(section, project, findings)
         _check_matches(_read_ignore(section.get(IGNORE), "", Findings()), known, paths, findings)
         for key, rule in self._rules_by_key(project).items():
             if section.get(key) is not None and section[key] != rule.section[key]:
@@ -114,6 +130,22 @@ class PolicyRules:
                 f"Write {shortest}. The operator sets the shortest: [convergence] min_interval.",
                 "NoEffect",
             )
+
+    def _check_effect(self, section: Mapping[str, Json], project: str, findings: Findings) -> None:
+        """Add findings for keys that contradict others."""
+        rules = self._rules_by_key(project)
+        if section.get(ON_DRIFT) in (OnDrift.NOTIFY, OnDrift.REPAIR) and ON_DRIFT not in rules:
+            rule = rules.get(OBSERVE)
+            observe = rule.section[OBSERVE] if rule else section.get(OBSERVE)
+            if observe is None or observe == NEVER:
+                reason = "needs observations, but the stack is never observed"
+                if rule:
+                    remedy = f"Remove it. {rule.place} of the operator says {OBSERVE}: {NEVER}."
+                else:
+                    remedy = f"Write {OBSERVE}: {{{EVERY}: 10m}}."
+                findings.add(f"{SECTION}.{ON_DRIFT}", reason, remedy)
+        if ON_DRIFT not in rules:
+            _check_needed(section, SECTION, findings)
 
     def _of_operator(self, project: str) -> dict[str, Json]:
         return {key: rule.section[key] for key, rule in self._rules_by_key(project).items()}
@@ -138,7 +170,47 @@ def read_section(section: Json, place: str, findings: Findings) -> None:
             remedy = nearest(str(key), KEYS) or f"Known: {', '.join(KEYS)}."
             findings.add(f"{place}.{key}", "is not a known key", remedy)
     _read_interval(section.get(OBSERVE), f"{place}.{OBSERVE}", findings)
+    _read_reaction(section.get(ON_DRIFT), f"{place}.{ON_DRIFT}", findings)
     _read_ignore(section.get(IGNORE), f"{place}.{IGNORE}", findings)
+    _read_tolerance(section.get(TOLERATE), f"{place}.{TOLERATE}", findings)
+    _read_repairs(section.get(REPAIRS_PER_DAY), f"{place}.{REPAIRS_PER_DAY}", findings)
+
+
+def _check_needed(section: Mapping[str, Json], place: str, findings: Findings) -> None:
+    for key, reactions in NEEDED.items():
+        if section.get(key) is not None and section.get(ON_DRIFT) not in reactions:
+            needed = " or ".join(reactions)
+            reason = f"has no effect without {ON_DRIFT}: {needed}"
+            findings.add(f"{place}.{key}", reason, f"Remove it, or write {ON_DRIFT}: {needed}.")
+
+
+def _read_reaction(value: Json, place: str, findings: Findings) -> OnDrift:
+    if value is None:
+        return OnDrift.IGNORE
+    known = [one.value for one in OnDrift]
+    if value not in known:
+        reason = f"{quote_value(value)} is not a reaction to drift"
+        findings.add(place, reason, nearest(str(value), known) or f"Known: {', '.join(known)}.")
+        return OnDrift.IGNORE
+    return OnDrift(value)
+
+
+def _read_tolerance(value: Json, place: str, findings: Findings) -> timedelta:
+    tolerate = parse_span(value)
+    if tolerate is None and value is not None:
+        reason = f"{quote_value(value)} is not a duration"
+        findings.add(place, reason, "Write a duration such as 90s, 10m, 2h or 1d.")
+    return tolerate or timedelta(0)
+
+
+def _read_repairs(value: Json, place: str, findings: Findings) -> int:
+    if value is None:
+        return DEFAULT_REPAIRS
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_REPAIRS:
+        reason = f"{quote_value(value)} is not a number from 1 to {MAX_REPAIRS}"
+        findings.add(place, reason, f"For no repairs, write {ON_DRIFT}: {OnDrift.NOTIFY}.")
+        return DEFAULT_REPAIRS
+    return value
 
 
 def _read_interval(value: Json, place: str, findings: Findings) -> timedelta | None:

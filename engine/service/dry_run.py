@@ -158,7 +158,11 @@ class DryRun:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 moved = await self._moves.apply(conn, project, locked, request, blueprint)
             if request.converge:
-                await repair_drift(conn, stack.id)
+                only = await self._traversals.select(
+                    request, [*blueprint.definition.resources], project
+                )
+                selected = only and [*filter(only, blueprint.definition.resources)]
+                await repair_drift(conn, stack.id, selected)
             current = await read_whole_state(conn, stack.id, blueprint)
             names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
             desired = DesiredState(

@@ -16,6 +16,7 @@ from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stack_outputs import Dependencies, read_dependencies
 from engine.service.reads.stacks import Reads
+from engine.service.repairs import Repairs
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import Quotas
@@ -91,6 +92,7 @@ class Engine:
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
         self.exports = Exports(database, traversals)
+        self.repairs = Repairs(database, self.stacks.update)
         self.observations = Observations(database, limits.convergence)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)

@@ -1,6 +1,7 @@
 """Observations of stacks, the drift that they found, and its repair by an update."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -20,10 +21,11 @@ WAIT = timedelta(seconds=30)
 PAUSE = 0.1
 
 
-async def repair_drift(conn: Connection, stack_id: UUID) -> int:
+async def repair_drift(conn: Connection, stack_id: UUID, names: Sequence[str] | None = None) -> int:
     """Make the update of this transaction repair the drift of a stack and its nested stacks, as
-    observed last; return the number of resources. The caller has locked these stacks."""
-    return await observations.mark_drifted(conn, stack_id, REPAIRED_AS)
+    observed last; return the number of resources. names: of the resources of the stack that the
+    update selects; None: all. The caller has locked these stacks."""
+    return await observations.mark_drifted(conn, stack_id, REPAIRED_AS, names)
 
 
 @dataclass(frozen=True, slots=True)

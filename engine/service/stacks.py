@@ -16,6 +16,7 @@ from engine.service.actions.moves import Moves
 from engine.service.dry_run import DryRun
 from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
+from engine.service.repairs import Repair, RepairNotNeeded, check_repair
 from engine.service.requests.adoption import check_adopted, check_imported, imported
 from engine.service.requests.change import CurrentState, DesiredState, read_current_state
 from engine.service.requests.change_checks import (
@@ -38,6 +39,7 @@ from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.stack_tree import busy_ancestor
 from engine.store.stacks import find_stack
+from engine.store.templates import read_requesters
 from engine.words import Action, Operation
 
 #: In-place actions: the operation that each runs on every resource. They change no template.
@@ -190,11 +192,12 @@ class Stacks:
         stack_id: UUID,
         request: StackRequest,
         warned: Findings | None = None,
+        repair: Repair | None = None,
     ) -> None:
         """Start a traversal toward the requested template; it supersedes one under way.
 
-        warned: gets the warnings about the request. Raises NotFound, Invalid, Conflict,
-        LimitReached.
+        warned: gets the warnings about the request. repair: of a policy, which supersedes nothing.
+        Raises NotFound, Invalid, Conflict, LimitReached; RepairNotNeeded.
         """
         prepared = await self._updates.prepare(project, stack_id, request)
         async with self._database.transaction("accept") as conn:
@@ -202,13 +205,24 @@ class Stacks:
             whole_tree = renames or request.converge
             await self._moves.lock(conn, project, stack_id, request.moved, whole_tree=whole_tree)
             locked = await self._traversals.lock_root(conn, project, stack_id, "updated")
+            excluded: Sequence[str] = ()
+            if repair is not None:
+                await check_repair(conn, locked, repair)
+                excluded = await read_requesters(conn, stack_id, locked.version, scales=False)
             blueprint = await self._updates.build_locked(conn, locked, request, prepared)
             await check_immutable(conn, stack_id, locked.version, blueprint)
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
+            chosen = repair and repair.chosen(blueprint.definition)
             if request.converge:
-                await repair_drift(conn, stack_id)
+                only = await self._traversals.select(
+                    request, [*blueprint.definition.resources], project
+                )
+                selected = only and [*filter(only, blueprint.definition.resources)]
+                repaired = await repair_drift(conn, stack_id, repair.names if repair else selected)
+                if repair is not None and not repaired:
+                    raise RepairNotNeeded
             current = await read_current_state(conn, stack_id, blueprint)
             await stack_rows.update_settings(
                 conn,
@@ -229,11 +243,12 @@ class Stacks:
                 cleared_breakpoints=request.hooks_clear,
                 moved=moved,
                 options=Options(
-                    chosen=await self._traversals.select(request, names, project),
+                    chosen=chosen or await self._traversals.select(request, names, project),
                     adopted=imported(blueprint.definition),
                 ),
                 wanted_plan=request.plan_digest,
                 credential=request.credential,
+                excluded=excluded,
             )
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.encrypted_rows import decrypt_row
 from engine.store.encryption import DecryptionFailed
@@ -194,6 +195,11 @@ with observed as materialized (
 ), ended as (
     delete from observation b using observed o
      where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
+       and b.reported is null
+), resolved as (
+    update observation b set resolved_at = clock_timestamp() from observed o
+     where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
+       and b.reported is not null and b.resolved_at is null
 )
 insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
                               since, observed_at)
@@ -202,16 +208,18 @@ select o.stack_id, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_
   from observed o where o.state is not null order by o.stack_id, o.id
 on conflict (stack_id, resource_id) do update
    set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-       recorded_at = excluded.recorded_at, observed_at = excluded.observed_at,
+       recorded_at = excluded.recorded_at, observed_at = excluded.observed_at, resolved_at = null,
        since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
+                     and b.resolved_at is null
                     then b.since else excluded.since end
  where (b.state, b.differences, b.reason, b.recorded_at)
        is distinct from (excluded.state, excluded.differences, excluded.reason,
                          excluded.recorded_at)
+    or b.resolved_at is not null
 """
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
 #: intervals until the next observation (null: none), observable resources, and not observable ones.
-#: Also deletes the observations of resources that are gone.
+#: Also ends the observations of resources that are gone.
 FINISH = """
 with finished as (
     update observation_schedule q
@@ -223,10 +231,19 @@ with finished as (
            e (stack_id, claim, next_in, observable, not_observable)
      where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
     returning q.stack_id
+), gone as materialized (
+    select b.stack_id, b.resource_id, b.reported is not null as reported
+      from finished f join observation b on b.stack_id = f.stack_id
+     where not exists (select from resource r
+                        where r.stack_id = b.stack_id and r.id = b.resource_id
+                          and r.replaced_by is null)
+), resolved as (
+    update observation b set resolved_at = clock_timestamp() from gone g
+     where b.stack_id = g.stack_id and b.resource_id = g.resource_id and g.reported
+       and b.resolved_at is null
 )
-delete from observation b using finished f
- where b.stack_id = f.stack_id
-   and not exists (select from resource r where r.stack_id = b.stack_id and r.id = b.resource_id)
+delete from observation b using gone g
+ where b.stack_id = g.stack_id and b.resource_id = g.resource_id and not g.reported
 """
 #: Ends claims without an observation. $3: until the next one; null: when one is requested.
 RELEASE = """
@@ -273,16 +290,19 @@ with recursive tree (id, name, path) as (
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
 select t.id as stack_id, t.name as stack_name, t.path, r.id as resource_id, r.name, r.type,
-       r.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at
+       r.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
+       b.reported ->> 'unrepaired' as unrepaired
   from tree t
- cross join lateral (select * from observation where stack_id = t.id offset 0) b
+ cross join lateral (select * from observation
+                      where stack_id = t.id and resolved_at is null offset 0) b
  cross join lateral (select * from resource q
                       where q.stack_id = t.id and q.id = b.resource_id
                         and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
  order by t.path, r.name
 """
-#: $2, $3: observed states, and the action that a resource in this state gets. The resources that
-#: own the stacks of changed ones lose their digest, so that the update continues into these stacks.
+#: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
+#: resources of the stack, which may own nested stacks; null: all. The resources that own the stacks
+#: of changed ones lose their digest, so that the update continues into these stacks.
 MARK_DRIFTED = """
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
@@ -290,16 +310,21 @@ with recursive tree (id, parent_id, parent_resource) as (
     select c.id, c.parent_id, c.parent_resource from tree t
      cross join lateral (select id, parent_id, parent_resource from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
+     where t.parent_id is not null or $4::text[] is null
+        or exists (select from resource p
+                    where p.stack_id = t.id and p.id = c.parent_resource and p.name = any ($4))
 ), marked as (
     update resource r
        set action = m.action, status = 'FAILED', tainted = true,
            reason = concat_ws(': ', 'drift: ' || b.state, nullif(b.reason, '')),
            updated_at = clock_timestamp()
       from tree t
-     cross join lateral (select * from observation where stack_id = t.id offset 0) b
+     cross join lateral (select * from observation
+                          where stack_id = t.id and resolved_at is null offset 0) b
       join unnest($2::text[], $3::text[]) m (state, action) on m.state = b.state
      where r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
        and r.replaced_by is null
+       and (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
     returning r.stack_id
 ), owner (stack_id, id) as (
     select parent_id, parent_resource from tree
@@ -311,6 +336,117 @@ with recursive tree (id, parent_id, parent_resource) as (
     update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id
 )
 select count(*) from marked
+"""
+
+#: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
+UNREPORTED = """
+select w.stack_id
+  from unnest($1::uuid[], $2::interval[]) w (stack_id, tolerate)
+ where exists (
+     select from observation b
+      where b.stack_id = w.stack_id
+        and (b.resolved_at is not null
+             or b.state <> 'unknown' and b.since <= clock_timestamp() - w.tolerate
+                and (b.reported is null
+                     or (b.reported ->> 'state', b.reported -> 'differences')
+                        is distinct from (b.state, b.differences))))
+"""
+#: $2: how long drift must last. $3: the state of resources whose drift has ended. The caller has
+#: locked the stack.
+REPORT = """
+with due as materialized (
+    select b.resource_id, b.state, b.differences, b.reason, b.since, r.name, r.type, r.physical_id,
+           r.action, r.status
+      from observation b
+      join resource r on r.stack_id = b.stack_id and r.id = b.resource_id
+                     and r.updated_at = b.recorded_at and r.replaced_by is null
+     where b.stack_id = $1 and b.resolved_at is null and b.state <> 'unknown'
+       and b.since <= clock_timestamp() - $2::interval
+       and (b.reported is null
+            or (b.reported ->> 'state', b.reported -> 'differences')
+               is distinct from (b.state, b.differences))
+), marked as (
+    update observation b
+       set reported = jsonb_build_object('name', d.name, 'type', d.type,
+                                         'physical_id', d.physical_id, 'state', d.state,
+                                         'differences', d.differences)
+      from due d where b.stack_id = $1 and b.resource_id = d.resource_id
+), ended as (
+    delete from observation where stack_id = $1 and resolved_at is not null
+    returning reported, since
+), draft as (
+    select 'detected' as moment, name, type, physical_id, action, status,
+           concat_ws(': ', 'drift: ' || state, nullif(reason, '')) as reason,
+           jsonb_build_object('state', state, 'differences', differences, 'since', since) as drift
+      from due
+    union all
+    select 'resolved', e.reported ->> 'name', e.reported ->> 'type',
+           coalesce(r.physical_id, e.reported ->> 'physical_id'), coalesce(r.action, 'DELETE'),
+           coalesce(r.status, 'COMPLETE'), 'drift: resolved',
+           jsonb_build_object('state', $3::text, 'differences', '[]'::jsonb, 'since', e.since)
+      from ended e
+      left join lateral (select physical_id, action, status from resource
+                          where stack_id = $1 and name = e.reported ->> 'name'
+                            and replaced_by is null limit 1) r on true
+)
+select record_events(array_agg(
+           row ($1::uuid, 'headgate.resource.drift.' || moment, name, type, physical_id, action,
+                status, reason, jsonb_build_object('operation', 'drift', 'drift', drift)
+           )::event_draft order by moment desc, name))
+  from draft having count(*) > 0
+"""
+#: Reported drift that `converge` repairs. $1: root stacks. $2: observed states. names: of resources
+#: of the root stack, which may own the nested stack of a resource with drift.
+REPAIRABLE = """
+with recursive tree (root_id, id, top) as (
+    select id, id, null::text from stack where id = any ($1) and deleted_at is null
+    union all
+    select t.root_id, c.id, coalesce(t.top, p.name)
+      from tree t
+     cross join lateral (select id, parent_resource from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+     cross join lateral (select name from resource
+                          where stack_id = t.id and id = c.parent_resource offset 0) p
+)
+select t.root_id, array_agg(distinct coalesce(t.top, r.name)) as names
+  from tree t
+ cross join lateral (select * from observation
+                      where stack_id = t.id and reported is not null and resolved_at is null
+                        and state = any ($2) offset 0) b
+ cross join lateral (select name from resource
+                      where stack_id = t.id and id = b.resource_id and updated_at = b.recorded_at
+                        and replaced_by is null offset 0) r
+ group by t.root_id
+"""
+#: Updates that the observer started within a day. $2: its principal.
+COUNT_REPAIRS = """
+select count(*) from traversal
+ where stack_id = $1 and requested_by_id = $2 and action = 'UPDATE'
+   and started_at > clock_timestamp() - interval '1 day'
+"""
+#: Of a stack and its nested stacks.
+READ_TREE = """
+select id from stack where (id = $1 or root_id = $1) and deleted_at is null
+"""
+#: $1: stacks, which the caller has locked. $2: why their reported drift is not repaired. Drift with
+#: this reason is left out.
+RECORD_UNREPAIRED = """
+with marked as (
+    update observation b set reported = b.reported || jsonb_build_object('unrepaired', $2::text)
+      from resource r
+     where b.stack_id = any ($1) and b.reported is not null and b.resolved_at is null
+       and b.state <> 'unknown' and b.reported ->> 'unrepaired' is distinct from $2
+       and r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
+    returning b.stack_id, b.state, b.differences, b.since, r.name, r.type, r.physical_id, r.action,
+              r.status
+)
+select record_events(array_agg(
+           row (stack_id, 'headgate.resource.drift.unrepaired', name, type, physical_id, action,
+                status, 'drift: not repaired: ' || $2,
+                jsonb_build_object('operation', 'drift', 'drift', jsonb_build_object(
+                    'state', state, 'differences', differences, 'since', since))
+           )::event_draft order by stack_id, name))
+  from marked having count(*) > 0
 """
 
 #: Before every ID.
@@ -390,7 +526,8 @@ class ObservationStatus:
 
 @dataclass(frozen=True, slots=True)
 class DriftedResource:
-    """A resource whose observed state differs from the recorded one. path: of its stack."""
+    """A resource whose observed state differs from the recorded one. path: of its stack.
+    unrepaired: why its policy does not repair it; None: no attempt failed."""
 
     stack_id: UUID
     stack_name: str
@@ -404,6 +541,7 @@ class DriftedResource:
     reason: str
     since: datetime
     observed_at: datetime
+    unrepaired: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,17 +673,58 @@ async def read_section(conn: Connection, stack_id: UUID) -> Json:
 
 
 async def mark_drifted(
-    conn: Connection, stack_id: UUID, repaired_as: Mapping[ObservedState, ResourceAction]
+    conn: Connection,
+    stack_id: UUID,
+    repaired_as: Mapping[ObservedState, ResourceAction],
+    names: Sequence[str] | None = None,
 ) -> int:
     """Mark the drifted resources of a stack and its nested stacks as failed, so that the next
     update repairs them; return their number. The caller has locked these stacks.
 
-    repaired_as: the action that a resource gets, by observed state.
+    repaired_as: the action that a resource gets, by observed state. names: of resources of the
+    stack; those of the nested stacks of others are left out, too. None: all.
     """
     states, actions = list(repaired_as), list(repaired_as.values())
-    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions)
+    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names)
     return marked
 
 
 async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:
     return [DriftedResource(**row) for row in await conn.fetch(READ_DRIFT, stack_id)]
+
+
+async def read_unreported(conn: Connection, tolerated: Mapping[UUID, timedelta]) -> list[UUID]:
+    """The stacks with drift or its end to report. tolerated: how long drift must last, by stack."""
+    rows = await conn.fetch(UNREPORTED, [*tolerated], [*tolerated.values()])
+    return [row["stack_id"] for row in rows]
+
+
+async def report(conn: Connection, stack_id: UUID, tolerate: timedelta) -> None:
+    """Record events of new, changed and resolved drift. The caller has locked the stack."""
+    await conn.execute(REPORT, stack_id, tolerate, ObservedState.PRESENT)
+
+
+async def read_repairable(
+    conn: Connection, root_ids: Sequence[UUID], states: Sequence[ObservedState]
+) -> dict[UUID, list[str]]:
+    """Names of resources of root stacks with reported drift in these states, also that of resources
+    in their nested stacks."""
+    rows = await conn.fetch(REPAIRABLE, root_ids, states)
+    return {row["root_id"]: row["names"] for row in rows}
+
+
+async def count_repairs(conn: Connection, stack_id: UUID, by: Principal) -> int:
+    """The updates that a part of the engine has started within a day."""
+    count: int = await conn.fetchval(COUNT_REPAIRS, stack_id, by.id)
+    return count
+
+
+async def read_tree(conn: Connection, root_id: UUID) -> list[UUID]:
+    """A root stack and its nested stacks."""
+    return [row["id"] for row in await conn.fetch(READ_TREE, root_id)]
+
+
+async def record_unrepaired(conn: Connection, stack_ids: Sequence[UUID], reason: str) -> None:
+    """Record once for each reason that reported drift is not repaired. The caller has locked the
+    stacks."""
+    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason)

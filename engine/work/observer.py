@@ -8,7 +8,7 @@ observes the stack anew. An observation only reads, so nothing is lost or done t
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -22,6 +22,7 @@ from engine.errors import NotFound, Unavailable
 from engine.hot.expressions.masking import MASK
 from engine.loops import Supervisor, wait_at_most
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
+from engine.plan.drift import REPAIRED_AS
 from engine.store import observations
 from engine.store.database import Database
 from engine.store.observations import (
@@ -30,11 +31,12 @@ from engine.store.observations import (
     ObservedResource,
     RecordedResource,
 )
+from engine.store.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
-from engine.words import Json, ObservedState, ResourceId, StackId
+from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
 from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
 from engine.work.prepare import HIDDEN_REASON
 from engine.work.worker_metrics import Measures
@@ -60,6 +62,9 @@ RELEASE_TIMEOUT = 5
 POLL = timedelta(seconds=10)
 #: Characters of a reason, and differences of a resource; longer ones are shortened.
 MAX_REASON, MAX_DIFFERENCES = 1_000, 100
+
+#: `Repairs.start`.
+RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
 
 NO_ANSWER = "the type did not report a state of the resource"
 
@@ -109,7 +114,8 @@ class _Progress:
 
 
 class Observer:
-    """One loop. policies: the operator's rules. new_id: of the calls of types."""
+    """One loop. policies: the operator's rules. repair: starts repairs. new_id: of the calls of
+    types."""
 
     def __init__(
         self,
@@ -117,6 +123,7 @@ class Observer:
         registry: Registry,
         policies: PolicyRules = PolicyRules(),  # noqa: B008  frozen
         *,
+        repair: RepairStart | None = None,
         new_id: Callable[[], UUID] = uuid4,
         page_timeout: timedelta = PAGE_TIMEOUT,
         chance: Callable[[], float] = lambda: 0.5,
@@ -126,6 +133,7 @@ class Observer:
         self._database = database
         self._registry = registry
         self._policies = policies
+        self._repair = repair
         self._new_id = new_id
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
@@ -241,6 +249,46 @@ class Observer:
                 pending[last[0]].after = last[1]
             observed = await self._observe_page(pending, page.resources)
             pending = await self._write(pending, observed, ended)
+            await self._react(ended)
+
+    async def _react(self, ended: Sequence[_Progress]) -> None:
+        """Report drift, and repair it, as the policies say. What fails is done after the next
+        observation."""
+        policies = {
+            one.stack.stack_id: one.policy
+            for one in ended
+            if one.policy is not None and one.policy.on_drift is not OnDrift.IGNORE
+        }
+        if not policies:
+            return
+        async with self._database.connection() as conn:
+            tolerated = {stack_id: policy.tolerate for stack_id, policy in policies.items()}
+            unreported = await observations.read_unreported(conn, tolerated)
+        for stack_id in unreported:
+            await self._guard.attempt(
+                self._report(stack_id, policies[stack_id]), stack_id=str(stack_id)
+            )
+        limits = {
+            one.stack.root_id: one.policy.repairs
+            for one in ended
+            if one.policy and one.policy.on_drift is OnDrift.REPAIR and one.stack.root_id
+        }
+        if limits and self._repair is not None:
+            await self._start_repairs(ended[0].stack.project, limits, self._repair)
+
+    async def _start_repairs(
+        self, project: str, limits: Mapping[UUID, int], start: RepairStart
+    ) -> None:
+        async with self._database.connection() as conn:
+            drifted = await observations.read_repairable(conn, [*limits], [*REPAIRED_AS])
+        for root_id, names in drifted.items():
+            repair = start(project, root_id, names, limits[root_id])
+            await self._guard.attempt(repair, stack_id=str(root_id))
+
+    async def _report(self, stack_id: UUID, policy: ConvergencePolicy) -> None:
+        async with self._database.transaction() as conn:
+            await lock_stacks(conn, [stack_id])
+            await observations.report(conn, stack_id, policy.tolerate)
 
     async def _begin(self, batch: Sequence[ClaimedStack]) -> dict[UUID, _Progress]:
         """The stacks to observe; the claims of others end. A policy may have ended since."""

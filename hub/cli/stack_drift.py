@@ -88,6 +88,8 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
 def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
     """A row for each difference of a resource, or one with the reason. Pure."""
     common = {name: resource[name] for name in ("state", "reason", "since")}
+    if resource["unrepaired"]:
+        common["reason"] = f"not repaired: {resource['unrepaired']}"
     common |= {"resource": resource["path"]}
     differences = resource["differences"]
     if not differences:

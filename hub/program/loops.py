@@ -177,6 +177,7 @@ class Loops:
             database,
             registry,
             limits.convergence,
+            repair=self.engine.repairs.start,
             new_id=uuid4,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,

@@ -22,6 +22,9 @@ from engine.plan.convergence import (
     IGNORE,
     NEVER,
     OBSERVE,
+    ON_DRIFT,
+    REPAIRS_PER_DAY,
+    TOLERATE,
     OperatorPolicy,
     PolicyRules,
     read_section,
@@ -232,7 +235,10 @@ class PolicyRule(Section):
 
     projects: Texts = ("*",)
     observe: str | None = None
+    on_drift: Literal["ignore", "notify", "repair"] | None = None
     ignore: Mapping[str, Texts] | None = None
+    tolerate: str | None = None
+    repairs_per_day: Count | None = None
 
     def as_policy(self, place: str) -> OperatorPolicy:
         section: dict[str, Any] = {}
@@ -240,6 +246,9 @@ class PolicyRule(Section):
             section[OBSERVE] = NEVER if self.observe == NEVER else {EVERY: self.observe}
         if self.ignore is not None:
             section[IGNORE] = {name: list(paths) for name, paths in self.ignore.items()}
+        for key in (ON_DRIFT, TOLERATE, REPAIRS_PER_DAY):
+            if getattr(self, key) is not None:
+                section[key] = getattr(self, key)
         return OperatorPolicy(self.projects, section, place)
 
 
@@ -253,8 +262,13 @@ class Convergence(Section):
         for number, rule in enumerate(self.rules):
             section = rule.as_policy("").section
             if not section:
-                raise invalid("is missing", "Set observe or ignore", "rules", number, OBSERVE)
+                raise invalid(
+                    "is missing", "Set observe, on_drift or ignore", "rules", number, OBSERVE
+                )
             read_section(section, f"{number}", findings)
+            if section.get(OBSERVE) == NEVER and rule.on_drift in ("notify", "repair"):
+                reason = f"is {rule.on_drift}, but observe is never"
+                findings.add(f"{number}.{ON_DRIFT}", reason, "Set an interval, or remove it")
         for one in findings.all:
             index, key, *_ = one.place.split(".")
             raise invalid(one.reason, one.remedy, "rules", int(index), key)

@@ -33,6 +33,7 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "reason": one.reason,
         "since": rfc3339(one.since),
         "observed_at": rfc3339(one.observed_at),
+        "unrepaired": one.unrepaired,
     }
 
 
@@ -42,6 +43,9 @@ def policy_document(policy: ConvergencePolicy) -> responses.ConvergencePolicy:
     )
     return {
         "observe": interval or "never",
+        "on_drift": policy.on_drift,
+        "tolerate": format_duration(policy.tolerate),
+        "repairs_per_day": policy.repairs,
         "ignore": {pattern: list(paths) for pattern, paths in policy.ignore.items()},
         "by_operator": sorted(policy.by_operator),
     }

@@ -11,6 +11,7 @@ from engine.words import (
     Direction,
     Json,
     ObservedState,
+    OnDrift,
     Operation,
     Phase,
     State,
@@ -366,6 +367,7 @@ class DriftedResource(TypedDict):
     reason: str
     since: Time
     observed_at: Time
+    unrepaired: str | None
 
 
 class ObservationInterval(TypedDict):
@@ -374,6 +376,9 @@ class ObservationInterval(TypedDict):
 
 class ConvergencePolicy(TypedDict):
     observe: ObservationInterval | Literal["never"]
+    on_drift: OnDrift
+    tolerate: str
+    repairs_per_day: Count
     ignore: dict[str, list[str]]
     by_operator: list[str]
 

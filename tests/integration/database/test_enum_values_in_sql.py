@@ -51,7 +51,7 @@ _OF: Mapping[tuple[str, str], Sequence[Iterable[str]]] = {
     # Statuses of stacks and of resources.
     ("event", "action"): (words.Action, words.ResourceAction),
     ("event", "status"): (words.Status,),
-    ("event data", "operation"): (frozenset({"protect", "unprotect"}),),
+    ("event data", "operation"): (frozenset({"protect", "unprotect", "drift"}),),
     ("software_deployment", "action"): (words.Action,),
     ("software_deployment", "status"): (words.Status,),
     ("subscription", "state"): (SubscriptionState,),
@@ -86,7 +86,7 @@ def wrong(text: str) -> list[str]:
 TEXTS = FOUND | {file.name: file.text for file in routines()}
 
 #: Values that are also names of other things: keys of JSON, formats, kinds of rows.
-AMBIGUOUS = frozenset({"later", "node", "patch", "progress", "protect", "rule", "step", "token", "unprotect",
+AMBIGUOUS = frozenset({"drift", "later", "node", "patch", "progress", "protect", "rule", "step", "token", "unprotect",
                        "update", "end", "turn", "unread", "refused"})  # fmt: skip
 #: Literals whose column cannot be determined: in the second select of a union, in a compound
 #: expression, as the reason of a refusal.

@@ -93,7 +93,8 @@ async def test_a_policy_observes_without_a_request(unobserved: Program, things: 
     assert await observer.observe_due() == 0  # not yet
     before = await drift_of(unobserved)
     assert before["policy"] == {
-        "observe": {"every": "10m"}, "ignore": {}, "by_operator": [],
+        "observe": {"every": "10m"}, "on_drift": "ignore", "tolerate": "0s", "repairs_per_day": 5,
+        "ignore": {}, "by_operator": [],
     }  # fmt: skip
     assert before["observing"] is False and before["observed_at"] is None
     assert before["next_observation_at"] is not None
@@ -303,8 +304,8 @@ async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
         await created(run, {"a": simple()}, {"observe": {"every": "2h"}})
         policy = (await drift_of(run))["policy"]
         assert policy == {
-            "observe": {"every": "1h"}, "ignore": {"x": ["$.y"]},
-            "by_operator": ["ignore", "observe"],
+            "observe": {"every": "1h"}, "on_drift": "ignore", "tolerate": "0s",
+            "repairs_per_day": 5, "ignore": {"x": ["$.y"]}, "by_operator": ["ignore", "observe"],
         }  # fmt: skip
         (minutes,) = await intervals(run)
         assert 50 < minutes < 70

@@ -71,6 +71,11 @@ def make_event(kind: str) -> EventRecord:
     data = DATA.get(family) or {"operation": middle}
     if kind.endswith(".restarted"):
         data = data | {"attempt": 2, "operation_key": str(UUID(int=8))}
+    if middle == "drift":
+        differences = [{"path": "$.size", "desired": 1, "observed": "******"}]
+        data = data | {"drift": {
+            "state": "changed", "differences": differences, "since": TIME.isoformat(),
+        }}  # fmt: skip
     if family == "subscription":
         data = data | {"state": "disabled" if middle == "disabled" else "enabled"}
     of_resource = family in ("resource", "hook")

@@ -277,7 +277,7 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         ("[[convergence.rules]]\nobserve = '10'", 2, "[[convergence.rules]] 1, observe",
          '"10" is not a duration', "10m"),
         ("[[convergence.rules]]\nprojects = ['a']", 1, "[[convergence.rules]] 1, observe",
-         "is missing", "Set observe or ignore"),
+         "is missing", "Set observe, on_drift or ignore"),
         (f"{RULE}at = 'a'\nanswer_by = ['subscription:s']", 4, "[[hooks.rules]] 1, answer_by",
          'no [[subscriptions]] has the name "s"', "Correct the name"),
         ("[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'\n"

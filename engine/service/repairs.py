@@ -1,0 +1,98 @@
+"""Repairs of drift that a convergence policy starts: updates of the drifted resources and of those
+that depend on them."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from engine.errors import HeadgateError, LimitReached, NotFound, Unavailable
+from engine.hot.definition.stack import StackDefinition
+from engine.plan.graph import downstream
+from engine.principal import internal
+from engine.service.requests.requests import StackRequest
+from engine.store import observations
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.stack_locks import LockedStack, lock_stack, lock_stacks
+from engine.words import Action, TraversalState
+
+#: Requests these updates.
+OBSERVER = internal("observer")
+#: After these actions, a complete stack is as its template says. A suspended one is not repaired.
+REPAIRABLE_ACTIONS = frozenset({*Action} - {Action.DELETE, Action.SUSPEND})
+#: Characters of a reason.
+MAX_REASON = 1_000
+
+
+class RepairNotNeeded(Exception):
+    """The stack is changing, failed or suspended, or its drift is gone. Nothing is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """names: of resources of the stack with drift, or with nested stacks that have it. limit:
+    maximum number of repairs within a day."""
+
+    names: list[str]
+    limit: int
+
+    def chosen(self, definition: StackDefinition) -> Callable[[str], bool]:
+        """Whether the update may change a resource: those with drift, and dependent ones."""
+        requires = {name: one.requires for name, one in definition.resources.items()}
+        return downstream(requires, self.names).__contains__
+
+
+async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) -> None:
+    """Raises RepairNotNeeded, LimitReached."""
+    if locked.state != TraversalState.COMPLETE or locked.action not in REPAIRABLE_ACTIONS:
+        raise RepairNotNeeded
+    count = await observations.count_repairs(conn, locked.id, OBSERVER)
+    if count >= repair.limit:
+        raise LimitReached(
+            f"the stack was repaired {repair.limit} times within a day, which is the limit",
+            remedy="Find out what changes it, or raise repairs_per_day of its convergence policy.",
+        )
+
+
+class Update(Protocol):
+    """`Stacks.update`."""
+
+    def __call__(
+        self, project: str, stack_id: UUID, request: StackRequest, *, repair: Repair
+    ) -> Awaitable[None]: ...
+
+
+class Repairs:
+    def __init__(self, database: Database, update: Update) -> None:
+        self._database = database
+        self._update = update
+
+    async def start(self, project: str, stack_id: UUID, names: list[str], limit: int) -> None:
+        """Repair the drift of a root stack. names, limit: see `Repair`. If the repair is refused,
+        events say why. Raises Unavailable."""
+        repair = Repair(names, limit)
+        request = StackRequest(existing=True, converge=True, requested_by=OBSERVER)
+        try:
+            await self._check(project, stack_id, repair)
+            await self._update(project, stack_id, request, repair=repair)
+        except (RepairNotNeeded, NotFound):
+            return
+        except Unavailable:
+            raise
+        except HeadgateError as error:
+            await self._record_unrepaired(stack_id, str(error))
+
+    async def _check(self, project: str, stack_id: UUID, repair: Repair) -> None:
+        """As `check_repair`, before the template is read; the update checks again."""
+        async with self._database.transaction() as conn:
+            locked = await lock_stack(conn, project, stack_id)
+            if locked is None or locked.deleted:
+                raise RepairNotNeeded
+            await check_repair(conn, locked, repair)
+
+    async def _record_unrepaired(self, stack_id: UUID, reason: str) -> None:
+        async with self._database.transaction() as conn:
+            stacks = await observations.read_tree(conn, stack_id)
+            await lock_stacks(conn, stacks)
+            await observations.record_unrepaired(conn, stacks, reason[:MAX_REASON])

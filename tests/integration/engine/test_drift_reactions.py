@@ -1,0 +1,405 @@
+"""What convergence policies do about drift: events, and repairs within a limit."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from engine.plan.convergence import PolicyRules
+from engine.types.observation import Observation
+from engine.types.registry import Registry
+from engine.words import ObservedState
+from engine.work.observer import Observer
+from tests.support.changes import LONG_WAIT, expect_error, put
+from tests.support.changes import thing as simple
+from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.program import Json, Program, program, template
+from tests.support.scripted_type import Thing, World
+
+NOTIFY: Json = {"observe": {"every": "10m"}, "on_drift": "notify"}
+REPAIR: Json = {"observe": {"every": "10m"}, "on_drift": "repair"}
+
+
+@pytest.fixture
+async def things() -> AsyncIterator[Things]:
+    async with serve_things() as service:
+        yield service
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return HTTP_SETTINGS
+
+
+@pytest.fixture
+async def run(
+    database_url: str, world: World, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observer does not run, so that tests run their own."""
+
+    async def keep(self: Observer, stop: asyncio.Event) -> None:
+        REGISTRIES.append(self._registry)
+        await stop.wait()
+
+    monkeypatch.setattr(Observer, "run", keep)
+    REGISTRIES.clear()
+    async with program(database_url, settings, types=[Thing(world)]) as running:
+        yield running
+
+
+#: The resource types of the program.
+REGISTRIES: list[Registry] = []
+
+
+def observer_of(run: Program) -> Observer:
+    repair = run.engine.repairs.start
+    return Observer(run.database, REGISTRIES[0], PolicyRules(), repair=repair)
+
+
+async def observe(run: Program, observer: Observer | None = None) -> None:
+    """Observe all stacks that a policy has scheduled."""
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
+    )
+    await (observer or observer_of(run)).observe_due()
+
+
+async def created(
+    run: Program, resources: Json, convergence: Json, name: str = "s"
+) -> dict[str, str]:
+    """Create a stack with a policy; return the physical ID of each resource."""
+    await run.create(name, resources, environment={"convergence": convergence})
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+    return await ids(run, name)
+
+
+async def ids(run: Program, name: str = "s") -> dict[str, str]:
+    found = await run.resources(name)
+    return {key: one["physical_resource_id"] for key, one in found.items()}
+
+
+async def reports(run: Program) -> list[tuple[str, str, str]]:
+    """The events about drift: (moment, resource, state)."""
+    history = await run.stack_request("GET", "s", "/history?nested=true")
+    prefix = "headgate.resource.drift."
+    return [
+        (one["type"].removeprefix(prefix), one["subject"], one["data"]["drift"]["state"])
+        for one in history["events"]
+        if one["type"].startswith(prefix)
+    ]
+
+
+async def traversals(run: Program) -> list[Json]:
+    """The changes of the stack, newest first."""
+    found: list[Json] = (await run.stack_request("GET", "s", "/versions"))["traversals"]
+    return found
+
+
+async def drift_of(run: Program) -> list[Json]:
+    found: list[Json] = (await run.stack_request("GET", "s", "/drift"))["resources"]
+    return found
+
+
+async def test_drift_is_reported_once_and_its_end_too(run: Program, things: Things) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)}, NOTIFY)
+    await observe(run)
+    assert await reports(run) == []
+    found = things.objects[physical["a"]]
+    found["size"] = 7
+    for _ in range(2):
+        await observe(run)
+    assert await reports(run) == [("detected", "a", "changed")]
+    (event,) = [
+        one for one in (await run.stack_request("GET", "s", "/history"))["events"]
+        if one["type"] == "headgate.resource.drift.detected"
+    ]  # fmt: skip
+    assert event["data"]["drift"]["differences"] == [
+        {"path": "$.size", "desired": 1, "observed": 7}
+    ]
+    assert event["data"]["operation"] == "drift" and event["data"]["resource"]["name"] == "a"
+    # An endpoint that fails meanwhile changes nothing; another difference is reported again.
+    things.faults = [503]
+    await observe(run)
+    things.faults = []
+    found["size"] = 8
+    await observe(run)
+    del things.objects[physical["a"]]
+    await observe(run)
+    things.objects[physical["a"]] = found | {"size": 1}
+    for _ in range(2):
+        await observe(run)
+    assert await reports(run) == [
+        ("detected", "a", "changed"),
+        ("detected", "a", "changed"),
+        ("detected", "a", "missing"),
+        ("resolved", "a", "present"),
+    ]
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    assert len(await traversals(run)) == 1
+
+
+async def test_drift_is_not_reported_without_a_reaction(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, {"observe": {"every": "10m"}})
+    world.things.clear()
+    await observe(run)
+    assert await reports(run) == [] and len(await drift_of(run)) == 1
+
+
+async def test_tolerated_and_unknown_drift_is_not_reported(run: Program, world: World) -> None:
+    await created(run, {"a": simple(), "b": simple()}, NOTIFY | {"tolerate": "1h"})
+    world.observed["b"] = Observation(ObservedState.UNKNOWN, reason="it is slow")
+    world.things.clear()
+    await observe(run)
+    assert await reports(run) == []
+    await run.database.pool.execute("update observation set since = since - interval '61m'")
+    await observe(run)
+    assert await reports(run) == [("detected", "a", "missing")]
+
+
+async def test_an_update_that_repairs_drift_resolves_it(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, NOTIFY)
+    world.things.clear()
+    await observe(run)
+    await put(run, "s", {"a": simple(place="there")}, environment={"convergence": NOTIFY})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await observe(run)
+    assert [one[0] for one in await reports(run)] == ["detected", "resolved"]
+    assert await run.database.pool.fetchval("select count(*) from observation") == 0
+
+
+async def test_a_repair_updates_the_resource_and_its_dependents(
+    run: Program, things: Things, world: World
+) -> None:
+    reader = simple({"get_resource": "a"})
+    resources = {"a": thing(things), "reader": reader, "other": thing(things), "b": simple()}
+    physical = await created(run, resources, REPAIR)
+    del things.objects[physical["a"]]
+    things.requests.clear()
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    now = await ids(run)
+    assert now["a"] != physical["a"] and now["a"] in things.objects
+    assert world.things[now["reader"]] == now["a"]
+    assert things.requests["create"] == 1 and things.requests["update"] == 0
+    assert world.operations("b") == ["create"]
+    newest, _ = await traversals(run)
+    assert newest["requested_by"] == "observer"
+    await observe(run)
+    assert [one[0] for one in await reports(run)] == ["detected", "resolved"]
+    assert len(await traversals(run)) == 2
+
+
+async def test_a_repair_changes_nothing_else(run: Program, world: World) -> None:
+    await created(run, {"a": simple(), "b": simple()}, REPAIR)
+    await run.update(
+        "s", template={
+            "heat_template_version": "2018-08-31",
+            "resources": {"a": simple(), "b": simple(2)},
+        }, only=["a"],
+    )  # fmt: skip
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    world.observed["a"] = Observation(ObservedState.DEGRADED, reason="it is slow")
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert len(await traversals(run)) == 3
+    assert world.operations("b") == ["create"]
+
+
+async def test_repairs_stop_at_their_limit_and_say_so(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, REPAIR | {"repairs_per_day": 2})
+    for count in (2, 3, 3, 3):
+        world.things.clear()
+        await observe(run)
+        assert (await run.until_ended("s")).endswith("_COMPLETE")
+        assert len(await traversals(run)) == count
+    moments = [one[0] for one in await reports(run)]
+    assert moments.count("unrepaired") == 1
+    (found,) = await drift_of(run)
+    assert "2 times within a day" in found["unrepaired"]
+    assert "repairs_per_day" in found["unrepaired"]
+    # A day later, the next repair may start.
+    await run.database.pool.execute("update traversal set started_at = started_at - interval '2d'")
+    await observe(run)
+    assert (await run.until_ended("s")) == "UPDATE_COMPLETE"
+    assert len(await traversals(run)) == 4
+
+
+async def test_a_repair_that_fails_is_not_repeated(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, REPAIR)
+    stack = await run.stack("s")
+    path = f"/stacks/s/{stack['id']}/resources/a"
+    assert (await run.call("PATCH", path, {"protect": True}))[0] == 200
+    world.things.clear()
+    for _ in range(3):
+        await observe(run)
+        await run.until_ended("s")
+    stack = await run.stack("s")
+    assert stack["stack_status"] == "UPDATE_FAILED"
+    assert "protected" in stack["stack_status_reason"]
+    assert len(await traversals(run)) == 2
+
+
+async def test_a_repair_waits_for_no_change_and_supersedes_none(run: Program, world: World) -> None:
+    await created(run, {"a": simple(), "b": simple()}, REPAIR)
+    world.script("update", "b", LONG_WAIT)
+    await put(run, "s", {"a": simple(), "b": simple(2)}, environment={"convergence": REPAIR})
+    await run.until_parked("s", 1)
+    world.observed["a"] = Observation(ObservedState.MISSING)
+    await observe(run)
+    assert [one[0] for one in await reports(run)] == ["detected"]
+    newest, *_ = await traversals(run)
+    assert newest["requested_by"] != "observer" and newest["state"] == "running"
+
+
+async def test_a_repair_of_drift_that_is_gone_is_not_started(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, REPAIR)
+    stack_id = UUID(str((await run.stack("s"))["id"]))
+    await run.engine.repairs.start("p", stack_id, ["a"], 5)
+    assert len(await traversals(run)) == 1
+    await run.act("s", "suspend")
+    assert await run.until_ended("s") == "SUSPEND_COMPLETE"
+    world.things.clear()
+    await observe(run)
+    assert len(await traversals(run)) == 2 and await reports(run) == []
+
+
+async def test_an_error_of_one_repair_leaves_the_others(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("s", "t"):
+        await created(run, {"a": simple()}, REPAIR, name)
+    world.things.clear()
+    # Stacks are repaired in the order of the answer of the database: the first one fails.
+    wrong: list[UUID] = []
+    start = run.engine.repairs.start
+
+    async def failing(project: str, stack_id: UUID, names: list[str], limit: int) -> None:
+        if not wrong or stack_id in wrong:
+            wrong.append(stack_id)
+            raise ValueError("a bug")
+        await start(project, stack_id, names, limit)
+
+    monkeypatch.setattr(run.engine.repairs, "start", failing)
+    await observe(run)
+    ended = [await run.until_ended(name) for name in ("s", "t")]
+    assert sorted(ended) == ["CREATE_COMPLETE", "UPDATE_COMPLETE"]
+
+
+async def test_a_repair_excludes_the_requesters_of_what_it_may_apply(
+    run: Program, world: World
+) -> None:
+    """A rule may exclude the requester: not the observer, but who wrote what was not applied."""
+    await created(run, {"a": simple(), "b": simple()}, REPAIR)
+    select = "select excluded from traversal where requested_by = 'observer' order by number"
+    changed = template({"a": simple(), "b": simple(2)})
+    for only, excluded in ((["a"], True), ([], False)):
+        await run.update("s", template=changed, only=only)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        world.things.clear()
+        await observe(run)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        row = (await run.database.pool.fetch(select))[-1]
+        assert bool(row["excluded"]) is excluded
+
+
+async def test_a_repair_of_a_member_updates_its_group(run: Program, world: World) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": simple()},
+    }  # fmt: skip
+    await created(run, {"group": group, "a": simple()}, REPAIR)
+    gone = next(key for key in world.things if key.startswith("1-"))
+    del world.things[gone]
+    await observe(run)  # schedules the nested stack
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert ("detected", "group/1", "missing") in await reports(run)
+    assert world.operations("1").count("create") == 2
+    assert world.operations("0").count("create") == world.operations("a").count("create") == 1
+
+
+async def test_two_observers_start_one_repair(run: Program, world: World) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": simple()},
+    }  # fmt: skip
+    await created(run, {"g": group, "h": group, "a": simple()}, REPAIR | {"repairs_per_day": 1})
+    await observe(run)
+    world.things.clear()
+    await run.database.pool.execute("update observation_schedule set next_at = now()")
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(observer_of(run).observe_due())
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert len(await traversals(run)) == 2
+
+
+async def test_a_converge_of_some_resources_leaves_the_drift_of_others(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": simple(), "b": simple()}, NOTIFY)
+    world.things.clear()
+    await run.act("s", "observe")
+    await observer_of(run).observe_due()
+    async with asyncio.TaskGroup() as tasks:
+        observing = tasks.create_task(keep_observing(run))
+        await run.update("s", converge=True, only=["a"])
+        observing.cancel()
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    statuses = {key: one["resource_status"] for key, one in (await run.resources("s")).items()}
+    assert statuses["b"] == "CREATE_COMPLETE"
+    assert [one["resource_name"] for one in await drift_of(run)] == ["b"]
+
+
+async def keep_observing(run: Program) -> None:
+    observer = observer_of(run)
+    while True:
+        await observer.observe_due()
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "settings", [HTTP_SETTINGS | {"hooks.rules": [{"on": ["pre-update"], "at": "a"}]}], ids=["rule"]
+)
+async def test_a_repair_waits_at_an_operator_rule(run: Program, world: World) -> None:
+    await created(run, {"a": simple()}, REPAIR)
+    world.things.clear()
+    for _ in range(2):
+        await observe(run)
+    (hook,) = await run.waiting_hooks("s")
+    assert hook["requested_by"] == "observer"
+    assert world.operations("a") == ["create"]
+    assert len(await traversals(run)) == 2
+    assert (await run.signal(hook))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert len(world.things) == 1
+
+
+@pytest.mark.parametrize(
+    ("convergence", "place", "reason", "remedy"),
+    [
+        ({"on_drift": "repiar"}, "convergence.on_drift", "not a reaction", '"repair"'),
+        ({"on_drift": "repair"}, "convergence.on_drift", "never observed", "every: 10m"),
+        (NOTIFY | {"observe": "never"}, "convergence.on_drift", "never observed", "every"),
+        (NOTIFY | {"repairs_per_day": 2}, "convergence.repairs_per_day", "no effect", "repair"),
+        (REPAIR | {"repairs_per_day": 0}, "convergence.repairs_per_day", "1 to 1000", "notify"),
+        (NOTIFY | {"tolerate": "soon"}, "convergence.tolerate", "not a duration", "90s"),
+        ({"observe": {"every": "1h"}, "tolerate": "1h"}, "convergence.tolerate", "no effect",
+         "notify or repair"),
+    ],
+)  # fmt: skip
+async def test_policies_that_contradict_are_refused(
+    run: Program, convergence: Json, place: str, reason: str, remedy: str
+) -> None:
+    await created(run, {"a": simple()}, {"observe": "never"})
+    body = {"environment": {"convergence": convergence}, "existing": True}
+    status, error = await expect_error(
+        run, "PUT", "s", "",
+        body | {"template": {
+            "heat_template_version": "2018-08-31", "resources": {"a": simple()},
+        }},
+    )  # fmt: skip
+    assert status == 400, error
+    (found,) = error["findings"]
+    assert found["place"] == place
+    assert reason in found["reason"] and remedy in found["remedy"]

@@ -1,0 +1,51 @@
+"""`headgate stack drift`: rows and sentences."""
+
+from typing import Any
+
+import pytest
+
+from hub.cli.stack_drift import rows_of, summary
+
+RESOURCE: dict[str, Any] = {
+    "path": "group/a", "state": "changed", "reason": "", "since": "s", "unrepaired": None,
+    "differences": [
+        {"path": "$.size", "desired": 1, "observed": 7},
+        {"path": "$.tag", "desired": "x", "observed": None},
+    ],
+}  # fmt: skip
+DRIFT: dict[str, Any] = {
+    "observing": False, "observed_at": "t", "observable_resources": 3, "unobservable_resources": 1,
+    "policy": None, "next_observation_at": None, "resources": [RESOURCE],
+}  # fmt: skip
+
+
+def test_each_difference_is_a_row() -> None:
+    first, second = rows_of(RESOURCE)
+    assert (first["resource"], first["path"], first["observed"]) == ("group/a", "$.size", "7")
+    assert second["path"] == "$.tag"
+    (missing,) = rows_of(RESOURCE | {"differences": [], "reason": "it is gone"})
+    assert (missing["path"], missing["reason"]) == ("", "it is gone")
+
+
+def test_the_reason_says_why_drift_is_not_repaired() -> None:
+    first, _ = rows_of(RESOURCE | {"unrepaired": "the limit is reached"})
+    assert first["reason"] == "not repaired: the limit is reached"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"observing": True}, "The stack is being observed."),
+        ({"observed_at": None}, "The stack has not been observed. Observe it with"),
+        ({}, "1 of 3 observed resources differ, at t. 1 have a type that cannot be observed."),
+        ({"policy": {"observe": "never"}}, "cannot be observed."),
+        ({"policy": {"observe": {"every": "1h"}}}, " It is observed every 1h."),
+        ({"policy": {"observe": {"every": "1h"}}, "next_observation_at": "u"},
+         " It is observed every 1h, next at u."),
+        ({"policy": {"observe": {"every": "1h"}}, "next_observation_at": "u", "observed_at": None},
+         " It is observed every 1h, next at u."),
+    ],
+)  # fmt: skip
+def test_the_summary_says_what_was_observed_when(more: dict[str, Any], text: str) -> None:
+    found = summary(DRIFT | more)
+    assert found.startswith(text) or found.endswith(text)
