@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import ResourceDefinition
+from engine.hot.syntax.data_names import is_data_name
 from engine.words import (
     GATES,
     DeletionPolicy,
@@ -63,6 +64,11 @@ class Existing:
     def is_managed(self) -> bool:
         """Return whether a physical resource may exist that the stack manages."""
         return not (self.action is ResourceAction.INIT or self.adoptable or self.is_deleted)
+
+    @property
+    def is_data(self) -> bool:
+        """Return whether the physical resource is read only (the section `data`)."""
+        return is_data_name(self.name) and self.deletion_policy is DeletionPolicy.RETAIN
 
     @property
     def is_deleted(self) -> bool:

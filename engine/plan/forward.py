@@ -1,10 +1,18 @@
 """Passes toward the new template: create, change and resume resources, in order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.hooks.rule import Rule
 from engine.node.breakpoints import rules_at
-from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, is_checkable
+from engine.plan.draft import (
+    Adopted,
+    Draft,
+    Existing,
+    NewRow,
+    PlannedNode,
+    Problem,
+    is_checkable,
+)
 from engine.plan.graph import bridge_edges, downstream, upstream
 from engine.plan.partial_update import leave_unchosen
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
@@ -27,14 +35,46 @@ def plan_forward(draft: Draft) -> None:
     changed = [
         name for name in draft.desired if name not in draft.settled and _needs_node(draft, name)
     ]
+    reads = {name: one.reads for name, one in draft.desired.items() if one.reads}
     if not draft.current and not draft.settled:
         names: Sequence[str] = changed
     else:
-        reads = {name: one.reads for name, one in draft.desired.items() if one.reads}
         reached = downstream(reads, changed)
         names = [name for name in draft.desired if name in reached]
-    for name in leave_unchosen(draft, names):
+    _check_data(draft)
+    chosen = leave_unchosen(draft, names)
+    for name in _with_data(draft, chosen, reads):
         draft.forward[name] = draft.add(_forward_node(draft, name))
+
+
+def _check_data(draft: Draft) -> None:
+    """Data cannot become something else: there may be resources that the stack owns."""
+    for name, one in draft.desired.items():
+        row = draft.current.get(name) if one.is_data else None
+        if row is None or not row.is_managed or (row.type == one.type and row.is_data):
+            continue
+        reason = f'"{name}" has another type or is a resource of the stack.'
+        draft.problems.append(Problem(name, reason, "Choose another name for the data."))
+
+
+def _with_data(
+    draft: Draft, names: Sequence[str], reads: Mapping[str, frozenset[str]]
+) -> Sequence[str]:
+    """Add the data to read again, and the resources that read them. names: of resources that the
+    update changes. A partial update reads the data that it chooses, and those that it needs.
+    """
+    known = {
+        name
+        for name, one in draft.desired.items()
+        if one.reads_data and name in draft.current and name not in names
+    }
+    if not known:
+        return names
+    needed = frozenset().union(*(draft.desired[name].requires for name in names))
+    again = {name for name in known if draft.may_change(name) or name in needed}
+    readers = {name for name in downstream(reads, again) if draft.may_change(name)}
+    wanted = {*names, *again, *readers}
+    return [name for name in draft.desired if name in wanted and name not in draft.out_of_date]
 
 
 def _needs_node(draft: Draft, name: str) -> bool:
@@ -79,7 +119,7 @@ def _first_guess(draft: Draft, name: str) -> Operation:
     row = draft.current.get(name)
     if row is None:
         return Operation.ADOPT if adopted(draft, name) else Operation.CREATE
-    if row.adoptable:
+    if row.adoptable or draft.desired[name].is_data:
         return Operation.ADOPT
     return Operation.UPDATE if row.is_managed else Operation.CREATE
 

@@ -116,6 +116,8 @@ def plan_in_place(
         for row in existing
         if row.replaced_by is None and (row.is_managed or (checks and not row.is_deleted))
     ]
+    if not checks:
+        rows = [row for row in rows if not row.is_data]
     chosen = {row.id: index for index, row in enumerate(_applicable_rows(operation, rows))}
     draft = Draft({}, existing, rules_of, _no_new_id)
     for row in rows:

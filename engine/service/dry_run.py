@@ -254,6 +254,7 @@ class DryRun:
                 one,
                 written_type=types[one.name].type if one.name in types else one.written_type,
                 moved_from=desired.moved.get(one.name),
+                kind="unchanged" if _only_reads(one, definition) else one.kind,
             )
             for one in whole.resources
         ]
@@ -414,6 +415,20 @@ class _Owner:
 
 def _unrestricted(name: str) -> frozenset[Restriction]:
     return frozenset()
+
+
+def _only_reads(one: PreviewedResource, definition: StackDefinition) -> bool:
+    """Whether a nested stack is updated only to read its data again."""
+    wanted = definition.resources.get(one.name)
+    if wanted is None or not wanted.reads_data or wanted.is_data or wanted.pauses_every_update:
+        return False
+    inside = one.nested.resources if one.nested else None
+    return (
+        one.kind == "updated"
+        and not (one.changes or one.unknown)
+        and inside is not None
+        and all(each.kind == "unchanged" for each in inside)
+    )
 
 
 def _with_stack(preview: Preview, target: StackContext) -> Preview:

@@ -306,7 +306,11 @@ class Prediction:
         properties: Mapping[str, Json] = self._properties(wanted, type_)
         self.values[node.name] = properties
         self.secret[node.name] = self._secret(wanted, properties)
-        if node.operation is Operation.ADOPT:
+        moved = row is not None and row.physical_id != wanted.external_id
+        if wanted.is_data and row is not None and row.physical_id and not moved:
+            # It is read again; the values of the last time are shown.
+            prediction = ExpectedChange(Change(None), True)
+        elif node.operation is Operation.ADOPT:
             prediction = ExpectedChange(Change(Operation.ADOPT, frozenset(properties)), True)
         else:
             prediction = self._expected_change(wanted, row, properties)
@@ -315,7 +319,11 @@ class Prediction:
             if prediction.change.operation is not Operation.REPLACE:
                 properties = self.values[node.name] = kept
         before = self._known.get(node.name, KnownValues())
-        self._known[node.name] = known_after(before, prediction.change.operation)
+        self._known[node.name] = (
+            KnownValues()
+            if wanted.is_data and moved
+            else known_after(before, prediction.change.operation)
+        )
         if prediction.change.operation is Operation.REPLACE:
             self._replaced.add(node.name)
         self._show(node, row, prediction, properties)
@@ -417,7 +425,9 @@ class Prediction:
         self._shown[node.name] = PreviewedResource(
             name=node.name,
             type=node.type,
-            kind=KINDS[prediction.change.operation],
+            kind="updated"
+            if row is not None and prediction.change.operation is Operation.ADOPT
+            else KINDS[prediction.change.operation],
             certain=prediction.certain,
             physical_id=row.physical_id if row else None,
             changes=changes if prediction.change.operation in _CHANGING else {},
@@ -449,7 +459,7 @@ class Prediction:
             prevented=bool(stored.get("prevent_destroy"))
             if wanted is None
             else lifecycle is not None and lifecycle.prevent_destroy,
-            external_id=wanted.external_id if wanted else None,
+            external_id=wanted.external_id if wanted and not wanted.is_data else None,
             physical_id=row.physical_id if row else None,
         )
 

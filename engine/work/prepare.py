@@ -13,7 +13,7 @@ from engine.hot.expressions.member_attributes import REFERENCE, mask_resource
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import VERSIONS
-from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema, without_required
 from engine.plan.change import Actual, Change, cleanup_change, forward_change
 from engine.plan.lifecycle import (
     Triggers,
@@ -237,6 +237,8 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     findings = Findings()
     dialect = VERSIONS[definition["version"]].dialect
     place = f"{dialect.resources}.{work.name}.{dialect.properties}"
+    if definition.get("data"):
+        schema, place = without_required(schema), f"{work.name}.{dialect.properties}"
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
         raise UnresolvedProperties("; ".join(_reasons(findings, secret=has_secrets(work))))
@@ -277,6 +279,10 @@ def call_of(
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
     adopts = operation is Operation.ADOPT
+    definition = work.definition or {}
+    physical_id = work.physical_id
+    if adopts and definition.get("data"):
+        physical_id = definition["external_id"]
     resource_id = work.replacement_id if replaces and work.replacement_id else work.resource_id
     return Call(
         project=work.project,
@@ -289,13 +295,13 @@ def call_of(
         properties=properties,
         previous=None if creates or adopts else work.properties,
         changed=changed,
-        physical_id=None if creates else work.physical_id,
+        physical_id=None if creates else physical_id,
         data={} if creates else work.data or {},
         attributes={} if creates else work.attributes or {},
         progress=work.progress,
         attempts=work.attempts,
-        kept=(work.definition or {}).get("kept"),
-        adjusted=(work.definition or {}).get("adjusted"),
+        kept=definition.get("kept"),
+        adjusted=definition.get("adjusted"),
         confirmation=Confirmation(**work.confirmation) if work.confirmation else None,
         answers=work.answers or {},
         credential=credential,

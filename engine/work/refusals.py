@@ -40,7 +40,7 @@ def denial_reason(work: Work, operation: Operation | None) -> str | None:
         restricted=definition.get("restricted", ()),
         protected=bool(work.protected),
         prevented=bool((lifecycle or {}).get("prevent_destroy")) and work.replaced_by is None,
-        external_id=definition.get("external_id"),
+        external_id=None if definition.get("data") else definition.get("external_id"),
         physical_id=work.physical_id,
     )
 

@@ -48,7 +48,7 @@ class ConditionFilter:
     def select(self, body: ResourceBody) -> EnabledResource | None:
         """Return the enabled resource; None if its condition is false. Raises LimitReached."""
         dialect = self.conditions.version.dialect
-        place = f"{dialect.resources}.{body.name}"
+        place = body.place_in(dialect.resources)
         use = TypeUse(body.name, body.type, place, f"{place}.{dialect.type}")
         is_on: bool | None = True
         if body.condition is not None:

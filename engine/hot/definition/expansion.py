@@ -112,7 +112,7 @@ def _snippet(for_each: Json, key: str, value: Json) -> Json:
 
 def _read_items(body: ResourceBody, evaluator: ExtendedEvaluator) -> dict[str, Json] | None:
     """Return the values by key; None with a finding, or if they are known later."""
-    findings, place = evaluator.scope.findings, f"resources.{body.name}.for_each"
+    findings, place = evaluator.scope.findings, f"{body.place_in('resources')}.for_each"
     evaluator.owner, evaluator.secret = body.name, False
     before = len(findings.all)
     value = evaluator.evaluate(body.for_each, place)

@@ -48,7 +48,8 @@ class ResourceDefinition:
     secret_metadata: the metadata contain a secret. secret_policy: the update_policy contains a
     secret. update_policy: an expression; how a group changes its members. pauses_every_update: a
     hook inside it pauses every update, as Heat's `pre-update` hooks do. lifecycle,
-    assertions: None if the template gives none.
+    assertions: None if the template gives none. is_data: an entry of the section `data`.
+    reads_data: it is one or has some inside, so that every update reads them again.
     """
 
     name: str
@@ -69,6 +70,8 @@ class ResourceDefinition:
     secret_policy: bool = False
     lifecycle: Lifecycle | None = None
     assertions: "ResourceAssertions | None" = None
+    is_data: bool = False
+    reads_data: bool = False
 
     def secret_properties(self, names: Collection[str]) -> frozenset[str]:
         """Return the names of properties with secret values. names: all property names, returned if
@@ -108,6 +111,13 @@ class NestedStackDefinition:
     hidden: frozenset[str]
     nested: Mapping[str, "NestedStackDefinition"]
     digest: str
+
+    def reads_data(self) -> bool:
+        """Return whether the template, or one inside, has the section `data`."""
+        bodies = self.kind.template.resources.values()
+        return any(one.is_data for one in bodies) or any(
+            one.reads_data() for one in self.nested.values()
+        )
 
     def pauses_every_update(self) -> bool:
         """Return whether a hook inside pauses updates even if nothing changes, as Heat's do."""

@@ -50,7 +50,7 @@ from engine.hot.schema.properties import (
     use_current_names,
 )
 from engine.hot.schema.properties import check_properties as check_known
-from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema, without_required
 from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.template import ResourceBody, Template
 from engine.topological_order import find_cycle
@@ -156,7 +156,7 @@ class DefinitionBuilder:
             return None
         self.nesting.add_bytes(known.size)
         if body.depends_on:
-            requires = self._depends_on(body, f"{self.dialect.resources}.{body.name}")
+            requires = self._depends_on(body, body.place_in(self.dialect.resources))
             if requires != known.definition.requires:
                 known = replace(known, definition=replace(known.definition, requires=requires))
         self.reusable[body.name] = known
@@ -189,7 +189,7 @@ class DefinitionBuilder:
     ) -> ResourceDefinition:
         body, kind, schema = enabled.body, enabled.type, enabled.schema
         name, dialect = body.name, self.dialect
-        place = f"{dialect.resources}.{name}"
+        place = body.place_in(dialect.resources)
         self.findings.extend(enabled.findings)
         before = len(self.findings.all)
         evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
@@ -227,7 +227,8 @@ class DefinitionBuilder:
                 name, kind, properties, masked, metadata, reads, reads, "Retain",
                 body.description,
                 self._digest(kind, [encode([properties, metadata]), external, *encode(secrets)]),
-                place, external, secret_metadata=secret_metadata,
+                place, external, secret_metadata=secret_metadata, is_data=body.is_data,
+                reads_data=body.is_data,
             )  # fmt: skip
         policy = "Delete"
         if body.deletion_policy:
@@ -327,8 +328,8 @@ class DefinitionBuilder:
         budget, dynamic = evaluator.scope.budget, evaluator.deferred != deferred
         own, by_type = Findings(), Findings()
         wanted = schema
-        if self.nesting.values_later and is_template_file(schema.name):
-            wanted = _with_optional_properties(schema)
+        if body.is_data or (self.nesting.values_later and is_template_file(schema.name)):
+            wanted = without_required(schema)
         checked = check_known(wanted, properties, here, own, budget)
         known = _known_properties(checked) if dynamic else checked
         if not own.all and schema.name in self.types:
@@ -463,20 +464,20 @@ class DefinitionBuilder:
 
     def _read_external_id(self, body: ResourceBody, place: str, evaluator: Evaluator) -> str | None:
         evaluator.secret = False
-        given = evaluator.evaluate(body.external_id, f"{place}.external_id")
+        at = f"{place}.{'id' if body.is_data else 'external_id'}"
+        remedy = "Write the physical ID of the resource."
+        given = evaluator.evaluate(body.external_id, at)
         if evaluator.secret:
             reason = "must not come from a hidden parameter: readers can see physical IDs"
-            self.findings.add(
-                f"{place}.external_id", reason, "Write the physical ID of the resource."
-            )
+            self.findings.add(at, reason, remedy)
             return None
         if isinstance(given, str) and given:
             return given
         if given not in (None, "") and not _is_reported(given):
             reason = "must be a string" if is_static(given) else MUST_BE_KNOWN
-            self.findings.add(
-                f"{place}.external_id", reason, "Write the physical ID of the resource."
-            )
+            self.findings.add(at, reason, remedy)
+        elif body.is_data and given in (None, ""):
+            self.findings.add(at, "must not be empty", remedy)
         return None
 
     def _read_deletion_policy(
@@ -596,11 +597,6 @@ def _masked(body: ResourceBody, scope: Scope, place: str) -> Expression:
 def _is_reported(value: Expression) -> bool:
     """Return whether a finding exists for the value already, or it cannot be checked yet."""
     return any(call.name in REPORTED_CALLS for call in iterate_calls(value))
-
-
-def _with_optional_properties(schema: TypeSchema) -> TypeSchema:
-    properties = {name: replace(one, required=False) for name, one in schema.properties.items()}
-    return replace(schema, properties=properties)
 
 
 def _is_at(finding: Finding, places: list[str]) -> bool:

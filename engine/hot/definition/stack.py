@@ -280,6 +280,7 @@ class _StackTree:
         for name, one in nested.items():
             resources[name].digest = _combine_digests(resources[name].digest, one.digest)
             resources[name].pauses_every_update = one.pauses_every_update()
+            resources[name].reads_data = one.reads_data()
         for name, schema in builder.groups.items():
             digest = self._members(
                 builder, schema, resources[name], given.pseudo, contained, secret_defaults

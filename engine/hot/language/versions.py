@@ -171,7 +171,7 @@ TABLES: Mapping[str, Table] = {
 }
 #: The first version of Headgate's own.
 EXTENDED_SINCE = "2026-12-01"
-EXTENDED_SECTIONS: tuple[str, ...] = ("locals", "rules", "moved", "import")
+EXTENDED_SECTIONS: tuple[str, ...] = ("locals", "rules", "data", "moved", "import")
 EXTENDED_RESOURCE_KEYS = ("for_each", "lifecycle", "preconditions", "postconditions")
 EXTENDED_OUTPUT_KEYS = ("preconditions",)
 

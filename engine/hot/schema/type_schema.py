@@ -4,7 +4,7 @@ Each resource type (engine/types) defines one; validation, planning and the API 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
@@ -193,6 +193,12 @@ class TypeSchema:
             *inside,
             *(sorted(self.member_attributes or ()) if of_each else ()),
         ]
+
+
+def without_required(schema: TypeSchema) -> TypeSchema:
+    """Return the schema without required properties."""
+    properties = {name: replace(one, required=False) for name, one in schema.properties.items()}
+    return replace(schema, properties=properties)
 
 
 def has_hidden(fields: Mapping[str, Property]) -> bool:

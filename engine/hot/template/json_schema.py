@@ -12,6 +12,7 @@ from engine.hot.language.versions import EXTENDED_SINCE, VERSIONS, Unavailable, 
 from engine.hot.schema.parameters import ParameterKind
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.template.hot_parameters import KNOWN_KEYS, READERS
+from engine.hot.template.template import DATA_KEYS
 from engine.words import Json
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -100,6 +101,15 @@ def _sections() -> dict[str, Json]:
         "rules": {
             "type": ["array", "null"],
             "items": _entry(("assert", "message"), {"when": {}, "assert": {}, "message": {}}),
+        },
+        "data": {
+            "type": ["object", "null"],
+            "additionalProperties": _entry(
+                ("type", "id"),
+                {key: {} for key in DATA_KEYS}
+                | {"type": NAME, "description": SCALAR}
+                | {"properties": _or_function({"type": ["object", "null"]})},
+            ),
         },
         "moved": {
             "type": ["array", "null"],

@@ -6,7 +6,7 @@ model; language/dialect.py has the names that differ.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
 from engine.hot.language.dialect import DIALECTS, HOT, Dialect
@@ -20,6 +20,7 @@ from engine.hot.language.versions import (
     known_versions,
 )
 from engine.hot.schema.parameters import ParameterSchema
+from engine.hot.syntax.data_names import data_name
 from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.cfn_parameters import read_cfn_parameters
 from engine.hot.template.hook_declarations import (
@@ -40,12 +41,15 @@ from engine.words import Json
 if TYPE_CHECKING:
     from engine.hot.evaluation.evaluator import Each
 
+DATA_KEYS: Final = ("type", "id", "properties", "description", "condition", "for_each")
+DATA_FORM: Final = "Write {type: OS::Neutron::Net, id: {get_param: network}}, for example."
+
 
 @dataclass(slots=True)
 class ResourceBody:
     """One resource as written. None: not given. each: the item of `for_each` that the resource was
-    made for. computed_depends_on: `depends_on` with functions, instead of names. Not frozen,
-    because thousands are created per request.
+    made for. computed_depends_on: `depends_on` with functions, instead of names. is_data: an entry
+    of the section `data`. Not frozen, because thousands are created per request.
     """
 
     name: str
@@ -64,6 +68,11 @@ class ResourceBody:
     each: "Each | None" = None
     preconditions: Json = None
     postconditions: Json = None
+    is_data: bool = False
+
+    def place_in(self, section: str) -> str:
+        """Return its place in a template whose resources are in this section."""
+        return self.name if self.is_data else f"{section}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,8 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
         for name, given in _section(document, dialect.resources, findings).items()
         if (body := _resource(name, given, version, declarations, findings)) is not None
     }
+    if version.extended:
+        _add_data(resources, document, findings)
     outputs = {
         name: output
         for name, given in _section(document, dialect.outputs, findings).items()
@@ -208,6 +219,7 @@ def _has_readable_sections(document: Mapping[str, Json], version: Version) -> bo
         dialect.conditions,
         "Mappings",
         "locals",
+        "data",
     )
     return document.keys() <= set(version.sections) and all(
         isinstance(document.get(name) or {}, dict) for name in maps
@@ -218,11 +230,12 @@ def _unreadable_names(
     document: Mapping[str, Json], dialect: Dialect, *read: Mapping[str, object]
 ) -> UnreadableNames:
     """read: the bodies that were read, of parameters, resources and outputs, in this order."""
-    sections = (dialect.parameters, dialect.resources, dialect.outputs)
-    each = zip(sections, read, strict=True)
-    return UnreadableNames(
-        *(frozenset((document.get(name) or {}).keys() - known.keys()) for name, known in each)
-    )
+    names = [
+        frozenset(document.get(section) or {})
+        for section in (dialect.parameters, dialect.resources, dialect.outputs)
+    ]
+    names[1] |= frozenset(map(data_name, document.get("data") or {} if dialect is HOT else {}))
+    return UnreadableNames(*(each - known.keys() for each, known in zip(names, read, strict=True)))
 
 
 def without_resources(document: Mapping[str, Json], names: Collection[str]) -> dict[str, Json]:
@@ -349,6 +362,55 @@ def _resource(
             declarations += read_resource_hooks(
                 escape_glob(name), given[dialect.hooks], at, findings
             )
+    return body
+
+
+def _add_data(
+    resources: dict[str, ResourceBody], document: Mapping[str, Json], findings: Findings
+) -> None:
+    """Read the section `data`, and add its entries to the resources."""
+    for entry, given in _section(document, "data", findings).items():
+        name = place = data_name(entry)
+        if name in resources:
+            reason = f'A resource has the name "{name}" of this data.'
+            findings.add(place, reason, "Rename one of the two.")
+        elif (body := _data(name, given, findings)) is not None:
+            resources[name] = body
+
+
+def _data(name: str, given: Json, findings: Findings) -> ResourceBody | None:
+    place = name
+    if not isinstance(given, dict):
+        findings.add(place, "Data must be a map with type and id.", DATA_FORM)
+        return None
+    for key in given:
+        if key not in DATA_KEYS:
+            reason = f'"{key}" is not a valid keyword inside data'
+            findings.add(f"{place}.{key}", reason, one_of(str(key), DATA_KEYS, "Keys"))
+    if name == data_name("") or "/" in name:
+        findings.add(place, "The name of data must not be empty or contain a slash.", "Rename it.")
+    kind = given.get("type")
+    if not isinstance(kind, str) or not kind:
+        findings.add(f"{place}.type", "Data has no type.", DATA_FORM)
+        return None
+    if given.get("id") is None:
+        reason = "Data has no id: the physical ID of what is read."
+        findings.add(place, reason, DATA_FORM)
+        return None
+    description = _text(given, "description", f"{place}.description", findings)
+    body = ResourceBody(
+        name,
+        kind,
+        given.get("properties"),
+        description=description or "",
+        condition=given.get("condition"),
+        external_id=given["id"],
+        for_each=given.get("for_each"),
+        is_data=True,
+    )
+    if body.for_each is not None and not _varies(body):
+        reason = "All entries of this for_each would have the same id."
+        findings.add(f"{place}.id", reason, "Use ${each.key} or ${each.value} in it.")
     return body
 
 

@@ -381,6 +381,8 @@ def _optional_parts(
             stored["secret_policy"] = True
     if resource.external_id is not None:
         stored["external_id"] = resource.external_id
+    if resource.is_data:
+        stored["data"] = True
     if resource.deletion_policy != DeletionPolicy.DELETE:
         stored["deletion_policy"] = resource.deletion_policy
     if restricted:

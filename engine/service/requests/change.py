@@ -119,6 +119,7 @@ async def read_current_state(
         if name in wanted and wanted[name].digest == digest
     }
     settled -= {*also, *_with_update_hooks(blueprint)}
+    settled -= {name for name, one in wanted.items() if one.reads_data}
     reads = {name: one.reads for name, one in wanted.items() if one.reads}
     changed = downstream(reads, wanted.keys() - settled)
     required = {one for name in changed for one in wanted[name].requires}

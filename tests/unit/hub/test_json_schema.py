@@ -185,6 +185,7 @@ def extended(**body: Json) -> Json:
         "heat_template_version": "2026-12-01",
         "parameters": {"p": {"type": "json", "schema": {"type": "object"}}},
         "locals": {"x": 1},
+        "data": {"d": {"type": "My::Net", "id": {"get_param": "p"}}},
         "rules": [ASSERTION, ASSERTION | {"when": "c"}],
         "moved": [{"from": "b", "to": "a"}],
         "import": [{"resource": "a", "id": {"get_param": "p"}}],
@@ -221,6 +222,7 @@ def test_keys_of_headgate_s_version_are_accepted(body: Json) -> None:
         ({"moved": [{"from": "a"}]}, "moved.0"),
         ({"import": [{"resource": "a", "ids": "x"}]}, "import.0"),
         ({"locals": []}, "locals"),
+        ({"data": {"d": {"type": "My::Net"}}}, "data.d"),
         ({"rules": [{"when": "c", "message": "m"}]}, "rules.0"),
         ({"outputs": {"o": {"value": 1, "preconditions": [{"assert": True}]}}},
          "outputs.o.preconditions.0"),
@@ -228,7 +230,8 @@ def test_keys_of_headgate_s_version_are_accepted(body: Json) -> None:
         (extended(lifecycle={"prevent": True}), "resources.a.lifecycle"),
         (extended(postconditions={}), "resources.a.postconditions"),
     ],
-    ids=["moved", "import", "locals", "rules", "output", "for-each", "lifecycle", "postconditions"],
+    ids=["moved", "import", "locals", "data", "rules", "output", "for-each", "lifecycle",
+         "postconditions"],
 )  # fmt: skip
 def test_wrong_keys_of_headgate_s_version_are_refused(change: Json, place: str) -> None:
     found = set(places(extended() | change))
