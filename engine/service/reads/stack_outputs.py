@@ -13,6 +13,7 @@ from engine.hot.evaluation.stack_outputs import (
     StackOutputs,
     sources_of,
 )
+from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.service.reads.stacks import evaluate_outputs
 from engine.store import stack_dependencies, stacks, templates
 from engine.store.connection import Connection
@@ -58,15 +59,19 @@ async def with_stack_outputs(
 async def read_stack_outputs(
     conn: Connection, project: str, wanted: Collection[OutputName], reader: UUID | None
 ) -> dict[OutputName, StackOutput]:
-    """Read outputs of root stacks of a project. reader: the stack that reads; None: a new one."""
+    """Read outputs of root stacks of a project. reader: the stack that reads; None: a new one.
+
+    Together, the outputs may cost what those of one stack may.
+    """
     found: dict[OutputName, StackOutput] = {}
+    budget = resolution_budget()
     grouped = groupby(sorted(wanted), key=lambda one: one.stack)
     for number, (stack, names) in enumerate(grouped):
         if number >= MAX_STACKS:
             reason = f"The stack reads outputs of more than {MAX_STACKS} stacks."
             found |= {name: StackOutput(error=reason) for name in names}
         else:
-            found |= await _read_of_stack(conn, project, stack, list(names), reader)
+            found |= await _read_of_stack(conn, project, stack, list(names), reader, budget)
     return found
 
 
@@ -76,6 +81,7 @@ async def _read_of_stack(
     name: str,
     wanted: Sequence[OutputName],
     reader: UUID | None,
+    budget: CostBudget,
 ) -> dict[OutputName, StackOutput]:
     stack = await stacks.find_stack(conn, project, _uuid(name), name)
     error, remedy = _refusal(stack, name, reader)
@@ -85,7 +91,7 @@ async def _read_of_stack(
     if shown.undecryptable:
         return dict.fromkeys(wanted, StackOutput(error=shown.undecryptable))
     values, secret = await evaluate_outputs(
-        conn, stack, shown, frozenset(one.output for one in wanted)
+        conn, stack, shown, frozenset(one.output for one in wanted), budget
     )
     known = [one["key"] for one in shown.outputs]
     found = {}

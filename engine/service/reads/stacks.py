@@ -220,16 +220,17 @@ async def evaluate_outputs(
     stack: StackRecord,
     shown: templates.TemplateSummary,
     wanted: Collection[str],
+    budget: CostBudget,
 ) -> tuple[dict[str, tuple[Json, str | None]], frozenset[str]]:
     """Return (value, error) of some outputs by name, and the names of the secret ones. Outputs that
-    do not exist are left out."""
+    do not exist are left out. budget: shared with other stacks."""
     outputs = {
         one["key"]: decode(one["value"], date_of(shown.written_in))
         for one in shown.outputs
         if one["key"] in wanted
     }
     values = await _values_of(conn, stack.id, outputs.values())
-    view, budget = Inputs(values.by_name), resolution_budget()
+    view = Inputs(values.by_name)
     found = {name: _evaluated(one, values, view, budget) for name, one in outputs.items()}
     stored = await templates.read_template(conn, stack.id, stack.version)
     return found, secret_outputs(shown, view, {key: one for key, (one, _) in found.items()}, stored)
