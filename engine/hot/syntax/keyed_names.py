@@ -1,6 +1,7 @@
 """Names of resources with `for_each`: `web["a"]` is the resource of the key `a` in `web`."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 #: Characters of a key: without those that have a meaning in paths, patterns and URLs.
@@ -18,6 +19,16 @@ def base_name(name: str) -> str | None:
         return None
     base, bracket, _ = name.partition('["')
     return base if bracket and base else None
+
+
+def find_name(wanted: str, names: Collection[str]) -> str | None:
+    """Return the resource of a name, or of a name as `plain_name` returns it; None if there is none
+    or more than one. Other names take precedence.
+    """
+    if wanted in names:
+        return wanted
+    keyed = [one for one in names if base_name(one) is not None and plain_name(one) == wanted]
+    return keyed[0] if len(keyed) == 1 else None
 
 
 def plain_name(name: str) -> str:

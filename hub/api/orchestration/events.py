@@ -9,7 +9,7 @@ from engine.store.events import STACK_TYPE, EventFilter
 from engine.store.records import StackRecord
 from hub.api.app_context import context_of
 from hub.api.orchestration import documents, responses
-from hub.api.orchestration.resources import R
+from hub.api.orchestration.resources import R, resource_name
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import (
     invalid,
@@ -35,7 +35,7 @@ async def list_of_stack(request: web.Request) -> web.Response:
 
 async def list_of_resource(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return await _list(request, stack, [request.match_info["resource"]], required=True)
+    return await _list(request, stack, [await resource_name(request, stack)], required=True)
 
 
 async def _list(
@@ -84,7 +84,8 @@ def _by_type(request: web.Request) -> bool:
 
 
 async def show(request: web.Request) -> web.Response:
-    stack, name = await stack_of(request), request.match_info["resource"]
+    stack = await stack_of(request)
+    name = await resource_name(request, stack)
     event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
     event, properties = await context_of(request).engine.reads.event(stack, event_id)
     if name != (event.resource_name or stack.name):

@@ -7,6 +7,7 @@ from uuid import UUID
 from aiohttp import web
 
 from engine.errors import NotFound, nearest
+from engine.hot.syntax.keyed_names import find_name
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import AnswerChannel, Json
 from hub.api.app_context import context_of, identity_of, project_of, require
@@ -80,12 +81,22 @@ def _is_selected(resource: ResourceRecord, written_type: str, request: web.Reque
     )
 
 
+async def resource_name(request: web.Request, stack: StackRecord) -> str:
+    """The resource of the path, as `find_name` finds it; otherwise the text in the path."""
+    name = request.match_info["resource"]
+    if "-" not in name:
+        return name
+    rows = await context_of(request).engine.reads.resources(stack)
+    return find_name(name, {row.name for row in rows}) or name
+
+
 async def _read(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
     stack, name = await stack_of(request), request.match_info["resource"]
     rows = await context_of(request).engine.reads.resources(stack)
-    for one in rows:
-        if one.name == name:
-            return stack, one, documents.required_by(rows)[stack.id, name]
+    found = find_name(name, {row.name for row in rows})
+    for row in rows:
+        if row.name == found:
+            return stack, row, documents.required_by(rows)[stack.id, found]
     reason = f"The Resource ({name}) could not be found in Stack {stack.name}."
     near = nearest(name, [one.name for one in rows])
     raise NotFound(reason, remedy=near, code="ResourceNotFound")
@@ -153,7 +164,7 @@ async def mark(request: web.Request) -> web.Response:
             raise invalid(name, "must be true or false", "Send true or false.")
     resource_health = context_of(request).engine.resource_health
     project = project_of(request)
-    name, by = request.match_info["resource"], identity_of(request).name
+    name, by = await resource_name(request, stack), identity_of(request).name
     if "mark_unhealthy" in body:
         health = "unhealthy" if body["mark_unhealthy"] else "healthy"
         reason = str(body.get("resource_status_reason") or f"marked {health} by {by}")

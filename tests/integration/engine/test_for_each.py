@@ -54,6 +54,23 @@ async def test_a_resource_is_found_by_its_name_in_a_path(run: Program) -> None:
     assert {one["resource_name"] for one in events["events"]} == {'web["a"]'}
 
 
+async def test_clients_of_heat_may_write_the_name_without_brackets(run: Program) -> None:
+    await create(run, loop(["a", "b"]))
+    await run.until_ended("s")
+    shown = await run.stack_request("GET", "s", "/resources/web-a")
+    assert shown["resource"]["resource_name"] == 'web["a"]'
+    events = await run.stack_request("GET", "s", "/resources/web-a/events")
+    assert {one["resource_name"] for one in events["events"]} == {'web["a"]'}
+    one = events["events"][0]["id"]
+    shown = await run.stack_request("GET", "s", f"/resources/web-a/events/{one}")
+    assert shown["event"]["resource_name"] == 'web["a"]'
+    await run.stack_request("PATCH", "s", "/resources/web-b", {"mark_unhealthy": True})
+    assert (await run.resources("s"))['web["b"]']["resource_status"] == "CHECK_FAILED"
+    stack = await run.stack("s")
+    status, _ = await run.call("GET", f"/stacks/s/{stack['id']}/resources/web-c")
+    assert status == 404
+
+
 async def test_a_partial_update_selects_one_or_all_by_name(run: Program, world: World) -> None:
     await create(run, loop(["a", "b", "c"]))
     await run.until_ended("s")

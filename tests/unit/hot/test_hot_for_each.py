@@ -9,6 +9,7 @@ from engine.hot.definition.model import StackDefinition
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import Call, encode
 from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.syntax.keyed_names import find_name
 from engine.hot.syntax.positions import find_positions
 from engine.hot.template.template import parse_template
 from engine.words import Json
@@ -391,3 +392,20 @@ def test_an_index_beyond_the_list_has_no_value(index: str) -> None:
     zones = {"parameters": {"zones": {"type": "json", "default": ["a"]}}}
     _, reason, _ = wrong({"a": thing(value=f"${{zones.{index}}}")}, **zones)
     assert reason.endswith(f'has no value: there is no "{index[:80]}".')
+
+
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [
+        ('web["a"]', 'web["a"]'),
+        ("web-a", 'web["a"]'),
+        ("web-b", "web-b"),
+        ("web-c", None),
+        ("x-y-z", None),
+        ("web", None),
+    ],
+    ids=["name", "without brackets", "another resource", "no key", "two resources", "base"],
+)
+def test_a_resource_is_found_without_brackets(wanted: str, name: str | None) -> None:
+    names = ['web["a"]', 'web["b"]', "web-b", 'x["y-z"]', 'x-y["z"]']
+    assert find_name(wanted, names) == name
