@@ -1,5 +1,6 @@
 """The modules for the texts of the editor: parsing, writing, positions and comparison."""
 
+import json
 from typing import Any
 
 from engine.hot.syntax.document import read_document
@@ -66,11 +67,20 @@ async def test_written_yaml_has_the_same_value_on_the_server(visitor: Visitor) -
     ordered = await visitor.module(
         "editor/key_order.js",
         "(m, value) => JSON.stringify(m.orderKeys(value))",
-        {"resources": {"a": {"properties": {"z": 1, "b": 2}, "type": "T"}}, "description": "d"},
-    )
+        {"resources": {"a": {"id": "i", "type": "T", "properties": {"b": 2, "z": 1}}},
+         "description": "d"},
+    )  # fmt: skip
     assert ordered == (
-        '{"description":"d","resources":{"a":{"type":"T","properties":{"b":2,"z":1}}}}'
+        '{"description":"d","resources":{"a":{"type":"T","id":"i","properties":{"b":2,"z":1}}}}'
     )
+
+
+async def test_the_order_of_keys_that_was_sent_is_kept(visitor: Visitor) -> None:
+    sent = {"resources": {"a": {"type": "T", "properties": {"z": 1, "b": 2}}}, "description": "d"}
+    shown = await visitor.module(
+        "editor/key_order.js", "(m, value) => JSON.stringify(m.orderKeys(value))", sent
+    )
+    assert shown == json.dumps(sent, separators=(",", ":"))
 
 
 async def test_setting_a_value_keeps_the_rest_of_the_text(visitor: Visitor) -> None:
