@@ -1,6 +1,5 @@
 """Unit tests start no process: they need no program, server or database."""
 
-import gc
 import multiprocessing.process
 import os
 import subprocess
@@ -17,11 +16,6 @@ STARTERS = (
     (os, "posix_spawn"),
     (os, "system"),
 )
-
-
-def pytest_collection_finish() -> None:
-    """Collections of garbage need not visit the tests."""
-    gc.freeze()
 
 
 def refuse_to_start(*_: object, **__: object) -> NoReturn:
