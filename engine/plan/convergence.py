@@ -4,7 +4,7 @@ A policy has two sources: the section `convergence` in the environment of the ro
 operator's rules. For each key, the operator's last matching rule wins over the environment.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -26,8 +26,8 @@ OBSERVE_EXAMPLE = f"Write {OBSERVE}: {{{EVERY}: 10m}}, or {OBSERVE}: {NEVER}."
 IGNORE_EXAMPLE = "Write a map such as {web: [$.tags.*]}: paths by resource name."
 #: Returns the paths that an observation of a resource compares, by its name; None: not known.
 ObservedPaths = Callable[[str], Collection[str] | None]
-#: Maximum number of patterns of resources, and of paths for each.
-MAX_PATTERNS = 100
+#: Maximum number of patterns of resources, and of paths for all of them; characters of a pattern.
+MAX_PATTERNS, MAX_LENGTH = 100, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,21 @@ class ConvergencePolicy:
     repairs: int = DEFAULT_REPAIRS
     by_operator: frozenset[str] = frozenset()
 
-    def ignores(self, path: Sequence[str], name: str, difference: str) -> bool:
-        """Whether a difference of a resource is no drift. path: names of the resources that lead to
-        its stack from the root stack. difference: the path of a property."""
-        return any(
-            difference == one or matches_glob(difference, one)
-            for one in self._ignored_paths(path, name)
-        )
-
-    def _ignored_paths(self, path: Sequence[str], name: str) -> Iterable[str]:
+    def ignored_paths(self, path: Sequence[str], name: str) -> tuple[str, ...]:
+        """The patterns of the differences of a resource that are no drift; see `ignores`. path:
+        names of the resources that lead to its stack from the root stack."""
+        found: list[str] = []
         for pattern, ignored in self.ignore.items():
             local = pattern_at(pattern, path) if "/" in pattern else pattern
             if local is not None and "/" not in local and matches_glob(name, local):
-                yield from ignored
+                found += ignored
+        return tuple(found)
+
+
+def ignores(ignored: Sequence[str], difference: str) -> bool:
+    """Whether a difference is no drift. ignored: see `ignored_paths`. difference: the path of a
+    property."""
+    return any(difference == one or matches_glob(difference, one) for one in ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,16 @@ def _read_ignore(value: Json, place: str, findings: Findings) -> dict[str, Seque
         reason = f"has {len(value)} patterns; at most {MAX_PATTERNS} are allowed"
         findings.add(place, reason, "Combine patterns, for example web*.")
         return {}
+    lists = [one for one in value.values() if isinstance(one, list)]
+    if (count := sum(map(len, lists))) > MAX_PATTERNS:
+        reason = f"has {count} paths; at most {MAX_PATTERNS} are allowed in all"
+        findings.add(place, reason, "Combine paths, for example $.tags.*")
+        return {}
+    texts = [*value, *(text for one in lists for text in one if isinstance(text, str))]
+    if (length := max(map(len, texts), default=0)) > MAX_LENGTH:
+        reason = f"has a pattern with {length} characters; at most {MAX_LENGTH} are allowed"
+        findings.add(place, reason, "Shorten it with *.")
+        return {}
     check_globs([(place, one) for one in value], "resources", place, findings)
     ignore: dict[str, Sequence[str]] = {}
     for pattern, paths in value.items():
@@ -244,9 +256,6 @@ def _read_ignore(value: Json, place: str, findings: Findings) -> dict[str, Seque
             findings.add(here, "must be a list of paths", IGNORE_EXAMPLE)
         elif not paths:
             findings.add(here, "is empty, so it ignores nothing", "Add a path, or remove it.")
-        elif len(paths) > MAX_PATTERNS:
-            reason = f"has {len(paths)} paths; at most {MAX_PATTERNS} are allowed"
-            findings.add(here, reason, "Combine paths, for example $.tags.*")
         else:
             check_globs([(here, one) for one in paths], "paths", here, findings)
             ignore[pattern] = list(paths)

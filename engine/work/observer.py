@@ -21,7 +21,7 @@ import orjson
 from engine.errors import NotFound, Unavailable
 from engine.hot.expressions.masking import MASK
 from engine.loops import Supervisor, wait_at_most
-from engine.plan.convergence import ConvergencePolicy, PolicyRules
+from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store import observations
 from engine.store.database import Database
@@ -106,8 +106,8 @@ class _Progress:
         if self.policy is None or not found.differences:
             return found
         path = [*filter(None, (self.stack.path or "").split("/"))]
-        ignores = self.policy.ignores
-        left = [one for one in found.differences if not ignores(path, name, one.path)]
+        ignored = self.policy.ignored_paths(path, name)
+        left = [one for one in found.differences if not ignores(ignored, one.path)]
         if not left and found.state is ObservedState.CHANGED:
             return PRESENT
         return replace(found, differences=left)
@@ -341,6 +341,7 @@ class Observer:
             judged = progress.judge(one.name, observation)
             self._measures.observed(judged.state)
             found.append(_observed(one, judged))
+            await asyncio.sleep(0)  # patterns of the policy may match many differences
         return found
 
     def _groups(

@@ -230,10 +230,14 @@ class Traversals:
         """The plan, and the warnings about the request, with those about patterns that match no
         resource. Raises Invalid.
 
-        Large stacks are planned in a thread: each resource is matched against each pattern.
+        Large stacks are planned in a thread: each resource is matched against each pattern. So are
+        those with a convergence policy, whose patterns are matched against properties.
         """
         work = partial(self._plan_update, desired, project)
-        if desired.size <= PLANNED_AT_ONCE:
+        if (
+            desired.size <= PLANNED_AT_ONCE
+            and SECTION not in desired.blueprint.environment.document
+        ):
             return work()
         return await self.thread_pool(work, project)
 

@@ -118,7 +118,11 @@ SCHEMA = TypeSchema(
                 "failed": Property(Kind.LIST, "States of a failed object."),
             },
         ),
-        "compare": updatable(Kind.MAP, "Expected values in a check, by JSON path."),
+        "compare": updatable(
+            Kind.MAP,
+            "Expected values in a check, by JSON path.",
+            constraints=(Constraint("length", max=100),),
+        ),
         "idempotency_header": updatable(
             Kind.STRING,
             "Header with the key of the operation, in requests that change something.",

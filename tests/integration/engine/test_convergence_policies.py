@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.plan.convergence import OperatorPolicy, PolicyRules
+from engine.errors import Findings
+from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
 from engine.store import observations
 from engine.types.registry import Registry
 from engine.work.observer import BATCH, Observer
@@ -325,6 +326,19 @@ async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
         ({"observe": {"every": "soon"}}, "convergence.observe.every", "not a duration", "90s"),
         ({"ignore": ["web"]}, "convergence.ignore", "must be a map", "$.tags.*"),
         ({"ignore": {"a": []}}, "convergence.ignore.a", "ignores nothing", "Add a path"),
+        (
+            {"ignore": {f"{n}*": ["x"] for n in range(101)}},
+            "convergence.ignore",
+            "101 patterns",
+            "Combine",
+        ),
+        (
+            {"ignore": {"a": ["x"] * 51, "b": ["x"] * 50}},
+            "convergence.ignore",
+            "101 paths",
+            "Combine",
+        ),
+        ({"ignore": {"a": ["*x" * 101]}}, "convergence.ignore", "202 characters", "Shorten"),
         ({"ignore": {"wbe": ["$.size"]}}, "convergence.ignore.wbe", "no resource", '"web"'),
         ({"ignore": {"web": ["$.sice"]}}, "convergence.ignore.web", "no property", '"$.size"'),
     ],
@@ -351,3 +365,13 @@ async def test_an_interval_below_the_shortest_is_extended_with_a_warning(
     assert (await drift_of(unobserved))["policy"]["observe"] == {"every": "1m"}
     history = (await unobserved.stack_request("GET", "s", "/history"))["events"]
     assert "min_interval" in str(history[0]["data"]["warnings"])
+
+
+def test_the_largest_policy_is_valid() -> None:
+    paths = {f"r{number}*": [f"$.a{number}{'b*' * 90}"] for number in range(100)}
+    findings = Findings()
+    read_section({"ignore": paths}, "convergence", findings)
+    assert not findings.all
+    policy = PolicyRules().policy({"ignore": paths}, "p")
+    assert policy is not None and ignores(policy.ignored_paths((), "r7x"), f"$.a7{'bb' * 90}")
+    assert not ignores(policy.ignored_paths((), "x7x"), f"$.a7{'bb' * 90}")

@@ -169,26 +169,6 @@ class TestErrors:
             assert status == 400
             assert f'There is no stack "{name}"' in response["error"]["message"]
 
-    async def test_outputs_of_all_stacks_together_cost_what_those_of_one_stack_may(
-        self, run: Program
-    ) -> None:
-        lists = {
-            name: {
-                "type": "OS::Heat::Value",
-                "properties": {"type": "json", "value": ["x"] * count},
-            }
-            for name, count in (("v", 500), ("w", 300))
-        }
-        for_each = {f"%{name}%": {"get_attr": [name, "value"]} for name in lists}
-        costly = {"repeat": {"template": "%v%%w%", "for_each": for_each}}
-        outputs = {"size": {"value": costly}}
-        for name in ("net", "other"):
-            await create(run, name, headgate(lists, outputs=outputs))
-        await create(run, "one", headgate({}, outputs={"o": {"value": {"length": READ}}}))
-        both = {name: {"length": {"stack_output": [name, "size"]}} for name in ("net", "other")}
-        text = await refused(run, headgate({name: thing(one) for name, one in both.items()}))
-        assert "more steps than are allowed" in text
-
     async def test_itself_and_nested_stacks(self, run: Program) -> None:
         inner = "heat_template_version: headgate\noutputs: {size: {value: 1}}\n"
         body = headgate({"n": {"type": "inner.yaml"}}, outputs={"size": {"value": 1}})
@@ -324,3 +304,24 @@ class TestSecrets:
         text = await refused(run, headgate({"a": thing(read)}))
         assert "is secret, and the stack was nested" in text and "s3cret-x" not in text
         await create(run, "app", headgate({"a": thing({"stack_output": [name, "open"]})}))
+
+
+async def test_outputs_of_all_stacks_together_cost_what_those_of_one_stack_may(
+    run: Program,
+) -> None:
+    lists = {
+        name: {
+            "type": "OS::Heat::Value",
+            "properties": {"type": "json", "value": ["x"] * count},
+        }
+        for name, count in (("v", 500), ("w", 300))
+    }
+    for_each = {f"%{name}%": {"get_attr": [name, "value"]} for name in lists}
+    costly = {"repeat": {"template": "%v%%w%", "for_each": for_each}}
+    outputs = {"size": {"value": costly}}
+    for name in ("net", "other"):
+        await create(run, name, headgate(lists, outputs=outputs))
+    await create(run, "one", headgate({}, outputs={"o": {"value": {"length": READ}}}))
+    both = {name: {"length": {"stack_output": [name, "size"]}} for name in ("net", "other")}
+    text = await refused(run, headgate({name: thing(one) for name, one in both.items()}))
+    assert "more steps than are allowed" in text
