@@ -55,6 +55,13 @@ select (select count(*) from deleted) as nodes, (select count(*) from page) as g
   from page p order by p.stack_id desc, p.traversal desc limit 1
 """
 
+#: The graph that a page of one graph begins with.
+NEXT_GRAPH = """
+select q.stack_id, q.traversal from archive_queue q join stack s on s.id = q.stack_id
+ where (q.stack_id, q.traversal) > ($1::uuid, $2::integer)
+ order by q.stack_id, q.traversal limit 1 for no key update of s skip locked
+"""
+
 #: Graphs and nodes of one transaction. It locks their stacks.
 PAGE = 100
 BATCH = 2_000
@@ -79,18 +86,24 @@ async def archive_deleted(conn: Connection, stack_id: UUID) -> None:
 
 
 async def archive_page(
-    conn: Connection, after: tuple[UUID, int] = FIRST, batch: int = BATCH
+    conn: Connection, after: tuple[UUID, int] = FIRST, batch: int = BATCH, graphs: int = PAGE
 ) -> ArchivedPage | None:
     """Archive ended nodes of the graphs in the queue after a key. None: there is no graph after it.
 
     The number of nodes and of graphs is limited; a further call continues.
     """
-    row = await conn.fetchrow(ARCHIVE_PAGE, *after, PAGE, batch)
+    row = await conn.fetchrow(ARCHIVE_PAGE, *after, graphs, batch)
     if row is None:
         return None
     return ArchivedPage(
         row["nodes"],
         (row["stack_id"], row["traversal"]),
         more=row["nodes"] >= batch,
-        graphs=row["graphs"] >= PAGE,
+        graphs=row["graphs"] >= graphs,
     )
+
+
+async def next_graph(conn: Connection, after: tuple[UUID, int]) -> tuple[UUID, int] | None:
+    """Return the key of the first graph of the next page; None: there is none."""
+    row = await conn.fetchrow(NEXT_GRAPH, *after)
+    return None if row is None else (row["stack_id"], row["traversal"])

@@ -9,13 +9,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 
-from engine.loops import Supervisor, wait_at_most
+from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
 from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
-from engine.store.graph_archive import BATCH, FIRST, archive_page
+from engine.store.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph
 
 #: Between two looks at the queue.
 INTERVAL = timedelta(seconds=10)
+#: Graphs that one turn skips after errors; then the loop pauses.
+MAX_SKIPPED = 20
 
 
 def _never() -> bool:
@@ -23,11 +25,18 @@ def _never() -> bool:
 
 
 async def archive_graphs(
-    database: Database, *, batch: int = BATCH, stopped: Callable[[], bool] = _never
+    database: Database,
+    *,
+    batch: int = BATCH,
+    stopped: Callable[[], bool] = _never,
+    guard: Guard | None = None,
 ) -> int:
     """Archive all ended nodes of the graphs in the queue; return their number. stopped: whether to
-    leave the rest for later."""
-    return await _archive(partial(database.transaction, "archive", by_index=True), batch, stopped)
+    leave the rest for later. With a guard, graphs that raise an internal error are logged and
+    skipped.
+    """
+    transaction = partial(database.transaction, "archive", by_index=True)
+    return await _archive(transaction, batch, stopped, guard)
 
 
 async def archive_graphs_on(conn: Connection) -> int:
@@ -45,13 +54,27 @@ async def _archive(
     transaction: Callable[[], AbstractAsyncContextManager[Connection]],
     batch: int,
     stopped: Callable[[], bool],
+    guard: Guard | None = None,
 ) -> int:
-    after, nodes = FIRST, 0
+    after, nodes, size, left = FIRST, 0, BatchSize(PAGE), MAX_SKIPPED
     while not stopped():
-        async with transaction() as conn:
-            page = await archive_page(conn, after, batch)
+        try:
+            async with transaction() as conn:
+                page = await archive_page(conn, after, batch, size.now)
+        except Exception as error:
+            if guard is None or not left:
+                raise
+            if size.shrink(error):
+                async with transaction() as conn:
+                    failed = await next_graph(conn, after)
+                if failed is None:
+                    break
+                guard.report(error, stack_id=str(failed[0]), traversal=failed[1])
+                after, left = failed, left - 1
+            continue
         if page is None:
             break
+        size.grow()
         nodes += page.nodes
         if page.more:
             continue
@@ -77,7 +100,7 @@ class ArchiveLoop:
 
     async def run(self, stop: asyncio.Event) -> None:
         async def turn() -> None:
-            await archive_graphs(self._database, stopped=stop.is_set)
+            await archive_graphs(self._database, stopped=stop.is_set, guard=self._guard)
             await wait_at_most(stop, self._every)
 
         await self._guard.run(turn, stop)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from engine.loops import Supervisor
 from engine.principal import named
 from engine.service import StackRequest
 from engine.service.reads.graphs import read_graphs
@@ -246,3 +247,29 @@ async def test_a_graph_is_purged_with_its_traversal(run: Program) -> None:
     assert (status, response["error"]["type"]) == (404, "TraversalNotFound")
     assert "no traversal 1" in response["error"]["message"]
     assert await value(run, "select array_agg(traversal) from archived_graph") == [2]
+
+
+async def test_a_graph_that_cannot_be_archived_delays_no_other(database: Database) -> None:
+    engine, request = idle_engine(database), StackRequest(template=template({"a": resource()}))
+    stacks = []
+    for name in ("s", "t", "u"):
+        stack = await engine.stacks.create("p", replace(request, name=name))
+        await engine.stacks.stop("p", stack.id, named("ann"))
+        await engine.stacks.update("p", stack.id, replace(request, template=template({})))
+        stacks.append(stack.id)
+    first, *others = sorted(stacks)
+    async with database.connection() as conn:
+        await conn.execute(
+            "create function refuse() returns trigger language plpgsql as "
+            f"$$ begin if old.stack_id = '{first}' then raise exception 'no'; end if; "
+            "return old; end $$"
+        )
+        await conn.execute(
+            "create trigger refuse before delete on node for each row execute function refuse()"
+        )
+    failed: list[str] = []
+    guard = Supervisor(failed=failed.append).guard("archive")
+    assert await archive_graphs(database, guard=guard) == len(others)
+    async with database.connection() as conn:
+        queued = await conn.fetch("select stack_id from archive_queue")
+    assert [row["stack_id"] for row in queued] == [first] and failed == ["archive"]
