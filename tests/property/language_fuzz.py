@@ -1,7 +1,7 @@
 """What is thrown at the language by chance: texts, templates, and expressions of yaql."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.errors import Invalid
@@ -18,6 +18,7 @@ from engine.hot.template.template import parse_template
 from engine.hot.yaql.context import library_context
 from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
+from tests.support.python_words import python_words
 
 TYPES = {
     "T": TypeSchema("T", any_property=True, any_attribute=True),
@@ -65,6 +66,7 @@ def through(
     assert _summary(first) == _summary(second), "the same text is read in two ways"
     if isinstance(first, Invalid):
         assert all(one.reason for one in first.findings)
+        _check_words(f"{one.reason} {one.remedy}" for one in first.findings)
         return None
     version = first.version
     for one in first.resources.values():
@@ -105,6 +107,12 @@ def _resolved(expression: Json, version: str) -> None:
                 resolve(decode(stored, version), Everything(value), masked=masked)
             except FunctionError as wrong:
                 assert str(wrong)
+                _check_words([str(wrong)])
+
+
+def _check_words(messages: Iterable[str]) -> None:
+    for message in messages:
+        assert not python_words(message), message
 
 
 # -- templates by chance --------------------------------------------------------------------------
@@ -299,4 +307,5 @@ def _outcome(expression: str) -> tuple[str, str]:
         return "value", repr(evaluate_yaql(expression, DATA, budget.limits, budget))
     except FunctionError as wrong:
         assert str(wrong)
+        _check_words([str(wrong)])
         return "wrong", str(wrong)

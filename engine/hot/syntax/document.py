@@ -134,6 +134,8 @@ def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> tuple[Json, boo
         raise _too_deep(what, limits) from None
     except yaml.MarkedYAMLError as error:
         raise Invalid([explain_syntax_error(error, text, what)]) from None
+    except UnicodeEncodeError:
+        raise _invalid(f"The {what} contains half a character (a lone surrogate).") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise _invalid(f"Error parsing {what}: {reason}") from None

@@ -163,7 +163,9 @@ class DocumentReader:
         YAML 1.1 reads `on` as a boolean; as a key it keeps its text.
         """
         if isinstance(value, dict | list):
-            self.refuse(event, "found unhashable key", "while constructing a mapping")
+            self.refuse(
+                event, "found a key that is a list or a map", "while constructing a mapping"
+            )
         if value is MERGE_KEY:
             if value not in here:
                 self.merging.append(here)

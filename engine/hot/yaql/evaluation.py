@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 import yaql
 from yaql.language import exceptions, expressions, utils
@@ -26,7 +26,7 @@ LONG_NUMBER = re.compile(r"\d{310}")
 
 #: Errors whose text contains no values of the data.
 SAFE_ERRORS = (
-    TypeError, IndexError, ZeroDivisionError, OverflowError, AssertionError,
+    IndexError, ZeroDivisionError, OverflowError, AssertionError,
     exceptions.CollectionTooLargeException, exceptions.MemoryQuotaExceededException,
 )  # fmt: skip
 
@@ -136,14 +136,55 @@ def _safe_error_text(error: Exception, text: str) -> str:
             return message
     if isinstance(error, exceptions.ResolutionError):
         message = FOR_RECEIVER.sub("", str(error))
+        if (operator := OPERATOR.search(message)) is not None:
+            return f'the operator "{operator[1]}" cannot be applied to its values'
         return PROPERTY.sub(r'there is no "\1" in a value that is not a map', message)
+    if isinstance(error, TypeError | ValueError):
+        return _conversion_error_text(str(error))
     if isinstance(error, SAFE_ERRORS):
-        return str(error) or type(error).__name__
-    return re.split(r"[:'\"]", str(error))[0].strip() or type(error).__name__
+        return str(error) or UNKNOWN_ERROR
+    return re.split(r"[:'\"]", str(error))[0].strip() or UNKNOWN_ERROR
+
+
+def _conversion_error_text(message: str) -> str:
+    """Return the reason of an error of Python's types in the words of templates."""
+    for pattern, reason in CONVERSION_ERRORS:
+        if (found := pattern.search(message)) is not None:
+            kind = (found.groupdict().get("kind") or "").lower()
+            return reason.format(kind=KINDS.get(kind, "value"))
+    if PYTHON_WORDS.search(message):
+        return UNKNOWN_ERROR
+    return re.split(r"[:'\"]", message)[0].strip() or UNKNOWN_ERROR
 
 
 FOR_RECEIVER = re.compile(r" for receiver .*?(?= matches|$)", re.DOTALL)
+OPERATOR = re.compile(r'"#(?:unary_)?operator_([^"]+)"')
 PROPERTY = re.compile(r'Unknown function "#property#(\w+)"')
+UNKNOWN_ERROR: Final = "a function cannot be applied to its arguments"
+#: Kinds of values by the names of their types.
+KINDS: Final[Mapping[str, str]] = {
+    "int": "integer", "float": "number", "str": "string", "bool": "boolean", "nonetype": "null",
+    "tuple": "list", "list": "list", "dict": "map", "frozendict": "map", "generator": "list",
+}  # fmt: skip
+#: Errors of Python, and the same in the words of templates.
+CONVERSION_ERRORS: Final = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        ("invalid literal for int", "a string is not an integer"),
+        ("could not convert string to float", "a string is not a number"),
+        (r"^int\(\) argument .*not '(?P<kind>\w+)'", "{kind} is not an integer"),
+        (r"^float\(\) argument .*not '(?P<kind>\w+)'", "{kind} is not a number"),
+        ("unhashable type|cannot use '.*' as a", "a list or a map cannot be a key"),
+        (r"'(?P<kind>\w+)' object is not iterable", "{kind} is not a list"),
+        ("unsupported operand|not supported between|can only concatenate|can't multiply",
+         "an operator cannot be applied to its values"),
+        ("not enough values|too many values", "a list does not have the expected number of items"),
+    )
+)  # fmt: skip
+#: What messages of Python's own errors contain.
+PYTHON_WORDS: Final = re.compile(
+    r"object|argument|\(\)|'\w+'|NoneType|\b(?:str|int|dict|tuple|NoneType)\b"
+)
 ERROR_TEXTS: Mapping[type[Exception], str] = {
     StopIteration: "a collection has too few items, or too many",
     RecursionError: "it recurses too deeply",

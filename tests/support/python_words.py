@@ -1,0 +1,24 @@
+"""Words of Python that messages for users must not contain."""
+
+import re
+from typing import Final
+
+#: Parts of the messages of Python's own errors, names of its types, and its forms of values.
+PYTHON_WORDS: Final = re.compile(
+    r"could not convert|has no attribute|NoneType|expected str\b|must be str\b|unhashable"
+    r"|is not (?:iterable|subscriptable|callable)|unsupported operand|invalid literal|base 10"
+    r"|not supported between|can only concatenate|object is|positional argument|codec can't"
+    r"|ordinal not|not enough values|(?:string|list|tuple) indices|sequence item|math domain"
+    r"|'(?:dict|str|int|list|float|bool|tuple)'|\b(?:True|False|None)\b|<class|Traceback"
+    r"|\b(?:Key|Type|Value|Attribute|Index)Error\b|\b(?:dict|tuple|frozenset)\b"
+)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+#: A type, and parts of messages of Heat, which programs compare.
+_ALLOWED: Final = ("OS::Heat::None", "min: None", "max: None")
+
+
+def python_words(message: str) -> list[str]:
+    """Words of Python outside of quoted text."""
+    for allowed in _ALLOWED:
+        message = message.replace(allowed, "")
+    return PYTHON_WORDS.findall(_QUOTED.sub('""', message))
