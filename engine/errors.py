@@ -187,13 +187,20 @@ class Findings:
         return tuple(self.warned.values())
 
     def add(
-        self, place: str, reason: str, remedy: str = "", code: str = "StackValidationFailed"
+        self,
+        place: str,
+        reason: str,
+        remedy: str = "",
+        code: str = "StackValidationFailed",
+        *,
+        at: str | None = None,
     ) -> None:
-        """Raises Invalid at the limit: to list a million findings costs too much.
+        """at: where the text has it, if that is not `place`, which can be as in Heat.
 
-        Parameters without a value may be many, and a validation lists all of them.
+        Raises Invalid at the limit: to list a million findings costs too much. Parameters without
+        a value may be many, and a validation lists all of them.
         """
-        self.add_finding(Finding(place, reason, remedy, code))
+        self.add_finding(Finding(place, reason, remedy, code, inner_place=at))
 
     def add_finding(self, finding: Finding) -> None:
         """As `add`."""

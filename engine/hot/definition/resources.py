@@ -39,6 +39,7 @@ from engine.hot.expressions.expression import (
 )
 from engine.hot.expressions.masking import contains_mask
 from engine.hot.language.dialect import Dialect
+from engine.hot.language.misspelling import UNKNOWN_FUNCTION
 from engine.hot.nested.nested_templates import MAX_BYTES, NestedTemplates
 from engine.hot.nested.template_type import TemplateType
 from engine.hot.schema.properties import (
@@ -136,7 +137,9 @@ class DefinitionBuilder:
         if cycle:
             shown = " -> ".join(cycle)
             reason = f"Circular Dependency Found: {shown}"
-            self.findings.add("", reason, "", "CircularDependencyException")
+            remedy = "Remove one of these references: depends_on, get_resource or get_attr."
+            at = f"{self.dialect.resources}.{cycle[0]}"
+            self.findings.add("", reason, remedy, "CircularDependencyException", at=at)
         return defined
 
     def _reuse(self, enabled: EnabledResource) -> ResourceDefinition | None:
@@ -314,6 +317,15 @@ class DefinitionBuilder:
             self.findings.add(here, f'"{key}" must be a map, not the result of this function.')
         return {} if found is None else found
 
+    def _with_meant_function(self, one: Finding) -> Finding:
+        """Return a finding about a map that was probably meant as a call, with that as remedy."""
+        remedies = (
+            warning.remedy
+            for warning in self.findings.warnings
+            if warning.code == UNKNOWN_FUNCTION and warning.place.rpartition(".")[0] == one.place
+        )
+        return replace(one, remedy=next(remedies, one.remedy))
+
     def _check_properties(
         self,
         schema: TypeSchema,
@@ -336,6 +348,8 @@ class DefinitionBuilder:
             self.check_type(schema.name, known, here, by_type)
         for name in schema.names_resources:
             self._check_named(checked.get(name), f"{here}.{name}", own)
+        if own.all and self.findings.warned:
+            own.all = [*map(self._with_meant_function, own.all)]
         if evaluator.secret and (own.all or by_type.all):
             visible = self._visible_names(schema, body, properties, evaluator.scope, here)
             places = [here, *(f"{here}.{name}" for name in visible or ())]

@@ -222,6 +222,7 @@ class _StackTree:
             environment.parameter_defaults,
             findings,
             self.budget,
+            environment.parameters.keys() - given.parameters.keys(),
         )
         shown = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
         known = {**shown, **values}

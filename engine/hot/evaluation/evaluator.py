@@ -30,7 +30,7 @@ from engine.hot.functions.function import (
     UndecidedError,
     without_secrets,
 )
-from engine.hot.language.misspelling import explain_unknown_function
+from engine.hot.language.misspelling import UNKNOWN_FUNCTION, explain_unknown_function
 from engine.hot.language.versions import Entry, StackFunction, Unavailable, Version
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
@@ -176,7 +176,7 @@ class Evaluator:
     def _check_spelling(self, name: str, args: Json, place: str) -> None:
         """Warn of a map that was probably meant as a call."""
         if (meant := explain_unknown_function(name, args, self.scope.version)) is not None:
-            self.scope.findings.warn(f"{place}.{name}", *meant, "UnknownFunction")
+            self.scope.findings.warn(f"{place}.{name}", *meant, UNKNOWN_FUNCTION)
 
     def _call(self, name: str, entry: Entry, args: Json, place: str) -> Expression:
         outer, self.secret = self.secret, False

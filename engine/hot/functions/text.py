@@ -56,7 +56,8 @@ def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
         nothing = not one if with_json else one is None
         if not nothing and not isinstance(one, list):
             reason = f'"{name}" joins lists'
-            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason))
+            remedy = public("Write [DELIMITER, [ITEM, ...]].")
+            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason), remedy)
         items += one or []
     texts = [_join_item(item, with_json) for item in items]
     check_text_length(sum(map(len, texts)) + len(delimiter) * len(texts))

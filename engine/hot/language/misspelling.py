@@ -11,6 +11,8 @@ from engine.words import Json
 
 #: Keys that are longer are not compared: no function has a name as long.
 MAX_LENGTH: Final = 24
+#: The code of the warning about such data.
+UNKNOWN_FUNCTION: Final = "UnknownFunction"
 
 
 def explain_unknown_function(name: str, args: Json, version: Version) -> tuple[str, str] | None:

@@ -352,7 +352,8 @@ def find_in_nested(place: str, file: str, found: Iterable[Finding]) -> Iterator[
         if one.file:
             yield replace(one, place=full)
         else:
-            yield replace(one, place=full, file=file, inner_place=one.place)
+            inner = one.place if one.inner_place is None else one.inner_place
+            yield replace(one, place=full, file=file, inner_place=inner)
 
 
 def add_nested_findings(
@@ -383,4 +384,5 @@ def add_member_findings(
     """Add the findings of a group's members with their full places."""
     for one in wrong:
         there = place_of_member(place, to_property_place, one.place)
-        findings.add_finding(replace(one, place=there))
+        inner = one.inner_place if one.file else None  # else it is in a generated template
+        findings.add_finding(replace(one, place=there, inner_place=inner))

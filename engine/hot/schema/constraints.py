@@ -4,6 +4,7 @@ Custom constraints that an external service validates are collected by definitio
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from typing import Final
 
 import orjson
 
@@ -16,6 +17,9 @@ from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, EMPTY_ALLOWED
 from engine.hot.schema.type_schema import Constraint
 from engine.hot.schema.value_schema import find_schema_violation
 from engine.words import Json
+
+#: Maximum number of allowed values in a remedy.
+MAX_ALLOWED: Final = 8
 
 
 def find_violation(
@@ -30,6 +34,28 @@ def find_violation(
     if not violation:
         return None
     return public(constraint.description) if constraint.description else violation
+
+
+def remedy_of(rule: Constraint) -> str:
+    """Return what to do about a violation, without the value."""
+    if rule.description:
+        return ""
+    what = "a value" if rule.kind == "range" else "a length"
+    match rule.kind:
+        case "range" | "length" if rule.min is not None and rule.max is not None:
+            return f"Use {what} between {rule.min} and {rule.max}."
+        case "range" | "length" if rule.min is None:
+            return f"Use {what} of at most {rule.max}."
+        case "range" | "length":
+            return f"Use {what} of at least {rule.min}."
+        case "modulo":
+            return f"Use a multiple of {rule.step} plus {rule.offset or 0}."
+        case "allowed_values":
+            shown = ", ".join(as_json(one) for one in rule.allowed[:MAX_ALLOWED])
+            return f"Use one of {shown}{', ...' if len(rule.allowed) > MAX_ALLOWED else ''}."
+        case "allowed_pattern":
+            return "Use a value that the pattern matches as a whole."
+    return ""
 
 
 def as_json(value: Json) -> str:

@@ -3,14 +3,15 @@ receive converted values.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
+from typing import Final
 
-from engine.errors import Findings, one_of
+from engine.errors import ENVIRONMENT, Finding, Findings, one_of
 from engine.hot.functions.cost_budget import CostBudget
-from engine.hot.schema.constraints import as_json, find_violation
+from engine.hot.schema.constraints import as_json, find_violation, remedy_of
 from engine.hot.schema.type_schema import Constraint
 from engine.hot.schema.value_schema import HIDDEN_VIOLATION
 from engine.hot.syntax.json_text import is_storable_integer, parse_json
@@ -44,6 +45,9 @@ class ParameterSchema:
     tags: tuple[str, ...] = ()
 
 
+NUMBER_REMEDY: Final = "Write a number, such as 5."
+
+
 class InvalidValue(Exception):
     """A value that its parameter or property cannot have; the message may contain the value.
 
@@ -71,7 +75,7 @@ def check_value(schema: ParameterSchema, value: Json, budget: CostBudget | None 
             if rule.kind == "schema":
                 raise InvalidValue(violation, HIDDEN_VIOLATION, SCHEMA_REMEDY)
             hidden = f"its hidden value breaks a constraint of {rule.kind}"
-            raise InvalidValue(violation, rule.description or hidden)
+            raise InvalidValue(violation, rule.description or hidden, remedy_of(rule))
     return converted
 
 
@@ -81,18 +85,26 @@ def convert_parameters(
     defaults: Mapping[str, Json],
     findings: Findings,
     budget: CostBudget | None = None,
+    in_environment: Collection[str] = (),
 ) -> dict[str, Json]:
     """Return the converted values of all parameters with a valid value; null means not given.
 
     given: from the request and the environment. defaults: the environment's parameter_defaults.
+    in_environment: names of given parameters whose values are in the environment.
     """
+    has_hidden = any(one.hidden for one in schemas.values())
     for name in given:
         if name not in schemas:
-            findings.add(
-                "",
-                f"The Parameter ({name}) was not defined in template.",
-                one_of(name, list(schemas), "Parameters"),
-                "UnknownUserParameter",
+            findings.add_finding(
+                Finding(
+                    "",
+                    f"The Parameter ({name}) was not defined in template.",
+                    one_of(name, list(schemas), "Parameters"),
+                    "UnknownUserParameter",
+                    file=ENVIRONMENT if name in in_environment else "",
+                    inner_place=f"parameters.{name}",
+                    secret=has_hidden,
+                )
             )
     values: dict[str, Json] = {}
     for name, schema in schemas.items():
@@ -107,16 +119,37 @@ def convert_parameters(
         if value is None:
             reason = f"The Parameter ({name}) was not provided."
             remedy = "Give it a value, or a default in the template."
-            findings.add("", reason, remedy, "UserParameterMissing")
+            findings.add("", reason, remedy, "UserParameterMissing", at=f"parameters.{name}")
             continue
         try:
             values[name] = check_value(schema, value, budget)
         except InvalidValue as bad:
             reason = bad.safe if schema.hidden else str(bad)
             # The schema is in the template: its position helps.
-            place = f"parameters.{name}.schema" if bad.remedy else ""
-            findings.add(place, f"Parameter '{name}' is invalid: {reason}", bad.remedy)
+            reason = f"Parameter '{name}' is invalid: {reason}"
+            if bad.remedy == SCHEMA_REMEDY:
+                findings.add(f"parameters.{name}.schema", reason, bad.remedy)
+                continue
+            file, at = _position_of(name, given, defaults, in_environment)
+            findings.add_finding(
+                Finding("", reason, bad.remedy, file=file, inner_place=at, secret=schema.hidden)
+            )
     return values
+
+
+def _position_of(
+    name: str,
+    given: Mapping[str, Json],
+    defaults: Mapping[str, Json],
+    in_environment: Collection[str],
+) -> tuple[str, str]:
+    """Return the file that has the value of a parameter, and the place there; for a value in the
+    request, that of its declaration."""
+    if given.get(name) is not None:
+        return ENVIRONMENT if name in in_environment else "", f"parameters.{name}"
+    if defaults.get(name) is not None:
+        return ENVIRONMENT, f"parameter_defaults.{name}"
+    return "", f"parameters.{name}.default"
 
 
 def display_value(kind: ParameterKind, value: Json) -> str:
@@ -132,7 +165,8 @@ def display_value(kind: ParameterKind, value: Json) -> str:
 
 def _string(value: Json) -> Json:
     if isinstance(value, dict | list):
-        raise InvalidValue("Value must be a string", "Value must be a string")
+        reason = "Value must be a string"
+        raise InvalidValue(reason, reason, "Write a string.")
     return str(value)
 
 
@@ -140,7 +174,8 @@ def _number(value: Json) -> Json:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if not isinstance(value, str):
-        raise InvalidValue(f"{as_json(value)} is not a number", "Value is not a number")
+        reason = f"{as_json(value)} is not a number"
+        raise InvalidValue(reason, "Value is not a number", NUMBER_REMEDY)
     return parse_number(value)
 
 
@@ -152,7 +187,7 @@ def parse_number(text: str) -> int | float:
         number = _int_or_float(text)
     except ValueError:
         reason = f'"{text[:200]}" is not a number'
-        raise InvalidValue(reason, "Value is not a number") from None
+        raise InvalidValue(reason, "Value is not a number", NUMBER_REMEDY) from None
     if isinstance(number, float) and isfinite(number):
         return number
     if isinstance(number, int) and is_storable_integer(number):

@@ -11,7 +11,7 @@ from engine.errors import Findings, Quoting, one_of, public
 from engine.hot.expressions.expression import Call, Expression, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
-from engine.hot.schema.constraints import as_json, find_violation
+from engine.hot.schema.constraints import as_json, find_violation, remedy_of
 from engine.hot.schema.parameters import InvalidValue, ParameterKind, convert, parse_number
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.schema.value_schema import HIDDEN_VIOLATION
@@ -146,7 +146,8 @@ def _check_fields(
         if one is None:
             known = one_of("", list(fields), "Properties")
             remedy = Quoting(one_of(name, list(fields), "Properties"), known)
-            findings.add(place, Quoting(f"Unknown Property {name}", "Unknown Property"), remedy)
+            reason = Quoting(f"Unknown Property {name}", "Unknown Property")
+            findings.add(place, reason, remedy, at=f"{place}.{name}")
         elif type(value) is str and one.kind is Kind.STRING and not one.constraints:
             checked[name] = value
         else:
@@ -169,7 +170,8 @@ def _check(
     try:
         known = _coerce(one, value)
     except InvalidValue as bad:
-        findings.add(place, bad.safe if one.hidden else Quoting(str(bad), bad.safe))
+        reason = bad.safe if one.hidden else Quoting(str(bad), bad.safe)
+        findings.add(place, reason, public(bad.remedy or KIND_REMEDIES[one.kind]))
         return value
     if type(known) is dict and one.fields is not None:
         known = _check_fields(one.fields, known, place, findings, budget)
@@ -180,7 +182,7 @@ def _check(
         ]
     for rule in one.constraints:
         if violation := _find_violation(one, rule, known, budget):
-            findings.add(place, violation)
+            findings.add(place, violation, public(remedy_of(rule)))
     return known
 
 
@@ -264,6 +266,15 @@ def _mask_property(one: Property, value: Expression) -> Expression:
 
 # -- kinds ----------------------------------------------------------------------------------------
 
+KIND_REMEDIES: Mapping[Kind, str] = {
+    Kind.STRING: "Write a string.",
+    Kind.INTEGER: "Write an integer, such as 5.",
+    Kind.NUMBER: "Write a number, such as 2.5.",
+    Kind.BOOLEAN: "Write true or false.",
+    Kind.LIST: "Write a list, such as [a, b].",
+    Kind.MAP: "Write a map, such as {a: 1}.",
+    Kind.ANY: "",
+}
 EMPTY_VALUES: Mapping[Kind, Json] = {
     Kind.STRING: "",
     Kind.INTEGER: 0,

@@ -65,6 +65,8 @@ def _locate_one(
     one: Finding, name: str, positions: Mapping[str, Position], lines: Sequence[str]
 ) -> Finding:
     known = Position(one.line, one.column) if one.line else positions.get(_place(one))
+    if known is None and one.inner_place and one.file == name:
+        known = Position(1, 1)  # the text lacks what should be there
     if known is None:
         return one
     if one.file != name and known.matched < len(_place(one)):

@@ -23,6 +23,8 @@ from engine.words import Json
 KINDS = [kind.value for kind in ParameterKind]
 KEYS = ("type", "description", "label", "default", "hidden", "immutable", "constraints", "tags")
 KNOWN_KEYS = (*KEYS, "schema")
+#: The first versions with the key `tags` and with the constraint `modulo`.
+TAGS_SINCE, MODULO_SINCE = "2018-03-02", "2017-02-24"
 
 STRING_KINDS, NUMBER_KINDS = frozenset({"string"}), frozenset({"number"})
 APPLICABLE_KINDS: Mapping[str, frozenset[str]] = {
@@ -73,8 +75,10 @@ def _read(
 ) -> ParameterSchema | None:
     place = f"parameters.{name}"
 
-    def fault(reason: str, remedy: str = "", at: str = "") -> None:
-        findings.add(place + at, reason, remedy, "InvalidSchemaError")
+    def fault(reason: str, remedy: str = "", at: str = "", key: str = "") -> None:
+        """at: the place below the parameter. key: that the text has it at, if not there."""
+        position = f"{place}.{key}" if key else None
+        findings.add(place + at, reason, remedy, "InvalidSchemaError", at=position)
 
     if name in (*PSEUDO_PARAMETERS, "OS::region"):
         fault(f"The name {name} belongs to a pseudo parameter.", "Choose another name.")
@@ -85,7 +89,10 @@ def _read(
     for key in body:
         if key not in KNOWN_KEYS or (key == "tags" and not version.parameter_tags):
             known = KNOWN_KEYS if version.extended else KEYS
-            fault(f"Invalid key '{key}' for parameter", one_of(key, known, "Keys"))
+            remedy = one_of(key, known, "Keys")
+            if key in KNOWN_KEYS:
+                remedy = f"Use heat_template_version {TAGS_SINCE} or later."
+            fault(f"Invalid key '{key}' for parameter", remedy, key=key)
     if "schema" in body and not version.extended:
         reason = f'"schema" of parameter {name} has no effect.'
         remedy = f"Remove it, or use heat_template_version {EXTENDED_SINCE}."
@@ -93,7 +100,8 @@ def _read(
     kind = body.get("type")
     if kind not in KINDS:
         reason = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'
-        fault(f"{reason} for parameter: {name}", nearest(str(kind), KINDS) or f"One of {KINDS}.")
+        remedy = nearest(str(kind), KINDS) or f"One of: {', '.join(KINDS)}."
+        fault(f"{reason} for parameter: {name}", remedy, key="" if kind is None else "type")
         return None
     schema = ParameterSchema(
         name=name,
@@ -126,7 +134,7 @@ def check_default(
     try:
         check_value(plain, schema.default, budget)
     except InvalidValue as bad:
-        fault(f"Invalid default: {bad}", at=at)
+        fault(f"Invalid default: {bad}", bad.remedy, at=at)
 
 
 def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:
@@ -214,9 +222,11 @@ def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
     rules = {key: value for key, value in one.items() if key != "description"}
     for key in rules:
         if key not in READERS or (key == "modulo" and not version.modulo):
+            near = one_of(key, [*READERS], "Constraints")
+            since = f"Use heat_template_version {MODULO_SINCE} or later."
             raise InvalidConstraint(
                 f"Invalid key '{key}' for parameter constraints",
-                one_of(key, [*READERS], "Constraints"),
+                since if key in READERS else near,
             )
     if not rules:
         raise InvalidConstraint("No constraint expressed", f"One of {', '.join(READERS)}.")

@@ -263,7 +263,7 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
     if not given:
         wanted = nearest(next(iter(document), ""), [*DIALECTS])
         remedy = wanted or 'Begin with "heat_template_version: 2021-04-16".'
-        findings.add("", "Template format version not found.", remedy, code)
+        findings.add("", "Template format version not found.", remedy, code, at="version")
         return anything
     if len(given) > 1:
         findings.add("", f"Ambiguous versions ({', '.join(given)})", "Keep one of them.", code)
@@ -299,7 +299,7 @@ def _section(document: Mapping[str, Json], name: str, findings: Findings) -> dic
     if value is None or value == {}:
         return {}
     if not isinstance(value, dict):
-        findings.add(name, f'"{name}" must be a map.')
+        findings.add(name, f'"{name}" must be a map.', "Write names with their definitions.")
         return {}
     return value
 
@@ -440,7 +440,8 @@ def _unknown_keys(
             reason = f'"{key}" is not a valid keyword inside {article} {what} definition'
             if key in EXTENDED_RESOURCE_KEYS:
                 near = f"Use heat_template_version {EXTENDED_SINCE}."
-            findings.add(place, reason, near or one_of(key, known, "Keys"))
+            remedy = near or one_of(key, known, "Keys")
+            findings.add(place, reason, remedy, at=f"{place}.{key}")
 
 
 def _read_other_keys(
@@ -500,7 +501,8 @@ def _refuse_newer_key(
 ) -> None:
     """Report a key that is valid only in versions with conditions."""
     reason = f'"{key}" is not a valid keyword inside a {what} definition of {version.date}'
-    findings.add(place, reason, f"Use {version.dialect.conditions_since}.")
+    remedy = f"Use {version.dialect.conditions_since}."
+    findings.add(place, reason, remedy, at=f"{place}.{key}")
 
 
 def _warn_of_newer_key(key: str, version: Version, place: str, findings: Findings) -> None:

@@ -157,7 +157,7 @@ async def test_an_alias_bomb_and_a_deep_document_are_refused(running: Program) -
 
 
 async def test_a_body_that_is_too_large_is_413(running: Program) -> None:
-    body = io.BytesIO(b'{"stack_name": "s", "template": "' + b"#" * 1_100_000 + b'"}')
+    body = io.BytesIO(b'{"stack_name": "s", "template": "' + b"#" * 2_200_000 + b'"}')
     status, response = await running.call("POST", "/stacks", data=body)
     assert status == 413 and "[server] max_body" in response["error"]["message"]
 

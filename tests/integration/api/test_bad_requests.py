@@ -95,7 +95,7 @@ RAW_BODIES: dict[str, tuple[bytes, dict[str, str]]] = {
     "brotli": (b'{"a": 1}', {"Content-Encoding": "br"}),
     "rot13": (b'{"a": 1}', {"Content-Encoding": "rot13"}),
     "twice": (gzip.compress(b"{}"), {"Content-Encoding": "gzip, gzip"}),
-    "too large": (b'{"a": "' + b"#" * 1_100_000 + b'"}', {}),
+    "too large": (b'{"a": "' + b"#" * 2_200_000 + b'"}', {}),
 }  # fmt: skip
 STATUSES = {"a bomb": 413, "too large": 413, "brotli": 415, "rot13": 415, "twice": 415}
 #: The stored state, without heartbeats and pending events.

@@ -357,7 +357,7 @@ async def call_with_errors(run: RecordingClient) -> None:
         ("GET", "/events/stream?last_event_id=x", None), ("PUT", at, {"plan_digest": "0"}),
     ):  # fmt: skip
         assert (await run.call(method, path, body))[0] >= 400, path
-    for data in (b"{", b"[]", io.BytesIO(b"#" * 1_100_000)):
+    for data in (b"{", b"[]", io.BytesIO(b"#" * 2_200_000)):
         assert (await run.call("POST", "/stacks", data=data))[0] >= 400
 
 

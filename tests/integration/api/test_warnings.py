@@ -129,5 +129,5 @@ async def test_errors_name_file_line_and_column(running: Program) -> None:
     assert status == 400
     found = response["error"]["findings"]
     places = [(one["file"], one["line"], one["column"]) for one in found]
-    assert places == [("template", 4, 7), ("in.yaml", 3, 36), ("in.yaml", 3, 36)]
+    assert places == [("template", 4, 7), ("in.yaml", 3, 51), ("in.yaml", 3, 36)]
     assert found[0]["quote"] == "  x: {type: Nope}\n      ^"
