@@ -144,7 +144,7 @@ class Metrics(Measures):
             "headgate_pool_connections": ("Open database connections", database.pool.get_size),
             "headgate_pool_in_use": (
                 "Database connections in use",
-                lambda: database.pool.get_size() - database.pool.get_idle_size(),
+                lambda: database.in_use,
             ),
             "headgate_pool_most": (
                 "Maximum number of database connections",

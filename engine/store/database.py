@@ -32,6 +32,8 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds to wait for a free connection.
 ACQUIRE_TIMEOUT = 15.0
+#: One of so many returned connections goes to the pool, which replaces those with many statements.
+RETURN_EACH = 1000
 #: Settings of a transaction.
 SET = "select set_config(name, value, true) from unnest($1::text[], $2::text[]) s (name, value)"
 #: Plan the statements of this transaction again, for their parameters.
@@ -100,24 +102,63 @@ async def rolled_back(connection: Connection) -> AsyncIterator[None]:
 
 
 class Database:
-    """A pool of connections to one database, which `open_database` creates."""
+    """A pool of connections to one database, which `open_database` creates.
+
+    Half of the connections can be kept by this class between two uses, because to return one to the
+    pool and to borrow it again takes about as much CPU time as a simple statement.
+    """
 
     def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.pool = pool
+        self._kept: list[PoolConnectionProxy[asyncpg.Record]] = []
+        self._max_kept = pool.get_max_size() // 2
+        self._returned = 0  # number of times that connections were returned
+        self._waiting = 0  # tasks that wait for a connection of the pool
         self._listener = NotificationListener(url)
+
+    @property
+    def in_use(self) -> int:
+        """The number of borrowed connections."""
+        return self.pool.get_size() - self.pool.get_idle_size() - len(self._kept)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """Borrow a connection. Each statement is a transaction of its own. Raises Unavailable."""
-        with connection_errors():
-            borrowed = await self.pool.acquire(timeout=ACQUIRE_TIMEOUT)
+        borrowed = await self._borrow()
+        succeeded = False
         try:
             # A proxy with all methods of a connection.
             connection = cast(Connection, borrowed)
             with _temporary_errors(connection):
                 yield connection
+            succeeded = True
         finally:
+            if not (succeeded and self._keep(borrowed)):
+                await self._release(borrowed)
+
+    async def _borrow(self) -> "PoolConnectionProxy[asyncpg.Record]":
+        while self._kept:
+            borrowed = self._kept.pop()
+            if not _is_closed(cast(Connection, borrowed)):
+                return borrowed
             await self._release(borrowed)
+        self._waiting += 1
+        try:
+            with connection_errors():
+                return await self.pool.acquire(timeout=ACQUIRE_TIMEOUT)
+        finally:
+            self._waiting -= 1
+
+    def _keep(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> bool:
+        """Keep a connection for the next use, if no task waits for one, and it is as it was."""
+        self._returned += 1
+        if self._waiting or len(self._kept) >= self._max_kept or not self._returned % RETURN_EACH:
+            return False
+        connection = cast(Connection, borrowed)
+        if _is_closed(connection) or connection.is_in_transaction():
+            return False
+        self._kept.append(borrowed)
+        return True
 
     async def _release(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> None:
         """Return a connection. Errors are only logged: the pool replaces the connection."""
@@ -181,6 +222,9 @@ class Database:
 
     async def close(self) -> None:
         """Wait for borrowed connections for a limited time, and then close them."""
+        self._max_kept = 0
+        while self._kept:
+            await self._release(self._kept.pop())
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self.pool.close()

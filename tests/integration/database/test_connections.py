@@ -1,6 +1,7 @@
 """The connection pool, its errors, and LISTEN across reconnections."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,77 @@ async def test_an_exhausted_pool_is_reported(
                     pass
     finally:
         await database.close()
+
+
+PID = "select pg_backend_pid()"
+
+
+async def pid_of(database: Database) -> int:
+    async with database.connection() as connection:
+        return int(await connection.fetchval(PID))
+
+
+async def test_a_returned_connection_is_used_next_without_the_pool(database: Database) -> None:
+    first = await pid_of(database)
+    idle = database.pool.get_idle_size()
+    assert database.in_use == 0
+    async with database.connection() as connection:
+        assert await connection.fetchval(PID) == first
+        assert (database.in_use, database.pool.get_idle_size()) == (1, idle)
+
+
+async def test_half_of_the_connections_stay_in_the_pool(database: Database) -> None:
+    size = database.pool.get_max_size()
+    async with AsyncExitStack() as stack:
+        for _ in range(size):
+            await stack.enter_async_context(database.connection())
+        assert (database.in_use, database.pool.get_idle_size()) == (size, 0)
+    assert (database.in_use, database.pool.get_idle_size()) == (0, size // 2)
+
+
+async def test_a_lost_connection_is_not_used_again(database: Database, database_url: str) -> None:
+    lost = await pid_of(database)
+    other = await connect(database_url)
+    try:
+        await other.execute("select pg_terminate_backend($1)", lost)
+        running = "select exists (select from pg_stat_activity where pid = $1)"
+        while await other.fetchval(running, lost):
+            await asyncio.sleep(0.01)
+    finally:
+        await other.close()
+    await asyncio.sleep(0)  # the end of the connection is read
+    assert await pid_of(database) != lost
+
+
+async def test_a_connection_in_a_transaction_is_reset(database: Database) -> None:
+    async with database.connection() as connection:
+        await connection.execute("begin")
+    async with database.connection() as connection:
+        assert not connection.is_in_transaction()
+
+
+async def test_a_returned_connection_goes_to_a_task_that_waits(database_url: str) -> None:
+    database = await open_database(database_url, size=2, keyring=KEYRING)
+    try:
+        async with asyncio.timeout(10), database.connection():
+            async with database.connection():
+                waiting = asyncio.create_task(pid_of(database))
+                await asyncio.sleep(0)
+            await waiting
+        assert database.in_use == 0
+    finally:
+        await database.close()
+
+
+async def test_some_returns_go_to_the_pool(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.store.database.RETURN_EACH", 3)
+    idle = []
+    for _ in range(3):
+        await pid_of(database)
+        idle.append(database.pool.get_idle_size())
+    assert idle == [0, 0, 1]
 
 
 async def test_a_notification_calls_the_listener(database: Database) -> None:
