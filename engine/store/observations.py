@@ -40,16 +40,18 @@ select pg_notify('headgate_observe', '') from requested limit 1
 SCHEDULE = """
 with first as materialized (
     select clock_timestamp() + $2::interval * (0.9 + 0.2 * random()) as at,
-           clock_timestamp() + $2::interval * 1.1 as latest
+           clock_timestamp() + $2::interval * 1.1 as latest,
+           clock_timestamp() + $2::interval * 0.8 as early
 ), root as (
-    insert into observation_schedule as q (stack_id, project, next_at)
-    select s.id, s.project, f.at from stack s cross join first f
+    insert into observation_schedule as q (stack_id, project, next_at, early_at)
+    select s.id, s.project, f.at, f.early from stack s cross join first f
      where s.id = $1 and s.root_id is null
-    on conflict (stack_id) do update set next_at = excluded.next_at
+    on conflict (stack_id) do update
+       set next_at = excluded.next_at, early_at = excluded.early_at
      where q.claimed_at is null
        and (q.next_at is null or q.next_at > (select latest from first))
 )
-update observation_schedule q set next_at = f.at
+update observation_schedule q set next_at = f.at, early_at = f.early
   from first f, (select id from stack where root_id = $1 and deleted_at is null) s
  where q.stack_id = s.id and q.claimed_at is null
    and (q.next_at is null or q.next_at > f.latest)
@@ -91,8 +93,9 @@ with page as materialized (
 )
 select max(id::text)::uuid from page
 """
-#: Of one project: one requested observation, or several that policies have scheduled. Projects in
-#: the order of their earliest one. $1: how many. $2: the lease. $3: projects to leave out.
+#: Of one project: one requested observation, or several that policies have scheduled, also those
+#: that may be early. Projects in the order of their earliest one. $1: how many. $2: the lease.
+#: $3: projects to leave out.
 CLAIM = """
 with recursive turn as (
     select (select min(project) from observation_schedule where next_at is not null) as project
@@ -110,13 +113,21 @@ with recursive turn as (
 ), due as materialized (
     select q.stack_id from first f
      cross join lateral (
-         select stack_id from observation_schedule
-          where project = f.project and next_at <= clock_timestamp()
-          order by next_at limit case when f.next_at = 'epoch' then 1 else $1 end
+         select d.stack_id from observation_schedule d
+          where d.stack_id = any (array(
+                    select n.stack_id
+                      from (select stack_id, next_at, early_at from observation_schedule
+                             where project = f.project and next_at is not null
+                             order by next_at limit 4 * $1) n
+                     where least(n.next_at, n.early_at) <= clock_timestamp()
+                     order by n.next_at
+                     limit case when f.next_at = 'epoch' then 1 else $1 end))
+            and least(d.next_at, d.early_at) <= clock_timestamp()
             for update skip locked) q
 ), claimed as (
     update observation_schedule q
-       set claim = q.claim + 1, claimed_at = clock_timestamp(), next_at = clock_timestamp() + $2
+       set claim = q.claim + 1, claimed_at = clock_timestamp(), early_at = null,
+           next_at = clock_timestamp() + $2
       from due d where q.stack_id = d.stack_id
     returning q.stack_id, q.claim, q.claimed_at, q.project,
               coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested
@@ -218,13 +229,15 @@ on conflict (stack_id, resource_id) do update
     or b.resolved_at is not null
 """
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
-#: intervals until the next observation (null: none), observable resources, and not observable ones.
+#: times until the next observation (null: none), observable resources, and not observable ones.
 #: Also ends the observations of resources that are gone.
 FINISH = """
 with finished as (
     update observation_schedule q
        set next_at = case when q.requested_at > q.claimed_at then 'epoch'
-                          else clock_timestamp() + e.next_in * (0.9 + 0.2 * random()) end,
+                          else clock_timestamp() + e.next_in end,
+           early_at = case when q.requested_at > q.claimed_at then null
+                           else clock_timestamp() + e.next_in * 0.8 end,
            observed_at = q.claimed_at, claimed_at = null, observable = e.observable,
            not_observable = e.not_observable
       from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
@@ -546,7 +559,7 @@ class DriftedResource:
 
 @dataclass(frozen=True, slots=True)
 class FinishedObservation:
-    """next_in: the interval of its policy; None: the next one is requested."""
+    """next_in: until the next one; None: it is requested."""
 
     claimed: ClaimedStack
     next_in: timedelta | None

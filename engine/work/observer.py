@@ -54,6 +54,8 @@ PAGE_TIMEOUT = timedelta(minutes=2)
 LEASE = timedelta(minutes=3)
 #: Until the next attempt after an internal error.
 RETRY = timedelta(minutes=1)
+#: By how much of itself an interval is shorter or longer at most.
+VARIATION = 0.1
 #: Projects and stacks that are scheduled at once when the observer starts.
 SCHEDULED_AT_ONCE = 1_000
 #: Seconds for the release of stacks when the process stops.
@@ -85,11 +87,13 @@ class _Group:
 
 @dataclass(slots=True)
 class _Progress:
-    """The observation of one stack. after: the last resource so far. retry: seconds until the next
-    attempt, if an endpoint has failed."""
+    """The observation of one stack. variation: of its interval; the same for the stacks of a batch,
+    so that those with the same interval stay together. after: the last resource so far. retry:
+    seconds until the next attempt, if an endpoint has failed."""
 
     stack: ClaimedStack
     policy: ConvergencePolicy | None
+    variation: float
     after: UUID = observations.FIRST
     observable: int = 0
     not_observable: int = 0
@@ -97,6 +101,7 @@ class _Progress:
 
     def finished(self) -> FinishedObservation:
         every = self.policy.every if self.policy else None
+        every = every and every * self.variation
         if every is not None and self.retry is not None:
             every = min(every, timedelta(seconds=self.retry))
         return FinishedObservation(self.stack, every, self.observable, self.not_observable)
@@ -115,7 +120,7 @@ class _Progress:
 
 class Observer:
     """One loop. policies: the operator's rules. repair: starts repairs. new_id: of the calls of
-    types."""
+    types. chance: a number from 0 up to 1, for jitter."""
 
     def __init__(
         self,
@@ -138,6 +143,7 @@ class Observer:
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
         self._measures = measures or Measures()
+        self._chance = chance
         self.back_off = EndpointBackOff(monotonic, chance)
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], str] = {}
@@ -293,8 +299,9 @@ class Observer:
     async def _begin(self, batch: Sequence[ClaimedStack]) -> dict[UUID, _Progress]:
         """The stacks to observe; the claims of others end. A policy may have ended since."""
         deleted = [one for one in batch if one.name is None]
+        variation = 1 + VARIATION * (2 * self._chance() - 1)
         progress = [
-            _Progress(one, self._policies.policy(one.section, one.project))
+            _Progress(one, self._policies.policy(one.section, one.project), variation)
             for one in batch
             if one.name is not None
         ]

@@ -122,6 +122,42 @@ async def test_stacks_of_a_project_share_the_requests_for_a_list(
         assert (await drift_of(unobserved, name))["observable_resources"] == 2
 
 
+async def test_stacks_that_are_due_soon_are_observed_with_others(
+    unobserved: Program, things: Things
+) -> None:
+    pool = unobserved.database.pool
+    for name in ("s", "t", "u"):
+        await created(unobserved, {"a": thing(things)}, name=name)
+    due = """
+    update observation_schedule q set next_at = now() + $2::interval, early_at = now() + $3::interval
+      from stack s where s.id = q.stack_id and s.name = $1
+    """
+    await pool.execute(due, "s", timedelta(0), timedelta(minutes=-2))
+    await pool.execute(due, "t", timedelta(minutes=1), timedelta(seconds=-1))
+    await pool.execute(due, "u", timedelta(minutes=5), timedelta(minutes=3))
+    things.requests.clear()
+    assert await observer_of(unobserved).observe_due() == 2
+    assert things.requests == {"list": 1}
+    assert (await drift_of(unobserved, "u"))["observed_at"] is None
+    # From now on, both are due at the same time.
+    apart = "select extract(epoch from max(next_at) - min(next_at)) from observation_schedule q"
+    observed_ones = apart + " where observed_at is not null"
+    assert await pool.fetchval(observed_ones) < 30  # not a minute
+
+
+async def test_intervals_vary(unobserved: Program) -> None:
+    await created(unobserved, {"a": simple()})
+    found: list[float] = []
+    for number in (0.0, 0.999):
+        chance = iter([number]).__next__
+        await make_due(unobserved)
+        observer = Observer(unobserved.database, REGISTRY[unobserved.url], chance=chance)
+        assert await observer.observe_due() == 1
+        found += await intervals(unobserved)
+    shorter, longer = found
+    assert longer - shorter > 1
+
+
 async def test_an_observation_without_changes_writes_only_the_schedule(
     unobserved: Program, things: Things
 ) -> None:
