@@ -131,3 +131,17 @@ async def test_errors_name_file_line_and_column(running: Program) -> None:
     places = [(one["file"], one["line"], one["column"]) for one in found]
     assert places == [("template", 4, 7), ("in.yaml", 3, 51), ("in.yaml", 3, 36)]
     assert found[0]["quote"] == "  x: {type: Nope}\n      ^"
+
+
+async def test_the_line_of_a_hidden_parameter_is_not_quoted(running: Program) -> None:
+    text = (
+        "heat_template_version: 2018-08-31\n"
+        "parameters:\n  key: {type: number, hidden: true}\nresources: {}\n"
+    )
+    for given in ("key: its-secret", "keey: its-secret\n  key: 1"):
+        sent = {"stack_name": "s", "template": text, "environment": f"parameters:\n  {given}\n"}
+        status, response = await running.call("POST", "/stacks", sent)
+        assert status == 400
+        [found] = response["error"]["findings"]
+        assert (found["file"], found["line"], found["quote"]) == ("environment", 2, None)
+        assert "its-secret" not in str(response)
