@@ -63,7 +63,7 @@ RELEASE_TIMEOUT = 5
 #: Longest time between two looks at the schedule.
 POLL = timedelta(seconds=10)
 #: Characters of a reason, and differences of a resource; longer ones are shortened.
-MAX_REASON, MAX_DIFFERENCES = 1_000, 100
+MAX_REASON, MAX_DIFFERENCES = 1_000, 20
 
 #: `Repairs.start`.
 RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]

@@ -96,6 +96,15 @@ async def test_an_observation_that_cannot_be_stored_is_one_of_its_resource_alone
     assert states == {"a": "unknown", "b": "degraded"}
 
 
+async def test_the_first_differences_of_a_resource_are_shown(run: Program, world: World) -> None:
+    await create(run, "a")
+    many = [Difference(f"p{number}", 1, "x" * 5_000) for number in range(30)]
+    world.observed = {"a": Observation(ObservedState.CHANGED, many)}
+    (one,) = (await observed(run))["resources"]
+    assert [shown["path"] for shown in one["differences"]] == [f"p{n}" for n in range(20)]
+    assert all(len(shown["observed"]) == 1_003 for shown in one["differences"])
+
+
 async def test_a_resource_without_an_observation_is_unknown(
     run: Program, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
