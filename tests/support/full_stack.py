@@ -8,10 +8,10 @@ from engine.hooks.checkpoint import Signer
 from engine.store.database import Database
 from engine.types.observation import Observation
 from engine.words import ObservedState
-from engine.work.archive import archive_graphs
 from engine.work.audit_signing import sign_heads
 from tests.support.changes import LONG_WAIT, observed, put, thing, until_deleted, until_started
 from tests.support.program import Json, Program, eventually, template
+from tests.support.purging import archive_all_graphs
 from tests.support.receiver import Received, Receiver
 from tests.support.scripted_type import World
 
@@ -125,7 +125,7 @@ async def create_and_delete_full_stack(
     async with run.database.connection() as conn:
         assert await sign_heads(conn, Signer("key", bytes)) == 1
     await collect_tables()
-    await archive_graphs(run.database)
+    await archive_all_graphs(run.database)
     await collect_tables()
     await until_delivered(run)
     states = await value(run, "select array_agg(distinct state order by state) from delivery")

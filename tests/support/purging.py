@@ -9,6 +9,7 @@ from engine.store.database import Database
 from engine.store.retention import LOCK_KEY
 from engine.work.archive import archive_graphs
 from engine.work.purge import Ages, purge_old
+from tests.support.program import eventually
 
 
 @asynccontextmanager
@@ -24,6 +25,18 @@ async def hold_purge_lock(database: Database) -> AsyncIterator[Connection]:
             yield conn
         finally:
             await conn.execute("select pg_advisory_unlock($1)", LOCK_KEY)
+
+
+async def archive_all_graphs(database: Database) -> None:
+    """Archive the graphs of earlier traversals, which a process does at intervals, until none is
+    left. A graph is skipped while its stack is locked, or while a process archives it."""
+
+    async def none_left() -> bool:
+        await archive_graphs(database)
+        async with database.connection() as conn:
+            return bool(await conn.fetchval("select not exists (select from archive_queue)"))
+
+    await eventually(none_left)
 
 
 async def purge_now(database: Database, ages: Ages) -> Counter[str]:

@@ -11,7 +11,6 @@ import pytest
 from yarl import URL
 
 import hub
-from engine.work.archive import archive_graphs
 from hub.api.application import all_routes
 from hub.api.request_validation import UNAUTHENTICATED_BODY
 from hub.api.routes import Route
@@ -22,7 +21,8 @@ from tests.support.populated_project import (
     path_parameters,
     populate_project,
 )
-from tests.support.program import Json, Program, eventually, program
+from tests.support.program import Json, Program, program
+from tests.support.purging import archive_all_graphs
 from tests.support.wire import exchange, request
 
 #: Internals of the server, which no response contains.
@@ -141,16 +141,8 @@ async def probing(database_url: str) -> AsyncIterator[tuple[Prober, PopulatedPro
     async with program(database_url) as run:
         _, response = await run.call("GET", "//openapi.json")
         project = await populate_project(run)
-        await eventually(lambda: has_archived_graphs(run))
+        await archive_all_graphs(run.database)
         yield Prober(run, OpenApiDocument(response)), project
-
-
-async def has_archived_graphs(run: Program) -> bool:
-    """Archive the graphs of earlier traversals, which the server does at intervals; return whether
-    none is left."""
-    await archive_graphs(run.database)
-    async with run.database.connection() as conn:
-        return bool(await conn.fetchval("select not exists (select from archive_queue)"))
 
 
 def routes() -> list[Route]:

@@ -109,7 +109,7 @@ alter table archived_graph
 alter table resource drop column lifecycle cascade;
 alter table node drop column cancelled cascade;
 alter table snapshot drop column root_id;
-alter table template drop column key_order;
+alter table template drop column key_order, drop column stack_outputs, drop column sources;
 drop index stack_listed;
 drop table observation, observation_schedule;
 delete from migration where name >= '0041';
