@@ -1,7 +1,8 @@
 """The loops that deliver events: the outbox publisher, two delivery queues and the result writer.
 
-Any number of dispatchers can use one database, which coordinates them. hub/program/loops.py creates
-and runs the dispatcher. After a stop, active attempts have a limited time to end.
+Any number of dispatchers can use one database, which coordinates them. hub/program/delivery.py
+creates the dispatcher, and hub/program/loops.py runs it. After a stop,
+active attempts have a limited time to end.
 """
 
 import asyncio

@@ -37,6 +37,9 @@ U = TypeVar("U")
 #: Seconds of the pause after the first error of a loop, and of the longest one.
 FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0
 
+#: Runs a loop until an event is set.
+LoopRun = Callable[[asyncio.Event], Awaitable[None]]
+
 #: Values that name a unit of work in the log; "event" is the name of the log event itself.
 Fields = Mapping[str, Any]
 

@@ -5,36 +5,21 @@ import os
 import random
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from channels.amqp.answers import Answers
-from channels.amqp.broker import Broker
-from channels.amqp.notifications import HeatChannel
-from channels.amqp.publisher import AmqpChannel
-from channels.attempt import Attempts
-from channels.contract import Channel, ReceiverDecision
-from channels.dispatcher import Dispatcher
-from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers, IgnoredReason
-from channels.plugins import load_installed as installed_channels
-from channels.retry import horizon
-from channels.store.subscriptions import configure
 from channels.stream import Feed
-from channels.webhook.client import WebhookChannel
-from engine.errors import HeadgateError, Unavailable
-from engine.hooks.answer_rights import Automation
+from engine.errors import Unavailable
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
-from engine.loops import Supervisor
+from engine.loops import LoopRun, Supervisor
 from engine.service import Engine
 from engine.service.software.configs import ConfigStore, Software
-from engine.store.advance import TraversalToEnd
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.encryption import Keyring
-from engine.store.graphs import read_traversal_span
 from engine.store.monitoring import ping
 from engine.store.observations import CHANNEL as OBSERVE
 from engine.store.processes import Process
@@ -44,7 +29,6 @@ from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls, software_types
-from engine.words import AnswerChannel, Json
 from engine.work.archive import ArchiveLoop
 from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
@@ -54,31 +38,25 @@ from engine.work.presence import Presence
 from engine.work.purge import PurgeLoop
 from engine.work.timers import Timers
 from engine.work.worker import Worker
-from hub.api.hook_answers import read_signal
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import Authenticator
 from hub.keys.audit_key import checkpoint_exporter, signer_of
 from hub.keys.token_keys import StoredTokenKeys
 from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange
+from hub.program.delivery import Delivery
 from hub.program.process_slot import ProcessSlot
 from hub.program.resource_types import ProcessTypes
+from hub.program.traversal_ends import TraversalEnds
 from hub.program.wiring import (
     ages,
-    broker_settings,
-    configured_subscriptions,
-    dispatcher_settings,
     make_limits,
-    webhook_settings,
     worker_settings,
 )
 from hub.settings.settings import Settings
 
 #: Interval at which this process reports that it is running.
 REPORT_INTERVAL = timedelta(seconds=30)
-
-#: Runs a loop until an event is set.
-LoopRun = Callable[[asyncio.Event], Awaitable[None]]
 
 
 def _process(roles: frozenset[str], keyring: Keyring) -> Process:
@@ -105,7 +83,6 @@ class Loops:
         self._settings = settings
         self.database = database
         self.authenticator = authenticator
-        self.failed: str | None = None
         self._server: EmbeddedServer | None = None
         self.plugins = load_installed() if plugins is None else plugins
         keeper = ConfigStore(database, Software(database, new_id=uuid4))
@@ -148,14 +125,15 @@ class Loops:
             keyring=self.keyring,
             measures=self.metrics,
         )
+        ends = TraversalEnds(self.engine.stacks, database, self.tracer, self._wake_plugins)
         self.worker = Worker(
             database,
             registry,
             worker_settings(settings),
             name=f"{socket.gethostname()}:{os.getpid()}",
             new_id=uuid4,
-            end=self._end_traversal,
-            end_complete=self._end_complete,
+            end=ends.end_alone,
+            end_complete=ends.end_complete,
             fail_end=self.engine.stacks.fail_traversal,
             keyring=self.keyring,
             exchange=authenticator.exchange,
@@ -184,82 +162,42 @@ class Loops:
             measures=self.metrics,
         )
         self.metrics.watch_endpoints(self.observer.back_off)
-        self.clock = ClockWatch(
+        self._create_maintenance(settings)
+        self.hook_tokens = HookTokens(database, authenticator, token_keys)
+        self.delivery = Delivery(
+            settings,
             database,
+            hooks=self.engine.hooks,
+            hook_tokens=self.hook_tokens,
+            metrics=self.metrics,
+            tracer=self.tracer,
+            supervisor=self.supervisor,
+            slot=slot,
+        )
+
+    def _create_maintenance(self, settings: Settings) -> None:
+        """The loops that watch, purge and sign what the others have written."""
+        self.clock = ClockWatch(
+            self.database,
             lease=settings.engine.lease,
             jumped=self.metrics.clock_jumped,
             supervisor=self.supervisor,
         )
         self.purging = PurgeLoop(
-            database,
+            self.database,
             ages(settings.retention),
             every=settings.retention.every,
             supervisor=self.supervisor,
         )
-        self.archiving = ArchiveLoop(database, supervisor=self.supervisor)
+        self.archiving = ArchiveLoop(self.database, supervisor=self.supervisor)
         data_dir = settings.database.data_dir
         self.audit_signing = AuditSigning(
-            database,
+            self.database,
             signer_of(settings.audit.key_path(data_dir)),
             checkpoint_exporter(settings.audit.checkpoints_path(data_dir)),
             every=settings.audit.sign_every,
             supervisor=self.supervisor,
         )
-        self.hook_tokens = HookTokens(database, authenticator, token_keys)
-        self.webhook = WebhookChannel(webhook_settings(settings.channels.webhook))
-        self.channels: dict[str, Channel] = {"webhook": self.webhook}
-        self.broker: Broker | None = None
-        if (broker := broker_settings(settings.channels.amqp)) is not None:
-            self.broker = Broker(broker, self.supervisor)
-            amqp = settings.channels.amqp
-            self.channels["amqp"] = AmqpChannel(self.broker, amqp.exchanges)
-            self.channels["heat"] = HeatChannel(self.broker, amqp.heat_exchanges)
-        self.channels |= installed_channels(self.channels)
-        dispatching = dispatcher_settings(settings, slot)
-        self.horizon: Callable[[str], float] = lambda name: horizon(dispatching.policy(name))
-        attempts = Attempts(
-            self.channels,
-            dispatching.policy,
-            token_for=self.hook_tokens.token_for,
-            entitle=self.hook_tokens.entitled,
-            public_url=settings.server.base_url(),
-            answer=self._answer_from_response,
-            random=random.SystemRandom().random,
-            observe=self.metrics.tried,
-            tracer=self.tracer,
-            supervisor=self.supervisor,
-        )
-        self.dispatcher = Dispatcher(
-            database, attempts, settings=dispatching, supervisor=self.supervisor
-        )
-
-    async def _end_traversal(self, ended: TraversalToEnd) -> None:
-        """End a traversal and create its span."""
-        await self.engine.stacks.end_alone(ended)
-        await self._export_span(ended)
-
-    async def _end_complete(self, ends: Sequence[TraversalToEnd]) -> Sequence[TraversalToEnd]:
-        """End the complete ones of these traversals and create their spans; return the others."""
-        left = await self.engine.stacks.end_complete(ends)
-        if self.plugins:
-            self.lifecycle.wake()
-        for ended in ends:
-            if ended not in left:
-                await self._export_span(ended)
-        return left
-
-    async def _export_span(self, ended: TraversalToEnd) -> None:
-        if type(self.tracer) is Tracer:
-            return  # spans are not exported
-        async with self.database.connection() as conn:
-            record = await read_traversal_span(conn, ended.stack_id, ended.traversal)
-        if record is not None and record.traceparent and record.over:
-            span = self.tracer.begin(
-                f"traversal {record.action.lower()}", record.traceparent,
-                seconds_ago=record.seconds, stack_id=str(ended.stack_id),
-                traversal=ended.traversal,
-            )  # fmt: skip
-            span.end(state=record.state)
 
     def supervise(self, server: EmbeddedServer) -> None:
         self._server = server
@@ -297,16 +235,16 @@ class Loops:
                 "observer": self.observer.run,
             }
         if "dispatch" in roles:
-            await self._configure_subscriptions()
-            loops["dispatcher"] = self.dispatcher.run
+            await self.delivery.configure_subscriptions()
+            loops["dispatcher"] = self.delivery.dispatcher.run
         if "purge" in roles:
             loops |= {
                 "archiving": self.archiving.run,
                 "purging": self.purging.run,
                 "audit_signing": self.audit_signing.run,
             }
-        if self.broker is not None and roles & {"api", "dispatch"}:
-            loops["amqp"] = self._amqp(self.broker, "dispatch" in roles)
+        if roles & {"api", "dispatch"} and (amqp := self.delivery.amqp("dispatch" in roles)):
+            loops["amqp"] = amqp
         if "api" in roles:
             loops["feed"] = self.feed.run
         tasks = [
@@ -326,17 +264,6 @@ class Loops:
 
         await self.supervisor.guard(name).run(turn, stop)
 
-    def _amqp(self, broker: Broker, consumes: bool) -> LoopRun:
-        ignored = IgnoredAnswers(self.database, self.hook_tokens.entitled, AmqpChannel.name)
-        answers = Answers(
-            broker,
-            self._answer_from_message,
-            ignored.record,
-            ignored=self.metrics.answer_ignored,
-            supervisor=self.supervisor,
-        )
-        return lambda stop: broker.run(stop, answers.consume if consumes else None)
-
     def _supervised(self, server: EmbeddedServer) -> LoopRun:
         async def run(stop: asyncio.Event) -> None:
             await server.supervise()
@@ -353,6 +280,9 @@ class Loops:
     def _wake_workers(self) -> None:
         """Wake the loops after a request, an answer or the end of a traversal."""
         self.worker.wake()
+        self._wake_plugins()
+
+    def _wake_plugins(self) -> None:
         if self.plugins:
             self.lifecycle.wake()
 
@@ -373,60 +303,7 @@ class Loops:
             return [str(error)]
         return []
 
-    async def _answer_from_response(
-        self, hook_id: UUID, decision: ReceiverDecision, automation: Automation, target: str
-    ) -> str | None:
-        """Apply the answer in the response of a receiver; return why it was refused, or None."""
-        body = {"decision": decision.decision, "reason": decision.reason, **decision.more}
-        return await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
-
-    async def _answer_from_message(
-        self, hook_id: UUID, token: str, body: Mapping[str, Json], sender: str
-    ) -> IgnoredAnswer | None:
-        """Apply an answer over AMQP, which is authorized by the hook token."""
-        automation = await self.hook_tokens.holder(hook_id, token)
-        if automation is None:
-            return IgnoredAnswer("this is not the hook's token", IgnoredReason.INVALID_TOKEN)
-        refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.AMQP, sender)
-        if refused is None:
-            return None
-        return IgnoredAnswer(refused, IgnoredReason.REFUSED, automation.id)
-
-    async def _apply_answer(
-        self,
-        hook_id: UUID,
-        body: Mapping[str, Json],
-        automation: Automation,
-        channel: AnswerChannel,
-        address: str,
-    ) -> str | None:
-        try:
-            answer = read_signal(
-                body, automation.principal, channel, automation=automation, address=address
-            )
-            await self.engine.hooks.answer(hook_id, answer, project=None)
-        except Unavailable:
-            raise
-        except HeadgateError as error:
-            return str(error)
-        return None
-
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open the channels and types for the time of the process."""
         await stack.enter_async_context(self._types)
-        for channel in self.channels.values():
-            if isinstance(channel, AbstractAsyncContextManager):
-                await stack.enter_async_context(channel)
-
-    async def _configure_subscriptions(self) -> None:
-        configured = configured_subscriptions(self._settings)
-        for one in configured:
-            if one.channel not in self.channels:
-                raise Unavailable(
-                    f'there is no channel "{one.channel}" here',
-                    place="[[subscriptions]] channel",
-                    remedy=f"Known: {', '.join(sorted(self.channels))}. AMQP needs"
-                    " [channels.amqp] url.",
-                )
-        async with self.database.connection() as conn:
-            await configure(conn, configured)
+        await stack.enter_async_context(self.delivery)

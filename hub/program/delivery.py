@@ -1,0 +1,171 @@
+"""The channels of a process, the dispatcher that uses them, and the answers of receivers."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Self
+from uuid import UUID
+
+from channels.amqp.answers import Answers
+from channels.amqp.broker import Broker
+from channels.amqp.notifications import HeatChannel
+from channels.amqp.publisher import AmqpChannel
+from channels.attempt import Attempts
+from channels.contract import Channel, ReceiverDecision
+from channels.dispatcher import Dispatcher
+from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers, IgnoredReason
+from channels.plugins import load_installed as installed_channels
+from channels.retry import horizon
+from channels.store.subscriptions import configure
+from channels.webhook.client import WebhookChannel
+from engine.errors import HeadgateError, Unavailable
+from engine.hooks.answer_rights import Automation
+from engine.loops import LoopRun, Supervisor
+from engine.service.hooks.answering import Hooks
+from engine.store.database import Database
+from engine.tracing import Tracer
+from engine.words import AnswerChannel, Json
+from hub.api.hook_answers import read_signal
+from hub.auth.hook_tokens import HookTokens
+from hub.metrics import Metrics
+from hub.program.process_slot import ProcessSlot
+from hub.program.wiring import (
+    broker_settings,
+    configured_subscriptions,
+    dispatcher_settings,
+    webhook_settings,
+)
+from hub.settings.settings import Settings
+
+
+class Delivery:
+    """An async context manager: opens the channels for the time of the process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        *,
+        hooks: Hooks,
+        hook_tokens: HookTokens,
+        metrics: Metrics,
+        tracer: Tracer,
+        supervisor: Supervisor,
+        slot: ProcessSlot,
+    ) -> None:
+        """hooks: applies the answers of receivers. slot: of this process, for limits that apply to
+        all processes together."""
+        self._settings = settings
+        self._database = database
+        self._hooks = hooks
+        self._hook_tokens = hook_tokens
+        self._metrics = metrics
+        self._supervisor = supervisor
+        self._open = AsyncExitStack()
+        self.channels: dict[str, Channel] = {
+            "webhook": WebhookChannel(webhook_settings(settings.channels.webhook))
+        }
+        self._broker: Broker | None = None
+        if (broker := broker_settings(settings.channels.amqp)) is not None:
+            self._broker = Broker(broker, supervisor)
+            amqp = settings.channels.amqp
+            self.channels["amqp"] = AmqpChannel(self._broker, amqp.exchanges)
+            self.channels["heat"] = HeatChannel(self._broker, amqp.heat_exchanges)
+        self.channels |= installed_channels(self.channels)
+        dispatching = dispatcher_settings(settings, slot)
+        self.horizon: Callable[[str], float] = lambda name: horizon(dispatching.policy(name))
+        attempts = Attempts(
+            self.channels,
+            dispatching.policy,
+            token_for=hook_tokens.token_for,
+            entitle=hook_tokens.entitled,
+            public_url=settings.server.base_url(),
+            answer=self._answer_from_response,
+            random=random.SystemRandom().random,
+            observe=metrics.tried,
+            tracer=tracer,
+            supervisor=supervisor,
+        )
+        self.dispatcher = Dispatcher(
+            database, attempts, settings=dispatching, supervisor=supervisor
+        )
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            for channel in self.channels.values():
+                if isinstance(channel, AbstractAsyncContextManager):
+                    await opening.enter_async_context(channel)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._open.aclose()
+
+    def amqp(self, consumes: bool) -> LoopRun | None:
+        """The loop of the broker's connection; None: no broker is configured. consumes: whether it
+        also receives answers."""
+        broker = self._broker
+        if broker is None:
+            return None
+        ignored = IgnoredAnswers(self._database, self._hook_tokens.entitled, AmqpChannel.name)
+        answers = Answers(
+            broker,
+            self._answer_from_message,
+            ignored.record,
+            ignored=self._metrics.answer_ignored,
+            supervisor=self._supervisor,
+        )
+        return lambda stop: broker.run(stop, answers.consume if consumes else None)
+
+    async def configure_subscriptions(self) -> None:
+        """Store the subscriptions of the configuration. Raises Unavailable for a channel that this
+        process does not have."""
+        configured = configured_subscriptions(self._settings)
+        for one in configured:
+            if one.channel not in self.channels:
+                raise Unavailable(
+                    f'there is no channel "{one.channel}" here',
+                    place="[[subscriptions]] channel",
+                    remedy=f"Known: {', '.join(sorted(self.channels))}. AMQP needs"
+                    " [channels.amqp] url.",
+                )
+        async with self._database.connection() as conn:
+            await configure(conn, configured)
+
+    async def _answer_from_response(
+        self, hook_id: UUID, decision: ReceiverDecision, automation: Automation, target: str
+    ) -> str | None:
+        """Apply the answer in the response of a receiver; return why it was refused, or None."""
+        body = {"decision": decision.decision, "reason": decision.reason, **decision.more}
+        return await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
+
+    async def _answer_from_message(
+        self, hook_id: UUID, token: str, body: Mapping[str, Json], sender: str
+    ) -> IgnoredAnswer | None:
+        """Apply an answer over AMQP, which is authorized by the hook token."""
+        automation = await self._hook_tokens.holder(hook_id, token)
+        if automation is None:
+            return IgnoredAnswer("this is not the hook's token", IgnoredReason.INVALID_TOKEN)
+        refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.AMQP, sender)
+        if refused is None:
+            return None
+        return IgnoredAnswer(refused, IgnoredReason.REFUSED, automation.id)
+
+    async def _apply_answer(
+        self,
+        hook_id: UUID,
+        body: Mapping[str, Json],
+        automation: Automation,
+        channel: AnswerChannel,
+        address: str,
+    ) -> str | None:
+        try:
+            answer = read_signal(
+                body, automation.principal, channel, automation=automation, address=address
+            )
+            await self._hooks.answer(hook_id, answer, project=None)
+        except Unavailable:
+            raise
+        except HeadgateError as error:
+            return str(error)
+        return None
