@@ -1,6 +1,6 @@
 """Metrics of the processes of one server: each process can answer for all of them.
 
-Each process writes its metrics to whoever connects to its Unix socket, in a directory that only the
+Each process writes its metrics to every client of its Unix socket, in a directory that only the
 server's account may enter. The label `process` distinguishes the values.
 """
 

@@ -39,7 +39,8 @@ from hub.settings.settings import Settings
 
 
 class Delivery:
-    """An async context manager: opens the channels for the time of the process."""
+    """An async context manager: the channels of a process and its dispatcher. Entering it opens the
+    channels, for the time of the process."""
 
     def __init__(
         self,

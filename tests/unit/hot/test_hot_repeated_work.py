@@ -65,7 +65,7 @@ def test_stacks_of_a_preview_share_parsed_templates_and_environments() -> None:
     following = nesting.of_next_stack(dict(nesting.files))
     assert open_server(following, environment) is first
     assert following.resource_count == 0
-    other = open_server(following, first.environment)  # of a stack inside
+    other = open_server(following, first.environment)  # of a nested stack
     assert other is not None and other.environment is first.environment
     changed = nesting.of_next_stack({"server.yaml": template(description="another")})
     opened = open_server(replace(changed, path=()), environment)
