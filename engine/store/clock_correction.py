@@ -23,7 +23,7 @@ select clock_timestamp() as now,
 SEEN = "update database_clock set seen_at = clock_timestamp()"
 SET_BACK = """
 update database_clock
-   set seen_at = clock_timestamp(), set_back_at = clock_timestamp(), set_back_by = $1
+   set seen_at = statement_timestamp(), set_back_at = statement_timestamp(), set_back_by = $1
 """
 #: In the order of the IDs, like all locks of stacks.
 STACKS = """

@@ -44,7 +44,7 @@ on conflict do nothing
 """
 LOCK = "lock table token_key in share row exclusive mode"
 RETIRE = """
-update token_key set retired_at = clock_timestamp(), expires_at = clock_timestamp() + $1
+update token_key set retired_at = statement_timestamp(), expires_at = statement_timestamp() + $1
  where retired_at is null
 """
 INSERT = "insert into token_key (version, encrypted) values ($1, $2)"
