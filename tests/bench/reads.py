@@ -17,7 +17,7 @@ from tests.bench.shapes import wide
 
 SECONDS = 3.0
 ROW = "create table bench_row (id integer primary key, value text)"
-#: Stacks that are created one after the other.
+#: Stacks that are created one after the other, at most half of a size.
 SINGLE = 100
 
 
@@ -90,9 +90,10 @@ def as_rate(limit: dict[str, float]) -> dict[str, float]:
 
 async def accept(run: Run, server: Server, client: Client, stored: int, limits: Limits) -> None:
     """Create stacks of one resource until so many are stored."""
-    names = range(len(await client.stacks()), stored)
-    await accept_single(run, client, stored, [f"s{number}" for number in names[:SINGLE]], limits)
-    requests = [client.creation(f"s{number}", wide(1)) for number in names[SINGLE:]]
+    names = [f"s{number}" for number in range(len(await client.stacks()), stored)]
+    single = min(SINGLE, len(names) // 2)
+    await accept_single(run, client, stored, names[:single], limits)
+    requests = [client.creation(name, wide(1)) for name in names[single:]]
     used, started = server.usage(), time.perf_counter()
     accepted = await exchange(server.url, requests)
     await client.until_idle(pause=0.2)
