@@ -50,9 +50,11 @@ def file_system(folder: Path) -> str:
 
 
 def memory(pid: int) -> float:
-    """Resident MB of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    """MB of a process; a page that several processes share counts in parts (PSS of proc(5))."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise AssertionError(f"process {pid} has no memory")
 
 
 async def lowest_sample(read_value: Callable[[], float]) -> float:
@@ -76,7 +78,7 @@ def children(pid: int) -> list[int]:
 
 
 def process_tree_memory(pid: int) -> float:
-    """Resident MB of a process and its children; shared memory counts once for each."""
+    """MB of a process and its children; memory that they share counts once."""
     return memory(pid) + sum(map(memory, children(pid)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.bench import create, figures, hooks, machine
+from tests.bench import create, figures, hooks, machine, reads
 from tests.bench import run as run_module
 from tests.bench.change import change
 from tests.bench.client import Client
@@ -106,6 +106,23 @@ async def test_parts_measure_every_size(
     assert all(
         result.value(key) > 0 for key in result if key.measure in ("rate", "server_cpu", "share")
     )
+
+
+async def test_requests_are_measured_for_fewer_stacks_than_are_created_one_by_one(
+    bench_postgres: BenchPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in (
+        (reads, "SECONDS", 0.05), (machine, "SAMPLES", 1), (run_module, "WARM", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    run = Run(bench_postgres, rounds=1, sizes=(4, 20), largest=20)
+    assert max(run.sizes) < reads.SINGLE
+    await reads.reads(run)
+    result = figures.derive(run.figures)
+    for size in run.sizes:
+        assert {"median", "limit_ms"} <= measures(result, "read", "accept, one client", size)
+        for case in ("accept a stack of one", "show", "list 20, first page"):
+            assert {"rate", "p99", "share"} <= measures(result, "read", case, size)
 
 
 def measures(figures_: Figures, part: str, case: str, size: int) -> set[str]:
