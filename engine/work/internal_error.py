@@ -13,11 +13,13 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.node.node import BREAKING, Node, OperationFailed
+from engine.node import decisions
+from engine.node.node import Node, OperationFailed, Record, WriteFailed
+from engine.plan.draft import may_be_suspended
 from engine.store.advance import Work
 from engine.store.connection import size_of
 from engine.types.contract import Outcome
-from engine.words import GATES, Json, Operation, Phase, State, Status
+from engine.words import Json, Operation, Phase, ResourceAction, State, Status
 from engine.work.hook_opening import ACTION_OF
 from engine.work.job import Job, NodeInput, settle
 from engine.work.operation_call import RAISED
@@ -110,47 +112,80 @@ def _without_rules(work: Work) -> Node:
 
 
 def bare_failure(context: NodeContext, reason: str) -> Json:
-    """Return the step that fails a node without its documents. The resource keeps its columns, with
-    a new physical ID if the operation returned one.
+    """Return the step that fails a node without its documents, which may be damaged. The resource
+    keeps its columns, with a new physical ID if the operation returned one.
+
+    The machine decides it like every failure. It reads columns that have a check constraint only,
+    and refuses no phase, so this function raises nothing.
     """
-    work, physical_id = context.work, _physical_id(context.outcome)
-    action = ACTION_OF.get(work.operation, work.operation.upper())
-    resource = {
-        "write": "fail",
-        "id": work.resource_id,
-        "action": "UPDATE" if work.operation == Operation.REPLACE else action,
-        "reason": reason,
-        "physical_id": None if work.operation == Operation.REPLACE else physical_id,
-        "tainted": work.phase != Phase.PRE and work.operation in BREAKING,
-    }
-    event = {
-        "type": f"headgate.resource.{work.operation}.failed",
-        "resource_name": work.name,
-        "resource_type": work.type,
-        "physical_id": physical_id or work.physical_id,
-        "action": action,
-        "status": Status.FAILED,
-        "reason": reason,
-        "data": {"operation": work.operation},
-    }
-    gate = work.operation in GATES
+    work = context.work
+    step = decisions.fail(_without_rules(work), OperationFailed(reason))
+    resource, events = None, []
+    for effect in step.effects:
+        match effect:
+            case WriteFailed():
+                resource = _failed_resource(context, step.node, effect)
+            case Record():
+                events.append(_failed_event(context, step.node, effect))
     return {
         "stack_id": work.key.stack_id,
         "traversal": work.key.traversal,
         "node": work.key.node,
         "claim": work.key.claim,
-        "state": State.FAILED,
-        "phase": work.phase,
-        "operation": work.operation,
-        "breakpoints_hit": work.breakpoints_hit,
+        "state": step.node.state,
+        "phase": step.node.phase,
+        "operation": step.node.operation,
+        "breakpoints_hit": step.node.breakpoints_hit,
         "wake_at": None,
         "progress": None,
         "attempts": work.attempts,
-        "reason": reason,
+        "reason": step.node.reason,
+        "step_mode": work.step_mode,
         "confirmation": None,
         "signal_resource_id": None,
-        "resource": None if gate else resource,
+        "resource": resource,
         "snapshot": None,
         "hook": None,
-        "events": [] if gate else [event],
+        "events": events,
+    }
+
+
+def _failed_resource(context: NodeContext, node: Node, effect: WriteFailed) -> dict[str, Json]:
+    """Return what `apply_transitions` changes in the resource's row. Of a failed replacement, this
+    is the row of the old resource, which its operation did not change."""
+    work, replaces = context.work, node.operation is Operation.REPLACE
+    return {
+        "write": "fail",
+        "id": work.resource_id,
+        "action": _action(work, node.operation),
+        "reason": effect.reason,
+        "physical_id": None if replaces else _physical_id(context.outcome),
+        "tainted": effect.tainted and not replaces,
+    }
+
+
+def _action(work: Work, operation: Operation) -> str:
+    """Return the resource's action. A suspended resource keeps its own when a snapshot fails, so
+    that a resume selects it; a row that was not read has none."""
+    if operation is Operation.REPLACE:
+        return ResourceAction.UPDATE
+    if operation is Operation.SNAPSHOT and work.action is not None and work.status is not None:
+        action = ResourceAction(work.action)
+        if may_be_suspended(action, Status(work.status)):
+            return action
+    return ACTION_OF[operation]
+
+
+def _failed_event(context: NodeContext, node: Node, effect: Record) -> dict[str, Json]:
+    work, operation = context.work, node.operation
+    replaced = {"replaced": True} if work.replaced_by is not None else {}
+    return {
+        "type": f"headgate.resource.{operation}.{effect.kind}",
+        "resource_name": work.name,
+        "resource_type": work.type,
+        "physical_id": _physical_id(context.outcome) or work.physical_id,
+        "action": ACTION_OF[operation],
+        "status": Status.FAILED,
+        "reason": effect.reason,
+        "data": {"operation": operation} | replaced,
     }
