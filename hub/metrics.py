@@ -5,6 +5,7 @@ routes are templates, methods those of HTTP.
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -63,99 +64,77 @@ class Metrics(Measures):
     ) -> None:
         """exchange: with the other processes of the same server."""
         self._exchange = exchange or MetricsExchange()
-        self.registry = registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._shared = CollectorRegistry()
         self._backlog = _Backlog(self._shared, database)
-        route, of_type = ("route", "method"), ("type", "operation")
-        self._requests = Counter(
-            "headgate_requests", "HTTP requests answered", (*route, "status"), registry=registry
+
+        def counter(name: str, meaning: str, *labels: str) -> Counter:
+            return Counter(f"headgate_{name}", meaning, labels, registry=self.registry)
+
+        def duration(
+            name: str, meaning: str, *labels: str, buckets: Sequence[float] = QUICK
+        ) -> Histogram:
+            return Histogram(
+                f"headgate_{name}_seconds", meaning, labels, registry=self.registry, buckets=buckets
+            )
+
+        self._requests = counter("requests", "HTTP requests answered", "route", "method", "status")
+        self._request_seconds = duration("request", "Duration of a request", "route", "method")
+        self._nodes = counter("nodes", "Nodes that ended", "operation", "state")
+        self._operations = counter(
+            "operations", "Calls of operations", "type", "operation", "outcome"
         )
-        self._request_seconds = Histogram(
-            "headgate_request_seconds", "Duration of a request", route, registry=registry,
-            buckets=QUICK,
-        )  # fmt: skip
-        self._nodes = Counter(
-            "headgate_nodes", "Nodes that ended", ("operation", "state"), registry=registry
+        self._operation_seconds = duration(
+            "operation", "Duration of a call of an operation", "type", "operation", buckets=SLOW
         )
-        self._operations = Counter(
-            "headgate_operations", "Calls of operations", (*of_type, "outcome"), registry=registry
-        )
-        self._operation_seconds = Histogram(
-            "headgate_operation_seconds", "Duration of a call of an operation", of_type,
-            registry=registry, buckets=SLOW,
-        )  # fmt: skip
-        self._restarts = Counter(
-            "headgate_operations_restarted", "Operations called again after their process ended",
-            of_type, registry=registry,
+        self._restarts = counter(
+            "operations_restarted", "Operations called again after their process ended",
+            "type", "operation",
         )  # fmt: skip
         # Cached, because finding a child by its labels takes longer than counting.
         self._operation = cache(self._operations.labels)
         self._operation_time = cache(self._operation_seconds.labels)
         self._node = cache(self._nodes.labels)
-        self._claim_seconds = Histogram(
-            "headgate_claim_seconds", "Time from the claim of a node to the call of its operation",
-            registry=registry, buckets=QUICK,
-        )  # fmt: skip
-        self._opened = Counter(
-            "headgate_hooks_opened", "Hooks opened", ("point", "mode"), registry=registry
+        self._claim_seconds = duration(
+            "claim", "Time from the claim of a node to the call of its operation"
         )
-        self._answers = Counter(
-            "headgate_answers", "Accepted answers to hooks", ("channel", "decision"),
-            registry=registry,
-        )  # fmt: skip
-        self._ignored = Counter(
-            "headgate_amqp_answers_ignored", "Answers over AMQP that do not count", ("reason",),
-            registry=registry,
-        )  # fmt: skip
-        self._expired = Counter(
-            "headgate_hooks_expired", "Hooks that expired without an answer", registry=registry
+        self._opened = counter("hooks_opened", "Hooks opened", "point", "mode")
+        self._answers = counter("answers", "Accepted answers to hooks", "channel", "decision")
+        self._ignored = counter(
+            "amqp_answers_ignored", "Answers over AMQP that do not count", "reason"
         )
-        self._deliveries = Counter(
-            "headgate_deliveries", "Delivery attempts", ("channel", "outcome"), registry=registry
+        self._expired = counter("hooks_expired", "Hooks that expired without an answer")
+        self._deliveries = counter("deliveries", "Delivery attempts", "channel", "outcome")
+        self._delivery_seconds = duration("delivery", "Duration of a delivery attempt", "channel")
+        self._purged = counter("purged", "Rows deleted by retention", "kind")
+        self._observed = counter("observed_resources", "Resources observed", "state")
+        self._observation_calls = counter(
+            "observation_calls", "Calls of types to observe resources", "outcome"
         )
-        self._delivery_seconds = Histogram(
-            "headgate_delivery_seconds", "Duration of a delivery attempt", ("channel",),
-            registry=registry, buckets=QUICK,
-        )  # fmt: skip
-        self._purged = Counter(
-            "headgate_purged", "Rows deleted by retention", ("kind",), registry=registry
+        self._lag = duration("loop_lag", "Delay of the event loop")
+        self._internal_errors = counter(
+            "internal_errors", "Internal errors of units of work and loops", "loop"
         )
-        self._observed = Counter(
-            "headgate_observed_resources", "Resources observed", ("state",), registry=registry
+        self._clock_jumps = counter(
+            "database_clock_jumps", "Times that the database's clock was set", "direction"
         )
-        self._observation_calls = Counter(
-            "headgate_observation_calls", "Calls of types to observe resources", ("outcome",),
-            registry=registry,
-        )  # fmt: skip
-        self._lag = Histogram(
-            "headgate_loop_lag_seconds", "Delay of the event loop", registry=registry,
-            buckets=QUICK,
-        )  # fmt: skip
-        self._internal_errors = Counter(
-            "headgate_internal_errors", "Internal errors of units of work and loops",
-            ("loop",), registry=registry,
-        )  # fmt: skip
-        self._clock_jumps = Counter(
-            "headgate_database_clock_jumps", "Times that the database's clock was set",
-            ("direction",), registry=registry,
-        )  # fmt: skip
-        gauge = {
-            "headgate_streams": ("Open event streams", lambda: feed.readers),
-            "headgate_pool_connections": ("Open database connections", database.pool.get_size),
-            "headgate_pool_in_use": (
-                "Database connections in use",
-                lambda: database.in_use,
-            ),
-            "headgate_pool_most": (
-                "Maximum number of database connections",
-                database.pool.get_max_size,
-            ),
-        }
-        for name, (meaning, read) in gauge.items():
-            Gauge(name, meaning, registry=registry).set_function(read)
-        Gauge("headgate_info", "Always 1", ("version",), registry=registry).labels(
+        self._read_when_rendered("streams", "Open event streams", lambda: feed.readers)
+        self._watch_pool(database)
+        Gauge("headgate_info", "Always 1", ("version",), registry=self.registry).labels(
             version("headgate")
         ).set(1)
+
+    def _watch_pool(self, database: Database) -> None:
+        pool = database.pool
+        for name, meaning, read in (
+            ("connections", "Open database connections", pool.get_size),
+            ("in_use", "Database connections in use", lambda: database.in_use),
+            ("most", "Maximum number of database connections", pool.get_max_size),
+        ):
+            self._read_when_rendered(f"pool_{name}", meaning, read)
+
+    def _read_when_rendered(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        Gauge(f"headgate_{name}", meaning, registry=self.registry).set_function(read)
 
     async def render(self) -> bytes:
         """All metrics in the text format of Prometheus, those of the other processes of the server
@@ -198,10 +177,10 @@ class Metrics(Measures):
 
     def watch_endpoints(self, back_off: EndpointBackOff) -> None:
         """Report how many endpoints are not observed because they have failed."""
-        Gauge(
-            "headgate_observation_failing_endpoints", "Endpoints that are not observed now",
-            registry=self.registry,
-        ).set_function(lambda: len(back_off))  # fmt: skip
+        self._read_when_rendered(
+            "observation_failing_endpoints", "Endpoints that are not observed now",
+            lambda: len(back_off),
+        )  # fmt: skip
 
     def observed(self, state: str) -> None:
         self._observed.labels(state).inc()

@@ -1,4 +1,7 @@
-"""Parses and formats durations: ``90s``, ``30m``, ``2h`` or ``1d``."""
+"""Parses and formats durations: ``90s``, ``30m``, ``2h`` or ``1d``.
+
+Which time counts for a traversal is decided in engine/store/routines/1_working_time.sql.
+"""
 
 import re
 from datetime import timedelta

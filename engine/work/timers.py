@@ -1,5 +1,6 @@
 """Loops for the deadlines of hooks, and for their reminders and escalations. Each sleeps until the
-next one is due."""
+next one is due. The time limit of a traversal counts working time, and is not a timer here:
+engine/store/routines/1_working_time.sql."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -15,7 +15,7 @@ from engine.errors import Unavailable
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loops import LoopRun, Supervisor
-from engine.service import Engine
+from engine.service import Engine, Limits
 from engine.service.software.configs import ConfigStore, Software
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
@@ -83,24 +83,11 @@ class Loops:
         self._settings = settings
         self.database = database
         self.authenticator = authenticator
-        self._server: EmbeddedServer | None = None
-        self.plugins = load_installed() if plugins is None else plugins
-        keeper = ConfigStore(database, Software(database, new_id=uuid4))
-        keystone = settings.auth.keystone.url if settings.auth.mode == "keystone" else ""
-        self.servers = ServerUrls(token_keys.keys, settings.server.base_url(), keystone)
-        software = software_types(keeper, self.servers)
-        gate = StackGate(self.plugins)
-        self._types = ProcessTypes(
-            settings.resource_types,
-            *software,
-            *types,
-            gate=gate,
-            placer=placer,
-            catalog=authenticator.catalog,
-        )
-        registry = self._types.registry
         self.keyring = keyring
         self.token_keys = token_keys
+        self.plugins = load_installed() if plugins is None else plugins
+        self._server: EmbeddedServer | None = None
+        self._create_types(settings, types, placer)
         self.supervisor = Supervisor(
             random=random.SystemRandom().random,
             new_id=lambda: secrets.token_hex(6),
@@ -110,58 +97,7 @@ class Loops:
         self.metrics = Metrics(
             database, self.feed, MetricsExchange(slot.directory, slot.number, slot.count)
         )
-        self.signal_urls = SignalUrls(token_keys.keys, settings.server.base_url())
-        self.lifecycle = LifecycleNotifier(
-            database, self.plugins, poll=settings.engine.poll, supervisor=self.supervisor
-        )
-        limits = make_limits(settings)
-        self.engine = Engine(
-            database,
-            registry,
-            limits,
-            new_id=uuid4,
-            wake=self._wake_workers,
-            lifecycle_plugins=bool(self.plugins),
-            keyring=self.keyring,
-            measures=self.metrics,
-        )
-        ends = TraversalEnds(self.engine.stacks, database, self.tracer, self._wake_plugins)
-        self.worker = Worker(
-            database,
-            registry,
-            worker_settings(settings),
-            name=f"{socket.gethostname()}:{os.getpid()}",
-            new_id=uuid4,
-            end=ends.end_alone,
-            end_complete=ends.end_complete,
-            fail_end=self.engine.stacks.fail_traversal,
-            keyring=self.keyring,
-            exchange=authenticator.exchange,
-            run_nested=self.engine.nested.run_operation,
-            signal_urls=self.signal_urls,
-            resource_bytes=lambda project: limits.of(project).resource_bytes,
-            measures=self.metrics,
-            tracer=self.tracer,
-        )
-        self.timers = Timers(
-            database,
-            poll=settings.engine.poll,
-            default_timeout=settings.hooks.default_timeout,
-            new_id=uuid4,
-            measures=self.metrics,
-            supervisor=self.supervisor,
-        )
-        self.observer = Observer(
-            database,
-            registry,
-            limits.convergence,
-            repair=self.engine.repairs.start,
-            new_id=uuid4,
-            chance=random.SystemRandom().random,
-            supervisor=self.supervisor,
-            measures=self.metrics,
-        )
-        self.metrics.watch_endpoints(self.observer.back_off)
+        self._create_engine(settings, make_limits(settings))
         self._create_maintenance(settings)
         self.hook_tokens = HookTokens(database, authenticator, token_keys)
         self.delivery = Delivery(
@@ -174,6 +110,77 @@ class Loops:
             supervisor=self.supervisor,
             slot=slot,
         )
+
+    def _create_types(
+        self, settings: Settings, types: Sequence[ResourceType], placer: Placer | None
+    ) -> None:
+        """The resource types, and what makes the URLs that their resources receive."""
+        keys, base_url = self.token_keys.keys, settings.server.base_url()
+        keystone = settings.auth.keystone.url if settings.auth.mode == "keystone" else ""
+        self.servers = ServerUrls(keys, base_url, keystone)
+        self.signal_urls = SignalUrls(keys, base_url)
+        keeper = ConfigStore(self.database, Software(self.database, new_id=uuid4))
+        self._types = ProcessTypes(
+            settings.resource_types,
+            *software_types(keeper, self.servers),
+            *types,
+            gate=StackGate(self.plugins),
+            placer=placer,
+            catalog=self.authenticator.catalog,
+        )
+
+    def _create_engine(self, settings: Settings, limits: Limits) -> None:
+        """The engine, and the loops of the role `engine`, which execute what it has planned."""
+        self.engine = Engine(
+            self.database,
+            self._types.registry,
+            limits,
+            new_id=uuid4,
+            wake=self._wake_workers,
+            lifecycle_plugins=bool(self.plugins),
+            keyring=self.keyring,
+            measures=self.metrics,
+        )
+        ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
+        self.worker = Worker(
+            self.database,
+            self._types.registry,
+            worker_settings(settings),
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            new_id=uuid4,
+            end=ends.end_alone,
+            end_complete=ends.end_complete,
+            fail_end=self.engine.stacks.fail_traversal,
+            keyring=self.keyring,
+            exchange=self.authenticator.exchange,
+            run_nested=self.engine.nested.run_operation,
+            signal_urls=self.signal_urls,
+            resource_bytes=lambda project: limits.of(project).resource_bytes,
+            measures=self.metrics,
+            tracer=self.tracer,
+        )
+        self.timers = Timers(
+            self.database,
+            poll=settings.engine.poll,
+            default_timeout=settings.hooks.default_timeout,
+            new_id=uuid4,
+            measures=self.metrics,
+            supervisor=self.supervisor,
+        )
+        self.lifecycle = LifecycleNotifier(
+            self.database, self.plugins, poll=settings.engine.poll, supervisor=self.supervisor
+        )
+        self.observer = Observer(
+            self.database,
+            self._types.registry,
+            limits.convergence,
+            repair=self.engine.repairs.start,
+            new_id=uuid4,
+            chance=random.SystemRandom().random,
+            supervisor=self.supervisor,
+            measures=self.metrics,
+        )
+        self.metrics.watch_endpoints(self.observer.back_off)
 
     def _create_maintenance(self, settings: Settings) -> None:
         """The loops that watch, purge and sign what the others have written."""

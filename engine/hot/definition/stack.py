@@ -4,7 +4,7 @@ call it.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from urllib.parse import quote
@@ -210,31 +210,14 @@ class _StackTree:
             findings.warn_all((*template.warnings, *environment.warnings))
         self.nesting.count_template(template)
         check_constraint_names(template.parameters, self.validators, findings)
-        schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
-        given_values = {**environment.parameters, **given.parameters}
-        given_later = given.unknown
-        if environment.findings:  # its parameters are unknown
-            given_later = given_later.union(schemas.keys() - given_values.keys())
-        unreadable = given.unknown | template.unreadable.parameters
-        values = convert_parameters(
-            {name: one for name, one in schemas.items() if name not in given_later},
-            {name: one for name, one in given_values.items() if name not in unreadable},
-            environment.parameter_defaults,
-            findings,
-            self.budget,
-            environment.parameters.keys() - given.parameters.keys(),
-        )
-        shown = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
-        known = {**shown, **values}
-        unknown = given.unknown.union(schemas, template.unreadable.parameters).difference(known)
-        version = VERSIONS[template.version]
-        hidden = frozenset(name for name, one in schemas.items() if one.hidden)
+        parameters = self._parameters(template, environment, given, findings)
+        version, hidden = VERSIONS[template.version], parameters.hidden
         conditions = Conditions(
             template.conditions,
             version,
-            known,
+            parameters.known,
             findings,
-            unknown,
+            parameters.unknown,
             template.mappings,
             self.budget,
             hidden=hidden,
@@ -251,42 +234,16 @@ class _StackTree:
             previous=previous or NONE_REUSABLE,
             collects=previous is not None,
         )
-        scope = Scope(
-            version=version,
-            parameters=known,
-            hidden=hidden,
-            files=self.files,
-            types={},
-            disabled=frozenset(),
-            findings=findings,
-            decide=conditions.decide,
-            parameter_names=unknown.union(template.parameters),
-            mappings=template.mappings,
-            facade=given.facade,
-            budget=self.budget,
-            stack_outputs=self.stack_outputs,
-        )
-        builder.select(scope)
-        scope.types = builder.schemas()
-        scope.disabled = builder.disabled
-        scope.keyed = builder.expansion.names
+        scope = self._scope(builder, parameters, given.facade)
         evaluate_locals(template.locals, scope)
         check_rules(template.rules, scope)
         resources = builder.define_resources(scope)
         imported = self._imported(builder, scope)
         outputs = builder.define_outputs(scope)
-        contained: list[ContainedStack] = []
         secret_defaults = given.secret.union(hidden).intersection(environment.parameter_defaults)
-        nested = self._nested(builder, resources, given.pseudo, contained, secret_defaults)
-        for name, one in nested.items():
-            resources[name].digest = _combine_digests(resources[name].digest, one.digest)
-            resources[name].pauses_every_update = one.pauses_every_update()
-            resources[name].reads_data = one.reads_data()
-        for name, schema in builder.groups.items():
-            digest = self._members(
-                builder, schema, resources[name], given.pseudo, contained, secret_defaults
-            )
-            resources[name].digest = _combine_digests(resources[name].digest, digest)
+        inside = _ContainedStacks(self, builder, given.pseudo, secret_defaults)
+        nested = inside.define_nested(resources)
+        inside.define_members(resources)
         conditions.warn_unused()
         findings.raise_if_any()
         return StackDefinition(
@@ -294,20 +251,80 @@ class _StackTree:
             description=template.description,
             resources=resources,
             outputs=outputs,
-            parameters=values,
-            pseudo=shown,
+            parameters=parameters.values,
+            pseudo=parameters.pseudo,
             hidden=hidden,
             hook_declarations=template.hook_declarations + environment.hook_declarations,
-            schemas=schemas,
+            schemas=parameters.schemas,
             # Hooks may have conditions in templates of any version.
             decide=replace(conditions, version=VERSIONS[max(VERSIONS)], reported=True).decide,
             nested=nested,
-            contained=tuple(contained),
+            contained=tuple(inside.found),
             warnings=findings.warnings,
             moved=tuple(one for one in template.moved if one.to in resources),
             imported=imported,
             reusable=ReusableResources(template.version, builder.reusable),
         )
+
+    def _parameters(
+        self,
+        template: Template,
+        environment: Environment,
+        given: _StackInput,
+        findings: Findings,
+    ) -> "_Parameters":
+        """Return the checked values of the parameters. Those of the request precede those of the
+        environment."""
+        schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
+        given_values = {**environment.parameters, **given.parameters}
+        given_later = given.unknown
+        if environment.findings:  # its parameters are unknown
+            given_later = given_later.union(schemas.keys() - given_values.keys())
+        unreadable = given.unknown | template.unreadable.parameters
+        values = convert_parameters(
+            {name: one for name, one in schemas.items() if name not in given_later},
+            {name: one for name, one in given_values.items() if name not in unreadable},
+            environment.parameter_defaults,
+            findings,
+            self.budget,
+            environment.parameters.keys() - given.parameters.keys(),
+        )
+        pseudo = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
+        known = {**pseudo, **values}
+        return _Parameters(
+            schemas,
+            values,
+            pseudo,
+            known,
+            given.unknown.union(schemas, template.unreadable.parameters).difference(known),
+            frozenset(name for name, one in schemas.items() if one.hidden),
+        )
+
+    def _scope(
+        self, builder: DefinitionBuilder, parameters: "_Parameters", facade: ResourceFacade | None
+    ) -> Scope:
+        """Select the resources of the stack, and return what its functions can read."""
+        template = builder.template
+        scope = Scope(
+            version=VERSIONS[template.version],
+            parameters=parameters.known,
+            hidden=parameters.hidden,
+            files=self.files,
+            types={},
+            disabled=frozenset(),
+            findings=builder.findings,
+            decide=builder.conditions.decide,
+            parameter_names=parameters.unknown.union(template.parameters),
+            mappings=template.mappings,
+            facade=facade,
+            budget=self.budget,
+            stack_outputs=self.stack_outputs,
+        )
+        builder.select(scope)
+        scope.types = builder.schemas()
+        scope.disabled = builder.disabled
+        scope.keyed = builder.expansion.names
+        return scope
 
     def _imported(self, builder: DefinitionBuilder, scope: Scope) -> dict[str, str]:
         """Return the physical IDs of the section `import`. Only root stacks may have this section
@@ -324,64 +341,88 @@ class _StackTree:
             return {}
         return builder.define_imports(scope)
 
-    def _nested(
-        self,
-        builder: DefinitionBuilder,
-        resources: Mapping[str, ResourceDefinition],
-        pseudo: Mapping[str, str],
-        contained: list[ContainedStack],
-        secret_defaults: frozenset[str],
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """The parameters of a stack. pseudo: values of pseudo parameters, by the names of the dialect.
+    known: both kinds of values. unknown: names of those that get a value later or have no valid
+    one. hidden: names of those that are masked.
+    """
+
+    schemas: Mapping[str, ParameterSchema]
+    values: Mapping[str, Json]
+    pseudo: Mapping[str, str]
+    known: Mapping[str, Json]
+    unknown: frozenset[str]
+    hidden: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ContainedStacks:
+    """Defines the nested stacks and the members of groups that a stack contains. What is wrong in
+    them is added to the findings of the stack.
+
+    tree: of the stack. builder: of its resources. pseudo: by HOT names. secret_defaults: names with
+    a secret value in the environment's `parameter_defaults`. found: all contained stacks.
+    """
+
+    tree: _StackTree
+    builder: DefinitionBuilder
+    pseudo: Mapping[str, str]
+    secret_defaults: frozenset[str]
+    found: list[ContainedStack] = field(default_factory=list)
+
+    def define_nested(
+        self, resources: Mapping[str, ResourceDefinition]
     ) -> dict[str, NestedStackDefinition]:
-        """Return the definitions of valid nested stacks; faults are added to the parent's
-        findings.
-        """
+        """Return the definitions of valid nested stacks, on which their resources depend."""
         nested: dict[str, NestedStackDefinition] = {}
         last: dict[int, tuple[_StackInput, int, StackDefinition]] = {}
         needed = frozenset().union(*(one.reads for one in resources.values()))
-        for name, kind in builder.nested_types.items():
-            resource = resources[name]
-            inside = replace(self, nesting=self.nesting.enter(kind.file))
+        for name, kind in self.builder.nested_types.items():
+            resource, place = resources[name], nested_place(resources[name].place, kind.file)
+            inside = replace(self.tree, nesting=self.tree.nesting.enter(kind.file))
             parameters, unknown = nested_parameters(kind.schema, resource.properties)
-            if self.nesting.values_later:
+            if self.tree.nesting.values_later:
                 required = (key for key, one in kind.schema.properties.items() if one.required)
                 unknown |= frozenset(required).difference(parameters)
-            given = _nested_input(resource, pseudo, parameters, unknown, secret_defaults)
-            before = self.nesting.resource_count
+            given = self._input(resource, parameters, unknown)
+            before = self.tree.nesting.resource_count
             try:
                 found = _reuse(last.get(id(kind)), given, inside.nesting) or inside.define(
                     kind.template, kind.environment, given
                 )
-                last[id(kind)] = given, self.nesting.resource_count - before, found
+                last[id(kind)] = given, self.tree.nesting.resource_count - before, found
             except Invalid as error:
-                place = nested_place(resource.place, kind.file)
-                add_nested_findings(place, kind.file, error.findings, builder.findings)
+                add_nested_findings(place, kind.file, error.findings, self.builder.findings)
                 continue
-            place = nested_place(resource.place, kind.file)
             warned = find_in_nested(place, kind.file, found.warnings)
             if name in needed:
-                add_output_findings(warned, builder.findings)
+                add_output_findings(warned, self.builder.findings)
             else:
-                builder.findings.warn_all(warned)
-            contained.append(
+                self.builder.findings.warn_all(warned)
+            self.found.append(
                 ContainedStack(found, given.parameters, partial(place_in_nested, place))
             )
-            written = builder.expansion.bodies[name].type
-            nested[name] = NestedStackDefinition(
+            written = self.builder.expansion.bodies[name].type
+            one = NestedStackDefinition(
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
+            nested[name] = one
+            resource.digest = _combine_digests(resource.digest, one.digest)
+            resource.pauses_every_update = one.pauses_every_update()
+            resource.reads_data = one.reads_data()
         return nested
 
-    def _members(
-        self,
-        builder: DefinitionBuilder,
-        schema: TypeSchema,
-        group: ResourceDefinition,
-        pseudo: Mapping[str, str],
-        contained: list[ContainedStack],
-        secret_defaults: frozenset[str],
-    ) -> str:
+    def define_members(self, resources: Mapping[str, ResourceDefinition]) -> None:
+        """Check the members of groups, on which the groups depend."""
+        for name, schema in self.builder.groups.items():
+            group = resources[name]
+            group.digest = _combine_digests(group.digest, self._members(schema, group))
+
+    def _members(self, schema: TypeSchema, group: ResourceDefinition) -> str:
         """Check the members of a group as far as they are known; return their digest."""
-        grouping = schema.grouping
+        grouping, builder = schema.grouping, self.builder
         if grouping is None or not isinstance(group.properties, dict):
             return ""
         sample = grouping.sample(group.properties)
@@ -394,7 +435,7 @@ class _StackTree:
         # Members have values, not functions: what is secret among them is unknown.
         secret = group.masked_properties is not None
         settings = settings_inside(builder.environment.document, group.name)
-        nesting = self.nesting.enter(group.type)
+        nesting = self.tree.nesting.enter(group.type)
         before = nesting.resource_count
         place = f"{group.place}.{builder.dialect.properties}"
         try:
@@ -403,13 +444,13 @@ class _StackTree:
             kind = template_type(
                 "", template, builder.environment, None, settings, nesting.environments
             )
-            given = _nested_input(group, pseudo, parameters, frozenset(), secret_defaults)
-            found = replace(self, nesting=nesting).define(template, kind.environment, given)
+            given = self._input(group, parameters, frozenset())
+            found = replace(self.tree, nesting=nesting).define(template, kind.environment, given)
         except Invalid as error:
             wrong = [one.without_values() for one in error.findings] if secret else error.findings
             add_member_findings(place, grouping.place, wrong, builder.findings)
             return ""
-        contained.append(
+        self.found.append(
             ContainedStack(
                 found, parameters, partial(place_of_member, place, grouping.place), secret
             )
@@ -420,6 +461,23 @@ class _StackTree:
             alike * (nesting.resource_count - before) // max(len(template.resources), 1)
         )
         return _digest(kind, found)
+
+    def _input(
+        self,
+        resource: ResourceDefinition,
+        parameters: Mapping[str, Json],
+        unknown: frozenset[str],
+    ) -> _StackInput:
+        """Return the input of a resource's nested stack. unknown: names of parameters."""
+        metadata = UNKNOWN_FACADE.metadata if resource.secret_metadata else resource.metadata
+        secret_defaults = self.secret_defaults.difference(parameters, unknown)
+        return _StackInput(
+            parameters,
+            {name: value for name, value in self.pseudo.items() if name not in PER_STACK},
+            unknown | PER_STACK,
+            resource.secret_properties(unknown) | secret_defaults,
+            ResourceFacade(metadata, resource.deletion_policy, resource.update_policy or {}),
+        )
 
 
 def _reuse(
@@ -447,27 +505,6 @@ def _digest(kind: TemplateType, found: StackDefinition) -> str:
 
 def _combine_digests(digest: str, inside: str) -> str:
     return sha256(f"{digest} {inside}".encode()).hexdigest()
-
-
-def _nested_input(
-    resource: ResourceDefinition,
-    pseudo: Mapping[str, str],
-    parameters: Mapping[str, Json],
-    unknown: frozenset[str],
-    secret_defaults: frozenset[str],
-) -> _StackInput:
-    """Return the input of a resource's nested stack. unknown: names of parameters.
-
-    secret_defaults: names with a secret value in the environment's `parameter_defaults`.
-    """
-    metadata = UNKNOWN_FACADE.metadata if resource.secret_metadata else resource.metadata
-    return _StackInput(
-        parameters,
-        {name: value for name, value in pseudo.items() if name not in PER_STACK},
-        unknown | PER_STACK,
-        resource.secret_properties(unknown) | secret_defaults.difference(parameters, unknown),
-        ResourceFacade(metadata, resource.deletion_policy, resource.update_policy or {}),
-    )
 
 
 def _schemas(template: Template, hidden: frozenset[str]) -> dict[str, ParameterSchema]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Finding, Findings, Invalid
@@ -170,15 +171,10 @@ def build(
     Raises Invalid with all errors, LimitReached.
     """
     kept = stored if request.keep_hidden else None
-    stored = stored if request.existing else None
-    parsed = limits.read(request, stored, kept=kept)
-    template, environment = parsed.template, parsed.environment
-    parameters = _parameters(request, stored, template)
-    if kept:
-        parameters = unmask("parameters", parameters, kept)
-    if stored:
-        environment = _without_unknown(environment, template, request.clear_parameters)
-    kept_hidden = _retained_hidden_names(stored or kept, environment, parameters)
+    existing = stored if request.existing else None
+    parsed = limits.read(request, existing, kept=kept)
+    template = parsed.template
+    environment, parameters, kept_hidden = _merge_stored(request, parsed, existing, kept)
     findings = Findings()
     definition = None
     try:
@@ -204,15 +200,7 @@ def build(
     # Without a definition there are no parameter values, so that no condition can be evaluated.
     decide = definition.decide if definition else always
     reader = Reader(findings, limits.hooks, decide, registry.steps())
-    by_request = reader.requested(request.hooks_add)
-    reader.check_cleared(request.hooks_clear)
-    # The rules in a nested stack's environment are of its parent, which evaluates their conditions.
-    by_environment = (
-        reader.declarations(environment.hook_declarations)
-        if nested is None
-        else [one for one, _ in declarations_of_parent(nested.parent_rules, nested.path[-1])]
-    )
-    by_template = reader.declarations(template.hook_declarations)
+    rules = _read_rules(reader, request, template, environment, nested)
     strict = request.strict or limits.strict
     warnings = warnings_of(parsed, definition)
     if strict:
@@ -235,9 +223,7 @@ def build(
             definition.decide,
             nested.path if nested else (),
         ),
-        by_request,
-        by_environment,
-        by_template,
+        *rules,
         parsed.source,
         hidden,
         warnings,
@@ -245,6 +231,61 @@ def build(
         parsed.template_order,
         stack_outputs.used() if stack_outputs else {},
     )
+
+
+class _Inputs(NamedTuple):
+    """What a definition is built from, with what the change keeps of the stored version.
+
+    kept_hidden: names of hidden parameters whose stored values it keeps.
+    """
+
+    environment: Environment
+    parameters: Mapping[str, Json]
+    kept_hidden: frozenset[str]
+
+
+def _merge_stored(
+    request: StackRequest,
+    parsed: ParsedRequest,
+    existing: TemplateRecord | None,
+    kept: TemplateRecord | None,
+) -> _Inputs:
+    """existing: the version that the request changes; None: it states everything. kept: the version
+    whose hidden values replace masks in the request."""
+    template, environment = parsed.template, parsed.environment
+    parameters = _parameters(request, existing, template)
+    if kept:
+        parameters = unmask("parameters", parameters, kept)
+    if existing:
+        environment = _without_unknown(environment, template, request.clear_parameters)
+    kept_hidden = _retained_hidden_names(existing or kept, environment, parameters)
+    return _Inputs(environment, parameters, kept_hidden)
+
+
+class _Rules(NamedTuple):
+    """The breakpoint rules of a `Blueprint` that users wrote."""
+
+    by_request: Sequence[Declaration]
+    by_environment: Sequence[Declaration]
+    by_template: Sequence[Declaration]
+
+
+def _read_rules(
+    reader: Reader,
+    request: StackRequest,
+    template: Template,
+    environment: Environment,
+    nested: NestedPlace | None,
+) -> _Rules:
+    by_request = reader.requested(request.hooks_add)
+    reader.check_cleared(request.hooks_clear)
+    # The rules in a nested stack's environment are of its parent, which evaluates their conditions.
+    by_environment = (
+        reader.declarations(environment.hook_declarations)
+        if nested is None
+        else [one for one, _ in declarations_of_parent(nested.parent_rules, nested.path[-1])]
+    )
+    return _Rules(by_request, by_environment, reader.declarations(template.hook_declarations))
 
 
 def warnings_of(parsed: ParsedRequest, definition: StackDefinition | None) -> tuple[Finding, ...]:
