@@ -198,6 +198,7 @@ Rollback = Annotated[
     bool | None,
     typer.Option("--rollback/--no-rollback", help="Roll back automatically if the action fails."),
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Warnings are errors.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show the plan without applying it.")
 ]  # fmt: skip

@@ -41,6 +41,10 @@ def plan_digest(digest: str) -> dict[str, Json]:
     return {"plan_digest": digest} if digest else {}
 
 
+def strict(warnings_are_errors: bool) -> dict[str, Json]:
+    return {"strict": True} if warnings_are_errors else {}
+
+
 def partial_update(
     only: Sequence[str], except_: Sequence[str], moved: Sequence[str]
 ) -> dict[str, Json]:

@@ -38,19 +38,19 @@ def create(
     stack_timeout: options.Minutes = None,
     rollback: options.Rollback = None,
     break_at: options.Add = [],  # noqa: B006
+    strict: options.Strict = False,
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
 ) -> None:
     """Create a stack."""
     sources = Sources(template, environment)
+    parts = request_bodies.plan_digest(plan) | request_bodies.strict(strict)
 
     def body() -> dict[str, Json]:
         created = sources.body()
         created |= {"stack_name": name, "parameters": parameters(parameter, parameter_file)}
         created |= request_bodies.stack_options(tag, stack_timeout, rollback)
-        return (
-            created | request_bodies.hook_changes((), break_at) | request_bodies.plan_digest(plan)
-        )
+        return created | request_bodies.hook_changes((), break_at) | parts
 
     async def work(client: Client) -> Outcome:
         request = client.call("POST", url_path("stacks"), body=body())
@@ -93,6 +93,7 @@ def update(
             "--converge", help="Also repair resources that differ from their recorded state."
         ),
     ] = False,
+    strict: options.Strict = False,
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
 ) -> None:
@@ -102,7 +103,7 @@ def update(
         stop("name a template with -t, or use --existing to keep the stored one", Exit.USAGE)
     sources = Sources(template, environment)
     parts = request_bodies.partial_update(only, except_, moved) | request_bodies.plan_digest(plan)
-    parts |= {"converge": True} if converge else {}
+    parts |= request_bodies.strict(strict) | ({"converge": True} if converge else {})
 
     def body() -> dict[str, Json]:
         created = sources.body()

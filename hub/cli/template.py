@@ -7,14 +7,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from hub.cli import options, output
+from hub.cli import options, output, request_bodies
 from hub.cli.client import Client, RequestError, url_path
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import Exit
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.output import format_json
-from hub.cli.request_bodies import parameters
 from hub.cli.sources import Sources, warnings_of
 from hub.cli.validation_report import (
     Level,
@@ -54,7 +53,7 @@ def validate(
             metavar="CODES", help="Error codes to ignore, separated by commas, such as 99001."
         ),
     ] = "",
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+    strict: options.Strict = False,
     report_format: Annotated[
         OutputFormat,
         typer.Option(
@@ -75,9 +74,8 @@ def validate(
 
     async def request(client: Client) -> Json:
         body = sources.body()
-        body["parameters"] = parameters(parameter, parameter_file)
-        if strict:
-            body["strict"] = True
+        body["parameters"] = request_bodies.parameters(parameter, parameter_file)
+        body |= request_bodies.strict(strict)
         return await client.call("POST", url_path("validate"), body=body, query=query)
 
     if report_format == OutputFormat.TEXT:

@@ -262,6 +262,12 @@ def test_warnings_and_errors_name_file_line_and_column(
         ("stack", "update", "warned", "--dry-run"),
         ("stack", "update", "warned", "--wait"),
     ):
+        strict = subprocess.run(
+            command(*change, "-t", str(template), "--strict", server=server),
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert strict.returncode == 1, strict
+        assert strict.stderr.startswith(f"headgate: {template}:5:3: "), strict
         done = subprocess.run(
             command(*change, "-t", str(template), server=server),
             capture_output=True, text=True, timeout=60,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from asyncpg.connection import Connection, LoggedQuery
+from structlog.contextvars import get_contextvars
 
 #: The first words of asyncpg's transaction statements.
 BEGIN, COMMIT = "BEGIN", "COMMIT"
@@ -14,14 +15,26 @@ INTROSPECTION = ("typeinfo", "set_config('jit'")
 
 
 class StatementLog:
-    """Completed statements, without COPY."""
+    """Completed statements, without COPY.
+
+    by_request: statements with the ID of the request of the API that sent them.
+    """
 
     def __init__(self) -> None:
         self.entries: list[tuple[int, str]] = []
+        self.by_request: list[tuple[str, str]] = []
 
     def texts(self) -> list[str]:
         """All statements, also BEGIN and COMMIT, without those that read types."""
         return [text for _, text in self.entries if not any(one in text for one in INTROSPECTION)]
+
+    def of_request(self, request_id: str) -> list[str]:
+        """The statements of one request, without those that read types."""
+        return [
+            text
+            for request, text in self.by_request
+            if request == request_id and not any(one in text for one in INTROSPECTION)
+        ]
 
     def transaction(self, containing: str) -> list[str]:
         """The statements of the only committed transaction with this text in one of them."""
@@ -52,7 +65,10 @@ def statement_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[StatementLog]:
         make(connection, *args, **options)
 
         def logged(query: LoggedQuery) -> None:
-            log.entries.append((id(connection), " ".join(query.query.split())))
+            text = " ".join(query.query.split())
+            log.entries.append((id(connection), text))
+            if request := get_contextvars().get("request"):
+                log.by_request.append((request, text))
 
         connection.add_query_logger(logged)
 

@@ -4,9 +4,11 @@ and line, with the line quoted), the reason, and a remedy. `pytest -s` prints th
 OpenTofu has 89 % for the same kinds of mistakes, Heat 46 %.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from tests.support.postgres import TestServer
@@ -167,7 +169,7 @@ def _score_one(mistake: Mistake, one: Json, reason: str, remedy: str) -> Score:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scores(postgres: TestServer) -> dict[str, Score]:
+async def responses(postgres: TestServer) -> dict[str, Json]:
     found = {}
     async with postgres.new_database() as url, program(url) as run:
         for one in MISTAKES:
@@ -175,12 +177,12 @@ async def scores(postgres: TestServer) -> dict[str, Score]:
                     "parameters": one.parameters, "stack_name": "s"}  # fmt: skip
             if not one.environment:
                 del body["environment"]
-            _, response = await run.call("POST", "/stacks/preview", body)
-            found[one.name] = score(one, response)
+            _, found[one.name] = await run.call("POST", "/stacks/preview", body)
     return found
 
 
-def test_the_score_of_typical_mistakes(scores: dict[str, Score]) -> None:
+def test_the_score_of_typical_mistakes(responses: dict[str, Json]) -> None:
+    scores = {one.name: score(one, responses[one.name]) for one in MISTAKES}
     assert len(scores) == 44
     points = sum(one.points for one in scores.values())
     most = 3 * len(scores)
@@ -192,3 +194,41 @@ def test_the_score_of_typical_mistakes(scores: dict[str, Score]) -> None:
     print(f"\n{points} of {most} points ({points / most:.0%})", *lines, sep="\n")
     assert points / most > GOAL, "\n".join(lines)
     assert all(one.points == 3 for one in scores.values()), "\n".join(lines)
+
+
+def spoiled(response: Json, **keys: Json) -> Json:
+    """The response with other values of these keys in each finding and warning."""
+    response = deepcopy(response)
+    found = response.get("error", {}).get("findings") or response["stack"]["warnings"]
+    for one in found:
+        one.update({key: value for key, value in keys.items() if key in one})
+    return response
+
+
+#: Faults of responses, each with the part of the score that it costs.
+FAULTS: dict[str, tuple[Json, str]] = {
+    "no line": ({"line": None, "column": None, "quote": None}, "place"),
+    "another line": ({"line": 99}, "place"),
+    "another file": ({"file": "another.yaml"}, "place"),
+    "no reason": ({"reason": "It is invalid.", "message": "It is invalid."}, "reason"),
+    "no remedy": ({"remedy": "", "message": "It is invalid."}, "remedy"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_response_costs_points(responses: dict[str, Json], fault: str) -> None:
+    keys, part = FAULTS[fault]
+    found = {one.name: score(one, spoiled(responses[one.name], **keys)) for one in MISTAKES}
+    assert not [name for name, one in found.items() if getattr(one, part)]
+
+
+def test_the_response_to_one_mistake_does_not_score_for_another(
+    responses: dict[str, Json],
+) -> None:
+    confused = [
+        (one.name, other.name)
+        for one in MISTAKES
+        for other in MISTAKES
+        if one is not other and score(one, responses[other.name]).points == 3
+    ]
+    assert not confused

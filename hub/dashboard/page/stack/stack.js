@@ -8,6 +8,7 @@ import { selectedTraversal, Timeline } from "../timeline/timeline.js";
 import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { DebuggerBar } from "./debugger_bar.js";
 import { Debugging } from "./debugging.js";
+import { StackDependencies } from "./dependencies.js";
 import { Events } from "./events.js";
 import { DeletedNotice, Head } from "./head.js";
 import { Panel } from "./panel.js";
@@ -23,6 +24,7 @@ const VIEWS = [
   ["graph", "Graph"],
   ["resources", "Resources"],
   ["outputs", "Outputs"],
+  ["dependencies", "Dependencies"],
   ["events", "Events"],
   ["versions", "Versions"],
   ["snapshots", "Snapshots"],
@@ -54,6 +56,7 @@ export function StackPage({ project, rest }) {
     ${view === "graph" && html`<${GraphView} viewState=${viewState} debugging=${debugging} />`}
     ${view === "resources" && html`<${Resources} viewState=${viewState} show=${show} />`}
     ${view === "outputs" && html`<${Outputs} watched=${watched} />`}
+    ${view === "dependencies" && html`<${StackDependencies} watched=${watched} />`}
     ${view === "events" && html`<${Events} viewState=${viewState} show=${show} />`}
     ${view === "snapshots" && html`<${Snapshots} watched=${watched} />`}
     ${
