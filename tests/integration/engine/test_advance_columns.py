@@ -4,6 +4,7 @@ consists of.
 """
 
 import re
+from collections.abc import Mapping, Set
 from datetime import datetime
 from typing import Any, get_args, get_type_hints
 from uuid import UUID, uuid4
@@ -13,7 +14,9 @@ from engine.service.requests.requests import StackRequest
 from engine.store.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.store.database import Database
 from engine.store.routine_versions import routines
+from engine.types.contract import Failed
 from engine.words import Json
+from engine.work.internal_error import NodeContext, bare_failure
 from tests.integration.database.test_statements import FOUND
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import ManualWorker
@@ -73,51 +76,119 @@ COLUMNS = re.compile(r"\(([^()]*)\)")
 OF_RUNS, SIZE = {"run", "run_size", "operation_key"}, "bytes"
 
 
-def columns_after(text: str, opening: str) -> set[str]:
-    """The names of the columns in the first list after `opening`."""
+#: The parts of the routine that write a resource, by the field `write` of its step.
+WRITES = {
+    "update": ("updated_resource",), "fail": ("failed_resource",),
+    "remove": ("deleted_resource", "deleted_signal"),
+    "insert": ("replaced_resource", "inserted_resource"),
+    "leave": ("replaced_resource", "inserted_resource"),
+}  # fmt: skip
+#: Fields that a resource does not have in every step that writes it in this way.
+OPTIONAL = {SIZE, "lifecycle", "replaced_by", "replaces"}
+#: What values of a step are before they are written, by the type of the column.
+WRITTEN_TYPES: dict[str, tuple[type, ...]] = {
+    "uuid": (UUID,), "text": (str,), "integer": (int,), "text[]": (list, tuple),
+    "timestamptz": (datetime,), "double precision": (int, float), "jsonb": (object,),
+    "boolean": (bool,),
+}  # fmt: skip
+
+
+def columns_after(text: str, opening: str) -> dict[str, str]:
+    """The columns and their types in the first list after `opening`."""
     found = COLUMNS.search(text, text.index(opening) + len(opening) - 1)
     assert found is not None
-    return {one.split()[0] for one in found[1].split(",")}
+    return dict(one.split(maxsplit=1) for one in found[1].split(","))
+
+
+def check_fields(document: Json, columns: Mapping[str, str], added: Set[str] = frozenset()) -> None:
+    """The document has these columns and no others, with values of their types. added: columns that
+    other modules add to some documents."""
+    assert document.keys() | added == columns.keys()
+    check_types(document, columns)
+
+
+def check_types(document: Json, columns: Mapping[str, str]) -> None:
+    """Each value of the document is null or of the type of its column."""
+    wrong = {
+        name: (document[name], kind)
+        for name, kind in columns.items()
+        if document.get(name) is not None and not isinstance(document[name], WRITTEN_TYPES[kind])
+    }
+    assert wrong == {}
+
+
+def resource_columns(text: str) -> dict[str, str]:
+    """The fields of a resource that a part of the routine reads, with their types."""
+    read = re.findall(r"s\.resource -> '(\w+)'", text)
+    texts = re.findall(r"s\.resource ->> '(\w+)'", text)
+    cast = dict(re.findall(r"\(s\.resource ->> '(\w+)'\)::(\w+)", text))
+    return dict.fromkeys(read, "jsonb") | dict.fromkeys(texts, "text") | cast
+
+
+def part_of(text: str, name: str) -> str:
+    """The common table expression of this name."""
+    return text.split(f" {name} as (\n")[1].split("\n    )")[0]
 
 
 async def written_steps(database: Database) -> list[Json]:
     """The steps of a stack that is created with a hook, updated, replaced and deleted with a
-    snapshot."""
+    snapshot, and of one whose replacement fails; then a failure without documents.
+    """
     world = World()
     engine = idle_engine(database, Thing(world))
     worker = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
     hooks = {"hooks": [{"at": "a", "on": ["post-create"], "mode": "notify"}]}
 
-    def request(**properties: Json) -> StackRequest:
+    def request(name: str, **properties: Json) -> StackRequest:
         resource = {"type": "Test::Thing", "properties": properties, "deletion_policy": "Snapshot"}
-        return StackRequest(name="s", template=template({"a": resource}), environment=hooks)
+        return StackRequest(name=name, template=template({"a": resource}), environment=hooks)
 
-    stack = await engine.stacks.create("p", request(size=1))
+    stack = await engine.stacks.create("p", request("s", size=1))
     await worker.work()
     for properties in ({"size": 2}, {"size": 2, "place": "north"}):
-        await engine.stacks.update("p", stack.id, request(**properties))
+        await engine.stacks.update("p", stack.id, request("s", **properties))
         await worker.work()
     await engine.stacks.delete("p", stack.id, named("ann"))
     await worker.work()
-    return worker.settled
+    steps, worker.settled = worker.settled, []
+    failing = await engine.stacks.create("p", request("t", size=1))
+    await worker.work()
+    world.script("create", "a", Failed("no space", physical_id="half"))
+    await engine.stacks.update("p", failing.id, request("t", size=1, place="north"))
+    await worker.work()
+    job, _ = next(iter(worker.decided.values()))
+    return [*steps, *worker.settled, bare_failure(NodeContext(job.work), "damaged")]
 
 
 async def test_each_field_of_a_step_is_a_field_that_workers_write(database: Database) -> None:
-    text = next(file.text for file in routines() if file.name == "4_apply_transitions.sql")
+    texts = {file.name: file.text for file in routines()}
+    text = texts["4_apply_transitions.sql"]
+    columns = columns_after(text, "jsonb_to_recordset(p_steps) as s (")
+    listed = re.search(r"-- p_steps: \[\{([^}]*)\}\]", texts["5_advance.sql"])
+    assert listed and re.findall(r"\w+", listed[1]) == [*columns]
     steps = await written_steps(database)
-    resources, snapshots = [], []
+    written: dict[str, list[Json]] = {write: [] for write in WRITES}
+    snapshots = []
     for step in steps:
-        assert step.keys() | OF_RUNS == columns_after(text, "jsonb_to_recordset(p_steps) as s (")
+        check_fields(step, columns, OF_RUNS)
         for hook in step["hook"] or ():
-            assert hook.keys() == columns_after(text, "jsonb_to_recordset(s.hook) as h (")
+            check_fields(hook, columns_after(text, "jsonb_to_recordset(s.hook) as h ("))
         for event in step["events"]:
-            assert event.keys() == columns_after(text, "jsonb_to_recordset(s.events) as e (")
-        resources += [step["resource"]] if step["resource"] else []
+            check_fields(event, columns_after(text, "jsonb_to_recordset(s.events) as e ("))
+        if step["resource"]:
+            written[step["resource"]["write"]].append(step["resource"])
         snapshots += [step["snapshot"]] if step["snapshot"] else []
     assert any(step["hook"] for step in steps) and any(step["events"] for step in steps)
-    columns = columns_after(text, "jsonb_to_record(coalesce(s.snapshot, '{}')) as k (")
-    assert [one.keys() for one in snapshots] == [columns] * len(snapshots) != []
-    assert {one["write"] for one in resources} == {"update", "insert", "remove"}
-    read = set(re.findall(r"s\.resource ->>? '(\w+)'", text)) - {SIZE}
-    written = set[str]().union(*resources)
-    assert (read - written, written - read) == ({"lifecycle"}, set())
+    for snapshot in snapshots:
+        check_fields(
+            snapshot, columns_after(text, "jsonb_to_record(coalesce(s.snapshot, '{}')) as k (")
+        )
+    assert snapshots
+    for write, resources in written.items():
+        read = resource_columns("".join(part_of(text, name) for name in WRITES[write]))
+        assert resources, f"no step writes a resource with {write!r}"
+        for resource in resources:
+            assert read.keys() - resource.keys() <= OPTIONAL
+            check_types(resource, read)
+    every = {name for resources in written.values() for one in resources for name in one}
+    assert resource_columns(text).keys() ^ every == {SIZE, "lifecycle"}
