@@ -41,11 +41,15 @@ class RateLimiter(Generic[Key]):
         self.charge(key, now)
         return 0.0
 
-    def charge(self, key: Key, now: float) -> None:
-        """Count one event even if the limit is reached; later events wait longer."""
-        if self._rate <= 0:
+    def wait(self, key: Key, now: float) -> float:
+        """The seconds until an event may be counted; 0.0: now."""
+        return self._wait(self._ahead(key, now))
+
+    def charge(self, key: Key, now: float, count: int = 1) -> None:
+        """Count events even if the limit is reached; later events wait longer."""
+        if self._rate <= 0 or count <= 0:
             return
-        self._paid[key] = now + self._ahead(key, now) + self._price
+        self._paid[key] = now + self._ahead(key, now) + self._price * count
         self._paid.move_to_end(key)
         if len(self._paid) > self._max_keys:
             self._paid.popitem(last=False)

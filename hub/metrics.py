@@ -111,6 +111,7 @@ class Metrics(Measures):
         self._observation_calls = counter(
             "observation_calls", "Calls of types to observe resources", "outcome"
         )
+        self._reported = counter("reported_changes", "Reported changes of resources", "outcome")
         self._lag = duration("loop_lag", "Delay of the event loop")
         self._internal_errors = counter(
             "internal_errors", "Internal errors of units of work and loops", "loop"
@@ -187,6 +188,9 @@ class Metrics(Measures):
 
     def observation_called(self, outcome: str) -> None:
         self._observation_calls.labels(outcome).inc()
+
+    def changes_reported(self, outcome: str, count: int) -> None:
+        self._reported.labels(outcome).inc(count)
 
     def claimed(self, seconds: float) -> None:
         self._claim_seconds.observe(seconds)

@@ -6,20 +6,25 @@ operator's rules. For each key, the operator's last matching rule wins over the 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from engine.errors import Findings, nearest, one_of, quote_value
 from engine.hooks.durations import format_duration, parse_span
 from engine.hooks.rule_patterns import LEAF, Tree, nearest_place, pattern_at, reaches
 from engine.hot.syntax.globs import check_globs, matches_glob
+from engine.plan.repair_window import RepairWindow, read_window
 from engine.words import Json, OnDrift
 
 SECTION = "convergence"
 OBSERVE, ON_DRIFT, IGNORE, TOLERATE = "observe", "on_drift", "ignore", "tolerate"
-REPAIRS_PER_DAY = "repairs_per_day"
-KEYS = (OBSERVE, ON_DRIFT, IGNORE, TOLERATE, REPAIRS_PER_DAY)
+REPAIRS_PER_DAY, WINDOW = "repairs_per_day", "window"
+KEYS = (OBSERVE, ON_DRIFT, IGNORE, TOLERATE, REPAIRS_PER_DAY, WINDOW)
 #: Keys without effect unless `on_drift` has one of these values.
-NEEDED = {TOLERATE: (OnDrift.NOTIFY, OnDrift.REPAIR), REPAIRS_PER_DAY: (OnDrift.REPAIR,)}
+NEEDED = {
+    TOLERATE: (OnDrift.NOTIFY, OnDrift.REPAIR),
+    REPAIRS_PER_DAY: (OnDrift.REPAIR,),
+    WINDOW: (OnDrift.REPAIR,),
+}
 DEFAULT_REPAIRS, MAX_REPAIRS = 5, 1000
 NEVER, EVERY = "never", "every"
 OBSERVE_EXAMPLE = f"Write {OBSERVE}: {{{EVERY}: 10m}}, or {OBSERVE}: {NEVER}."
@@ -34,7 +39,8 @@ MAX_PATTERNS, MAX_LENGTH = 100, 200
 class ConvergencePolicy:
     """every: interval of observations; None: only on request. ignore: patterns of the paths of
     differences, by pattern of the resource. tolerate: how long drift must last until it is reported
-    or repaired. repairs: maximum number within a day. by_operator: keys that an operator rule sets.
+    or repaired. repairs: maximum number within a day. window: when they may start; None: always.
+    by_operator: keys that an operator rule sets.
     """
 
     every: timedelta | None = None
@@ -42,7 +48,14 @@ class ConvergencePolicy:
     ignore: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tolerate: timedelta = timedelta(0)
     repairs: int = DEFAULT_REPAIRS
+    window: RepairWindow | None = None
     by_operator: frozenset[str] = frozenset()
+
+    def repairs_in(self, now: datetime) -> timedelta | None:
+        """The time until repairs may start; None: never."""
+        if self.on_drift is not OnDrift.REPAIR:
+            return None
+        return self.window.opens_in(now) if self.window else timedelta(0)
 
     def ignored_paths(self, path: Sequence[str], name: str) -> tuple[str, ...]:
         """The patterns of the differences of a resource that are no drift; see `ignores`. path:
@@ -99,6 +112,7 @@ class PolicyRules:
             _read_ignore(whole.get(IGNORE), "", Findings()),
             _read_tolerance(whole.get(TOLERATE), "", Findings()),
             _read_repairs(whole.get(REPAIRS_PER_DAY), "", Findings()),
+            read_window(whole.get(WINDOW), "", Findings()),
             frozenset(rules),
         )
 
@@ -176,6 +190,7 @@ def read_section(section: Json, place: str, findings: Findings) -> None:
     _read_ignore(section.get(IGNORE), f"{place}.{IGNORE}", findings)
     _read_tolerance(section.get(TOLERATE), f"{place}.{TOLERATE}", findings)
     _read_repairs(section.get(REPAIRS_PER_DAY), f"{place}.{REPAIRS_PER_DAY}", findings)
+    read_window(section.get(WINDOW), f"{place}.{WINDOW}", findings)
 
 
 def _check_needed(section: Mapping[str, Json], place: str, findings: Findings) -> None:

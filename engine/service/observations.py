@@ -13,7 +13,7 @@ from engine.service.traversals.start import stack_not_found
 from engine.store import observations
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.observations import DriftedResource, ObservationStatus
+from engine.store.observations import DriftedResource, ObservationStatus, ReportedChanges
 from engine.store.stack_locks import lock_stack
 
 #: Time limit of `Observations.complete`, and seconds between two looks.
@@ -49,6 +49,14 @@ class Observations:
             if locked is None or locked.deleted:
                 raise stack_not_found(stack_id)
             await observations.request(conn, stack_id)
+
+    async def report(
+        self, project: str, changes: Sequence[tuple[str, str | None]]
+    ) -> ReportedChanges:
+        """Observe resources of a project soon, because they may have changed. changes: physical IDs
+        and types (None: any)."""
+        async with self._database.transaction("accept") as conn:
+            return await observations.report_changes(conn, project, changes)
 
     async def drift(self, project: str, stack_id: UUID) -> Drift:
         """The last observation. The caller has found the stack in its project."""

@@ -93,9 +93,49 @@ with page as materialized (
 )
 select max(id::text)::uuid from page
 """
-#: Of one project: one requested observation, or several that policies have scheduled, also those
-#: that may be early. Projects in the order of their earliest one. $1: how many. $2: the lease.
-#: $3: projects to leave out.
+#: Makes resources whose change was reported due, unless their stack is observed now. $1: the
+#: project. $2, $3: their physical IDs and types; null: any type. Found by the start of the ID,
+#: because an index entry is limited. Returns the number of resources, of stacks, and of IDs that no
+#: resource of the project has.
+REPORT_CHANGES = """
+with wanted as materialized (
+    select distinct w.physical_id, w.type from unnest($2::text[], $3::text[]) w (physical_id, type)
+), found as materialized (
+    select w.physical_id, r.stack_id, r.id, r.replaced_by
+      from wanted w
+     cross join lateral (select stack_id, id, type, replaced_by from resource
+                          where left(physical_id, 200) = left(w.physical_id, 200)
+                            and physical_id = w.physical_id offset 0) r
+     cross join lateral (select from stack
+                          where id = r.stack_id and project = $1 and deleted_at is null offset 0) s
+     where w.type is null or r.type = w.type
+), changed as materialized (
+    select stack_id, array_agg(distinct id) as ids from found where replaced_by is null
+     group by stack_id
+), due as (
+    insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
+    select stack_id, $1, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
+     order by stack_id
+    on conflict (stack_id) do update
+       set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
+           reported_at = excluded.reported_at,
+           resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
+                            then q.next_at else q.resume_at end,
+           next_at = case when q.claimed_at is null
+                          then least(q.next_at, excluded.next_at) else q.next_at end
+    returning stack_id
+), notified as (
+    select pg_notify('headgate_observe', '') from due limit 1
+)
+select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as resources,
+       (select count(*)::integer from due) as stacks,
+       (select count(distinct w.physical_id)::integer from wanted w
+         where not exists (select from found f where f.physical_id = w.physical_id)) as unknown,
+       (select count(*) from notified) as notified
+"""
+#: Of one project: one requested observation, or several of reported changes, or several that
+#: policies have scheduled, also those that may be early. Projects in the order of their earliest
+#: one. $1: how many. $2: the lease. $3: projects to leave out.
 CLAIM = """
 with recursive turn as (
     select (select min(project) from observation_schedule where next_at is not null) as project
@@ -111,15 +151,16 @@ with recursive turn as (
      where t.project <> all ($3) and q.next_at <= clock_timestamp()
      order by q.next_at limit 1
 ), due as materialized (
-    select q.stack_id from first f
+    select q.stack_id, q.next_at from first f
      cross join lateral (
-         select d.stack_id from observation_schedule d
+         select d.stack_id, d.next_at from observation_schedule d
           where d.stack_id = any (array(
                     select n.stack_id
                       from (select stack_id, next_at, early_at from observation_schedule
                              where project = f.project and next_at is not null
                              order by next_at limit 4 * $1) n
                      where least(n.next_at, n.early_at) <= clock_timestamp()
+                       and (n.next_at = f.next_at or f.next_at <> '1970-01-01 00:00:01+00')
                      order by n.next_at
                      limit case when f.next_at = 'epoch' then 1 else $1 end))
             and least(d.next_at, d.early_at) <= clock_timestamp()
@@ -130,9 +171,12 @@ with recursive turn as (
            next_at = clock_timestamp() + $2
       from due d where q.stack_id = d.stack_id
     returning q.stack_id, q.claim, q.claimed_at, q.project,
-              coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested
+              coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested,
+              q.reported is not null as reported,
+              case when d.next_at = '1970-01-01 00:00:01+00' then q.reported end as resources
 )
-select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, s.name, s.path,
+select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources, s.name,
+       s.path,
        coalesce(s.root_id, s.id) as root_id, v.environment -> 'convergence' as section
   from claimed c
   left join stack s on s.id = c.stack_id and s.deleted_at is null
@@ -162,17 +206,17 @@ select min(q.next_at) - clock_timestamp() from turn t
                       order by next_at limit 1) q
  where t.project <> all ($1)
 """
-#: $1, $2: stacks, and the ID after which the page starts in each. $3: its length. $4: bytes of
-#: large properties and attributes after which it ends. Sorted by stack and ID, so that only the
-#: last stack can have more. Resources with an operation that runs or failed are left out, because
-#: their recorded state is not certain.
-READ_PAGE = """
+#: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
+#: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
+#: stack and ID, so that only the last stack can have more. Resources with an operation that runs or
+#: failed are left out, because their recorded state is not certain.
+_read_page = """
 with page as materialized (
     select r.stack_id, r.id, r.bytes
-      from unnest($1::uuid[], $2::uuid[]) w (stack_id, after)
+      from unnest($1::uuid[], $2::uuid[]) w (stack_id, id)
      cross join lateral (
          select c.stack_id, c.id, c.bytes from resource c
-          where c.stack_id = w.stack_id and c.id > w.after
+          where c.stack_id = w.stack_id and c.id {compared} w.id
             and c.physical_id is not null and c.replaced_by is null
             and c.status = 'COMPLETE' and c.action not in ('INIT', 'DELETE', 'SUSPEND')
             and not exists (select from node n
@@ -194,6 +238,8 @@ select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.
                       where stack_id = f.stack_id and id = f.id offset 0) r
  where f.bytes_before < $4 order by r.stack_id, r.id
 """
+READ_PAGE = _read_page.format(compared=">")
+READ_REPORTED = _read_page.format(compared="=")
 #: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason}]; state null:
 #: as recorded. A row is written only if the state differs from the one before, and only if the
 #: resource is the same as when it was read.
@@ -235,9 +281,13 @@ FINISH = """
 with finished as (
     update observation_schedule q
        set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                          when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
                           else clock_timestamp() + e.next_in end,
-           early_at = case when q.requested_at > q.claimed_at then null
+           early_at = case when greatest(q.requested_at, q.reported_at) > q.claimed_at then null
                            else clock_timestamp() + e.next_in * 0.8 end,
+           reported = case when q.reported_at > q.claimed_at then q.reported end,
+           resume_at = case when q.reported_at > q.claimed_at
+                            then clock_timestamp() + e.next_in end,
            observed_at = q.claimed_at, claimed_at = null, observable = e.observable,
            not_observable = e.not_observable
       from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
@@ -258,10 +308,29 @@ with finished as (
 delete from observation b using gone g
  where b.stack_id = g.stack_id and b.resource_id = g.resource_id and not g.reported
 """
+#: Ends observations of reported changes. $1 to $3: stacks, claims, and intervals (null: none). The
+#: schedule stays, unless the interval has become shorter.
+FINISH_REPORTED = """
+update observation_schedule q
+   set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
+                      else least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
+       early_at = case when not coalesce(greatest(q.requested_at, q.reported_at) > q.claimed_at,
+                                         false)
+                       then least(q.resume_at, clock_timestamp() + e.next_in * 1.2)
+                            - e.next_in * 0.2 end,
+       reported = case when q.reported_at > q.claimed_at then q.reported end,
+       resume_at = case when q.reported_at > q.claimed_at
+                        then least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
+       claimed_at = null
+  from unnest($1::uuid[], $2::integer[], $3::interval[]) e (stack_id, claim, next_in)
+ where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
+"""
 #: Ends claims without an observation. $3: until the next one; null: when one is requested.
 RELEASE = """
 update observation_schedule q
    set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
                       else clock_timestamp() + $3 end, claimed_at = null
   from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
@@ -270,7 +339,8 @@ FORGET = """
 delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
-#: Of a stack and its nested stacks. due: an observation was requested and has not ended.
+#: Of a stack and its nested stacks. due: an observation that was requested, or of a reported
+#: change, has not ended.
 READ_SCHEDULE = """
 with recursive tree (id) as (
     select id from stack where id = $1
@@ -280,10 +350,11 @@ with recursive tree (id) as (
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
 select case when count(q.observed_at) = count(*) then min(q.observed_at) end as observed_at,
-       coalesce(bool_or(q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
+       coalesce(bool_or(q.reported is not null
+                        or q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
        coalesce(sum(q.observable), 0)::integer as observable,
        coalesce(sum(q.not_observable), 0)::integer as not_observable,
-       min(q.next_at) filter (where q.claimed_at is null and q.next_at > 'epoch') as next_at
+       min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
   from tree t left join observation_schedule q on q.stack_id = t.id
 """
 #: The section of the environment of a stack's root stack.
@@ -470,7 +541,8 @@ ENCRYPTED = ("properties", "data", "attributes")
 @dataclass(frozen=True, slots=True)
 class ClaimedStack:
     """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
-    its policy alone. path: from the root stack. section: `convergence` of the root's environment.
+    its policy alone. reported: changes were reported. resources: those alone; None: all. path: from
+    the root stack. section: `convergence` of the root's environment.
     """
 
     stack_id: UUID
@@ -478,6 +550,8 @@ class ClaimedStack:
     claimed_at: datetime
     project: str
     requested: bool
+    reported: bool
+    resources: Sequence[UUID] | None
     name: str | None
     path: str | None
     root_id: UUID | None
@@ -527,7 +601,8 @@ class ObservedResource:
 @dataclass(frozen=True, slots=True)
 class ObservationStatus:
     """Of a stack and its nested stacks. observed_at: start of the oldest of their last
-    observations; None: one was never observed. due: a requested observation has not ended.
+    observations; None: one was never observed. due: an observation that was requested, or of a
+    reported change, has not ended.
     observable, not_observable: number of resources. next_at: when a policy observes one next."""
 
     observed_at: datetime | None
@@ -558,6 +633,15 @@ class DriftedResource:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedChanges:
+    """Number of resources and stacks that will be observed, and of unknown physical IDs."""
+
+    resources: int
+    stacks: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
 class FinishedObservation:
     """next_in: until the next one; None: it is requested."""
 
@@ -570,6 +654,17 @@ class FinishedObservation:
 async def request(conn: Connection, stack_id: UUID) -> None:
     """Make the observation of a stack and its nested stacks due."""
     await conn.execute(REQUEST, stack_id)
+
+
+async def report_changes(
+    conn: Connection, project: str, changes: Sequence[tuple[str, str | None]]
+) -> ReportedChanges:
+    """Make resources of a project due. changes: physical IDs and types (None: any)."""
+    ids, types = [one for one, _ in changes], [type_ for _, type_ in changes]
+    row = await conn.fetchrow(REPORT_CHANGES, project, ids, types)
+    if row is None:
+        raise LookupError("the statement returns one row")
+    return ReportedChanges(row["resources"], row["stacks"], row["unknown"])
 
 
 async def schedule(conn: Connection, root_id: UUID, every: timedelta) -> None:
@@ -620,6 +715,23 @@ async def read_page(
 ) -> ResourcePage:
     """The next resources of stacks of a project, by stack and ID. after: the last ID of each."""
     rows = await conn.fetch(READ_PAGE, [*after], [*after.values()], limit, max_bytes)
+    return _decrypt_page(rows, project)
+
+
+async def read_reported(
+    conn: Connection,
+    resources: Sequence[tuple[UUID, UUID]],
+    project: str,
+    limit: int,
+    max_bytes: int,
+) -> ResourcePage:
+    """The first of these resources of a project. resources: their stacks and IDs."""
+    stacks, ids = [stack for stack, _ in resources], [one for _, one in resources]
+    rows = await conn.fetch(READ_REPORTED, stacks, ids, limit, max_bytes)
+    return _decrypt_page(rows, project)
+
+
+def _decrypt_page(rows: Sequence[Json], project: str) -> ResourcePage:
     found: list[RecordedResource] = []
     failed: dict[UUID, DecryptionFailed] = {}
     for row in rows:
@@ -650,13 +762,19 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> None:
 
 
 async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> None:
-    await conn.execute(
-        FINISH,
-        *_claims([one.claimed for one in finished]),
-        [one.next_in for one in finished],
-        [one.observable for one in finished],
-        [one.not_observable for one in finished],
-    )
+    whole = [one for one in finished if one.claimed.resources is None]
+    reported = [one for one in finished if one.claimed.resources is not None]
+    if whole:
+        await conn.execute(
+            FINISH,
+            *_claims([one.claimed for one in whole]),
+            [one.next_in for one in whole],
+            [one.observable for one in whole],
+            [one.not_observable for one in whole],
+        )
+    if reported:
+        claims = _claims([one.claimed for one in reported])
+        await conn.execute(FINISH_REPORTED, *claims, [one.next_in for one in reported])
 
 
 async def release(

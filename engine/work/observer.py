@@ -1,5 +1,5 @@
-"""Observes the physical resources of stacks whose observation is due: it was requested, or their
-convergence policy has an interval.
+"""Observes the physical resources of stacks whose observation is due: it was requested, their
+convergence policy has an interval, or changes of some resources were reported.
 
 Stacks of a project are observed in batches, and resources of a batch that their type observes
 together by one call. A claim is a lease with a fencing number: after a crash, another process
@@ -30,6 +30,7 @@ from engine.store.observations import (
     FinishedObservation,
     ObservedResource,
     RecordedResource,
+    ResourcePage,
 )
 from engine.store.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
@@ -54,6 +55,8 @@ PAGE_TIMEOUT = timedelta(minutes=2)
 LEASE = timedelta(minutes=3)
 #: Until the next attempt after an internal error.
 RETRY = timedelta(minutes=1)
+#: After a repair window has opened, its stacks are observed within a fifth of this time.
+WINDOW_DELAY = timedelta(minutes=5)
 #: By how much of itself an interval is shorter or longer at most.
 VARIATION = 0.1
 #: Projects and stacks that are scheduled at once when the observer starts.
@@ -99,11 +102,26 @@ class _Progress:
     not_observable: int = 0
     retry: float | None = None
 
+    @property
+    def is_due(self) -> bool:
+        """Its policy may have ended since it became due."""
+        stack, policy = self.stack, self.policy
+        return bool(stack.requested or stack.reported or (policy and policy.every))
+
+    def reported(self) -> list[tuple[UUID, UUID]]:
+        """Its stack and the ID of each resource that is left of the reported ones."""
+        left = sorted(one for one in self.stack.resources or () if one > self.after)
+        return [(self.stack.stack_id, one) for one in left]
+
     def finished(self) -> FinishedObservation:
         every = self.policy.every if self.policy else None
         every = every and every * self.variation
         if every is not None and self.retry is not None:
             every = min(every, timedelta(seconds=self.retry))
+        opens = self.policy.repairs_in(self.stack.claimed_at) if self.policy else None
+        if every is not None and opens:
+            # Repairs start after an observation. Its jitter is that of the interval.
+            every = min(every, opens + WINDOW_DELAY * (self.variation - 1 + VARIATION))
         return FinishedObservation(self.stack, every, self.observable, self.not_observable)
 
     def judge(self, name: str, found: Observation) -> Observation:
@@ -243,9 +261,7 @@ class Observer:
     async def _observe(self, batch: Sequence[ClaimedStack]) -> None:
         pending = await self._begin(batch)
         while pending:
-            async with self._database.connection() as conn:
-                after = {stack_id: one.after for stack_id, one in pending.items()}
-                page = await observations.read_page(conn, after, batch[0].project, PAGE, PAGE_BYTES)
+            page = await self._read_page(pending, batch[0])
             for stack_id, error in page.failed.items():
                 self._guard.report(error, stack_id=str(stack_id))
                 await self._release([pending.pop(stack_id).stack], RETRY)
@@ -256,6 +272,18 @@ class Observer:
             observed = await self._observe_page(pending, page.resources)
             pending = await self._write(pending, observed, ended)
             await self._react(ended)
+
+    async def _read_page(
+        self, pending: Mapping[UUID, _Progress], first: ClaimedStack
+    ) -> ResourcePage:
+        """first: of the batch. Either all stacks of a batch have reported resources, or none."""
+        size = first.project, PAGE, PAGE_BYTES
+        async with self._database.connection() as conn:
+            if first.resources is None:
+                after = {stack_id: one.after for stack_id, one in pending.items()}
+                return await observations.read_page(conn, after, *size)
+            left = [pair for one in pending.values() for pair in one.reported()]
+            return await observations.read_reported(conn, left, *size)
 
     async def _react(self, ended: Sequence[_Progress]) -> None:
         """Report drift, and repair it, as the policies say. What fails is done after the next
@@ -277,7 +305,9 @@ class Observer:
         limits = {
             one.stack.root_id: one.policy.repairs
             for one in ended
-            if one.policy and one.policy.on_drift is OnDrift.REPAIR and one.stack.root_id
+            if one.policy
+            and one.stack.root_id
+            and one.policy.repairs_in(one.stack.claimed_at) == timedelta(0)
         }
         if limits and self._repair is not None:
             await self._start_repairs(ended[0].stack.project, limits, self._repair)
@@ -305,7 +335,7 @@ class Observer:
             for one in batch
             if one.name is not None
         ]
-        due = [one for one in progress if one.stack.requested or (one.policy and one.policy.every)]
+        due = [one for one in progress if one.is_due]
         ended = [one.stack for one in progress if one not in due]
         roots = [one.stack.stack_id for one in due if _is_scheduled_root(one)]
         async with self._database.connection() as conn:
@@ -482,8 +512,10 @@ class Observer:
 
 
 def _is_scheduled_root(one: _Progress) -> bool:
-    """A request makes nested stacks due itself."""
-    return one.stack.stack_id == one.stack.root_id and not one.stack.requested
+    """A request makes nested stacks due itself, and reported changes make none due."""
+    stack = one.stack
+    scheduled = one.policy and one.policy.every and stack.resources is None
+    return bool(stack.stack_id == stack.root_id and not stack.requested and scheduled)
 
 
 def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call:

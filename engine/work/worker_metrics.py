@@ -52,6 +52,10 @@ class Measures:
         """A type was called to observe resources. outcome: succeeded; failed, if it returned no
         state; skipped: it was not called, because its endpoint has failed before."""
 
+    def changes_reported(self, outcome: str, count: int) -> None:
+        """Changes of physical resources were reported. outcome: observed: so many resources are
+        observed; unknown: so many IDs belong to no resource of the project."""
+
 
 OUTCOMES: Mapping[type[Input], str] = {
     Succeeded: "done",

@@ -12,6 +12,8 @@ class Right(StrEnum):
     READ = "read"
     WRITE = "write"
     """Create, change and delete stacks, subscriptions and breakpoints."""
+    REPORT = "report"
+    """Report changes of physical resources."""
     ANSWER = "answer"
     """Answer hooks."""
     MONITOR = "monitor"
@@ -25,6 +27,7 @@ class Right(StrEnum):
 class Role(StrEnum):
     READER = "reader"
     AUTHOR = "author"
+    REPORTER = "reporter"
     APPROVER = "approver"
     MONITOR = "monitor"
     OPERATOR = "operator"
@@ -34,15 +37,24 @@ class Role(StrEnum):
 #: Authors are not approvers, nor approvers authors.
 IMPLIED: Mapping[Role, tuple[Role, ...]] = {
     Role.READER: (),
-    Role.AUTHOR: (Role.READER,),
+    Role.AUTHOR: (Role.READER, Role.REPORTER),
+    Role.REPORTER: (),
     Role.APPROVER: (Role.READER,),
     Role.MONITOR: (),
-    Role.OPERATOR: (Role.AUTHOR, Role.APPROVER, Role.READER, Role.MONITOR),
-    Role.ADMIN: (Role.OPERATOR, Role.AUTHOR, Role.APPROVER, Role.READER, Role.MONITOR),
+    Role.OPERATOR: (Role.AUTHOR, Role.APPROVER, Role.READER, Role.REPORTER, Role.MONITOR),
+    Role.ADMIN: (
+        Role.OPERATOR,
+        Role.AUTHOR,
+        Role.APPROVER,
+        Role.READER,
+        Role.REPORTER,
+        Role.MONITOR,
+    ),
 }
 RIGHTS: Mapping[str, Right] = {
     Role.READER: Right.READ,
     Role.AUTHOR: Right.WRITE,
+    Role.REPORTER: Right.REPORT,
     Role.APPROVER: Right.ANSWER,
     Role.MONITOR: Right.MONITOR,
     Role.OPERATOR: Right.OPERATE,

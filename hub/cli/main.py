@@ -12,6 +12,7 @@ from hub.cli import (
     admin_audit,
     graph,
     hook,
+    observation,
     options,
     output,
     resource,
@@ -47,6 +48,7 @@ admin.app.add_typer(admin_audit.app)
 app.add_typer(stack.app, name="stack")
 app.add_typer(resource.app, name="resource")
 app.add_typer(hook.app, name="hook")
+app.add_typer(observation.app, name="observation")
 app.add_typer(subscription.app, name="subscription")
 app.add_typer(resource_type.app, name="type")
 app.add_typer(template.app, name="template")

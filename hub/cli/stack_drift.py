@@ -125,5 +125,8 @@ def next_observation(drift: Mapping[str, Json]) -> str:
     observe = (drift["policy"] or {}).get("observe", "never")
     if observe == "never":
         return ""
-    at = drift["next_observation_at"]
-    return f" It is observed every {observe['every']}" + (f", next at {at}." if at else ".")
+    at, window = drift["next_observation_at"], drift["policy"].get("window")
+    text = ""
+    if window and window["opens_at"]:
+        text = f" Repairs start in its window, from {window['opens_at']}."
+    return f" It is observed every {observe['every']}" + (f", next at {at}." if at else ".") + text

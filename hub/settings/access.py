@@ -44,6 +44,7 @@ class Server(Section):
     connections_per_address: CountOrAny = 500
     bodies_per_user: CountOrAny = 64
     streams_per_user: CountOrAny = 100
+    unknown_ids_per_user: Rate = 10.0
     hidden_stack_tags: Texts = ("data-processing-cluster",)
     delete_nested_stacks: bool = False
 

@@ -25,6 +25,7 @@ from engine.plan.convergence import (
     ON_DRIFT,
     REPAIRS_PER_DAY,
     TOLERATE,
+    WINDOW,
     OperatorPolicy,
     PolicyRules,
     read_section,
@@ -239,6 +240,7 @@ class PolicyRule(Section):
     ignore: Mapping[str, Texts] | None = None
     tolerate: str | None = None
     repairs_per_day: Count | None = None
+    window: Mapping[str, Any] | None = None
 
     def as_policy(self, place: str) -> OperatorPolicy:
         section: dict[str, Any] = {}
@@ -246,7 +248,7 @@ class PolicyRule(Section):
             section[OBSERVE] = NEVER if self.observe == NEVER else {EVERY: self.observe}
         if self.ignore is not None:
             section[IGNORE] = {name: list(paths) for name, paths in self.ignore.items()}
-        for key in (ON_DRIFT, TOLERATE, REPAIRS_PER_DAY):
+        for key in (ON_DRIFT, TOLERATE, REPAIRS_PER_DAY, WINDOW):
             if getattr(self, key) is not None:
                 section[key] = getattr(self, key)
         return OperatorPolicy(self.projects, section, place)

@@ -1,10 +1,14 @@
 """Resources whose observed state differs from the recorded one."""
 
+from datetime import UTC, datetime
+from typing import cast
+
 from aiohttp import web
 
 from channels.envelope import rfc3339
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
+from engine.plan.repair_window import RepairWindow
 from engine.store.observations import DriftedResource
 from engine.words import ObservedState
 from hub.api.app_context import context_of, project_of
@@ -37,7 +41,8 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
     }
 
 
-def policy_document(policy: ConvergencePolicy) -> responses.ConvergencePolicy:
+def policy_document(policy: ConvergencePolicy, now: datetime) -> responses.ConvergencePolicy:
+    """now: for its window."""
     interval: responses.ObservationInterval | None = (
         {"every": format_duration(policy.every)} if policy.every else None
     )
@@ -46,9 +51,18 @@ def policy_document(policy: ConvergencePolicy) -> responses.ConvergencePolicy:
         "on_drift": policy.on_drift,
         "tolerate": format_duration(policy.tolerate),
         "repairs_per_day": policy.repairs,
+        "window": window_document(policy.window, now) if policy.window else None,
         "ignore": {pattern: list(paths) for pattern, paths in policy.ignore.items()},
         "by_operator": sorted(policy.by_operator),
     }
+
+
+def window_document(window: RepairWindow, now: datetime) -> responses.RepairWindow:
+    opens = window.opens_at(now)
+    return cast(
+        responses.RepairWindow,
+        window.as_section() | {"opens_at": rfc3339(opens) if opens else None},
+    )
 
 
 async def show(request: web.Request) -> web.Response:
@@ -62,7 +76,7 @@ async def show(request: web.Request) -> web.Response:
             observing=status.due,
             observable_resources=status.observable,
             unobservable_resources=status.not_observable,
-            policy=policy_document(drift.policy) if drift.policy else None,
+            policy=policy_document(drift.policy, datetime.now(UTC)) if drift.policy else None,
             next_observation_at=rfc3339(status.next_at) if status.next_at else None,
             resources=[drift_document(one) for one in drift.resources],
         )

@@ -374,11 +374,20 @@ class ObservationInterval(TypedDict):
     every: str
 
 
+RepairWindow = TypedDict(
+    "RepairWindow",
+    {"days": list[str], "from": str, "to": str, "timezone": str, "opens_at": Time | None},
+)
+
+
 class ConvergencePolicy(TypedDict):
+    """`opens_at` of the `window` is null while it is open."""
+
     observe: ObservationInterval | Literal["never"]
     on_drift: OnDrift
     tolerate: str
     repairs_per_day: Count
+    window: RepairWindow | None
     ignore: dict[str, list[str]]
     by_operator: list[str]
 
@@ -391,6 +400,15 @@ class Drift(TypedDict):
     policy: ConvergencePolicy | None
     next_observation_at: Time | None
     resources: list[DriftedResource]
+
+
+class ReportedChanges(TypedDict):
+    """`resources` and `stacks` will be observed; `unknown` IDs belong to no resource of the
+    project."""
+
+    resources: Count
+    stacks: Count
+    unknown: Count
 
 
 class ReadOutput(TypedDict):

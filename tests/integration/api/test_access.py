@@ -24,9 +24,10 @@ from tests.support.scripted_type import Thing, World
 PASSWORD = "correct horse battery"
 RIGHTS = {
     "reader": {Right.READ},
-    "author": {Right.READ, Right.WRITE},
+    "author": {Right.READ, Right.WRITE, Right.REPORT},
+    "reporter": {Right.REPORT},
     "approver": {Right.READ, Right.ANSWER},
-    "operator": {Right.READ, Right.WRITE, Right.ANSWER, Right.MONITOR, Right.OPERATE},
+    "operator": set(Right) - {Right.NOTHING, Right.ADMINISTER},
     "admin": set(Right) - {Right.NOTHING},
 }
 

@@ -234,6 +234,9 @@ async def call_drift(run: RecordingClient, world: World) -> None:
     drift = await observed(run, "s")
     assert [one["resource_name"] for one in drift["resources"]] == ["c"]
     assert await ok(run, "GET", f"{at}/drift") == drift
+    reported = {"physical_resource_id": "nothing", "type": "Test::Thing"}
+    response = await ok(run, "POST", "/observations", {"observations": [reported]})
+    assert response == {"resources": 0, "stacks": 0, "unknown": 1}
 
 
 async def call_dependencies(run: RecordingClient) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from engine.plan.convergence import PolicyRules
+from engine.plan.repair_window import DAYS
 from engine.types.observation import Observation
 from engine.types.registry import Registry
 from engine.words import ObservedState
@@ -21,6 +23,7 @@ from tests.support.scripted_type import Thing, World
 
 NOTIFY: Json = {"observe": {"every": "10m"}, "on_drift": "notify"}
 REPAIR: Json = {"observe": {"every": "10m"}, "on_drift": "repair"}
+ALWAYS: Json = {"from": "00:00", "to": "24:00"}
 
 
 @pytest.fixture
@@ -225,6 +228,33 @@ async def test_repairs_stop_at_their_limit_and_say_so(run: Program, world: World
     await observe(run)
     assert (await run.until_ended("s")) == "UPDATE_COMPLETE"
     assert len(await traversals(run)) == 4
+
+
+def days_from_now(number: int) -> list[str]:
+    return [DAYS[(datetime.now(UTC) + timedelta(days=number)).weekday()]]
+
+
+async def test_a_repair_waits_for_its_window(run: Program, world: World) -> None:
+    closed = {"days": days_from_now(3), "from": "00:00", "to": "24:00"}
+    policy = REPAIR | {"observe": {"every": "30d"}}
+    await created(run, {"a": simple()}, policy | {"window": closed})
+    world.things.clear()
+    for _ in range(2):
+        await observe(run)
+    assert [one[0] for one in await reports(run)] == ["detected"]
+    assert len(await traversals(run)) == 1
+    shown = (await run.stack_request("GET", "s", "/drift"))["policy"]["window"]
+    opens = datetime.fromisoformat(shown.pop("opens_at"))
+    assert shown == closed | {"timezone": "UTC"}
+    # It is observed soon after the window opens, not after its interval.
+    planned = await run.database.pool.fetchval("select next_at from observation_schedule")
+    assert opens <= planned < opens + timedelta(minutes=5)
+    await run.update("s", environment={"convergence": policy | {"window": ALWAYS}})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await run.stack_request("GET", "s", "/drift"))["policy"]["window"]["opens_at"] is None
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert len(world.things) == 1
 
 
 async def test_a_repair_that_fails_is_not_repeated(run: Program, world: World) -> None:
@@ -434,6 +464,9 @@ async def test_a_repair_waits_at_an_operator_rule(run: Program, world: World) ->
         (NOTIFY | {"repairs_per_day": 2}, "convergence.repairs_per_day", "no effect", "repair"),
         (REPAIR | {"repairs_per_day": 0}, "convergence.repairs_per_day", "1 to 1000", "notify"),
         (NOTIFY | {"tolerate": "soon"}, "convergence.tolerate", "not a duration", "90s"),
+        (NOTIFY | {"window": ALWAYS}, "convergence.window", "no effect", "repair"),
+        (REPAIR | {"window": {"from": "02:00", "to": "02:00"}}, "convergence.window",
+         "never opens", "24:00"),
         ({"observe": {"every": "1h"}, "tolerate": "1h"}, "convergence.tolerate", "no effect",
          "notify or repair"),
     ],

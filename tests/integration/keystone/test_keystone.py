@@ -79,7 +79,7 @@ async def token(keystone: Keystone, home: Project, user: str) -> dict[str, str]:
 
 RIGHTS = {
     "reader": {Right.READ},
-    "member": {Right.READ, Right.WRITE, Right.ANSWER},
+    "member": {Right.READ, Right.WRITE, Right.REPORT, Right.ANSWER},
     "admin": set(Right) - {Right.NOTHING},
     "odd": set(),
 }

@@ -60,7 +60,7 @@ def flatten(tree: dict[str, Any], place: str = "") -> set[str]:
 
 
 #: Settings that are tables themselves: the operator chooses their keys.
-TABLES = ("auth.keystone.roles", "convergence.rules.ignore")
+TABLES = ("auth.keystone.roles", "convergence.rules.ignore", "convergence.rules.window")
 #: Sections that exist once for each name that the operator chooses; see the example's comment.
 BY_NAME = (
     "quotas.projects",
@@ -276,6 +276,8 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          "not a valid time", "90s"),
         ("[[convergence.rules]]\nobserve = '10'", 2, "[[convergence.rules]] 1, observe",
          '"10" is not a duration', "10m"),
+        ("[[convergence.rules]]\nwindow = { from = '1:00', to = '02:00' }", 2,
+         "[[convergence.rules.window]]", '"1:00" is not a time of day', "22:00"),
         ("[[convergence.rules]]\nprojects = ['a']", 1, "[[convergence.rules]] 1, observe",
          "is missing", "Set observe, on_drift or ignore"),
         (f"{RULE}at = 'a'\nanswer_by = ['subscription:s']", 4, "[[hooks.rules]] 1, answer_by",

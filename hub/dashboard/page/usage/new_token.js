@@ -8,7 +8,7 @@ import { asProblem, ProblemBox } from "../parts/problem.js";
 import { findingsByField } from "../subscriptions/filters.js";
 import { html, useSignal } from "../vendor/preact.js";
 
-const ROLES = ["reader", "author", "approver", "monitor", "operator", "admin"];
+const ROLES = ["reader", "author", "reporter", "approver", "monitor", "operator", "admin"];
 const FIELDS = ["name", "roles", "expires_in", "password"];
 
 /** @param {FormData} form @returns {Record<string, unknown>} */

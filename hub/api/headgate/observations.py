@@ -1,0 +1,60 @@
+"""Reports that physical resources have changed, from the events of providers. A report only causes
+an observation; it never says what the state is."""
+
+from time import monotonic
+from typing import Annotated
+
+from aiohttp import web
+from pydantic import Field
+
+from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.client_limits import CLIENTS, client_of
+from hub.api.headgate import responses
+from hub.api.openapi_components import document_of
+from hub.api.request_validation import Body, read_model
+from hub.api.routes import Route, json_response
+from hub.auth.roles import Right
+from hub.auth.throttle import TooManyRequests
+
+#: Resources of one report.
+MAX_REPORTED = 1_000
+Text = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ReportedChange(Body):
+    physical_resource_id: Text
+    type: Text | None = None
+
+
+class ChangeReport(Body):
+    observations: Annotated[list[ReportedChange], Field(min_length=1, max_length=MAX_REPORTED)]
+
+
+async def report(request: web.Request) -> web.Response:
+    """Raises TooManyRequests if the client has reported too many unknown IDs."""
+    context, client = context_of(request), client_of(request, identity_of(request))
+    unknown_ids = request.app[CLIENTS].unknown_ids
+    if (wait := unknown_ids.wait(client, monotonic())) > 0:
+        raise TooManyRequests(
+            "this client has reported too many IDs that no resource of the project has",
+            "Report changes of resources of this project only. Wait for the time in Retry-After;"
+            " the limit is [server] unknown_ids_per_user.",
+            wait,
+        )
+    body = await read_model(
+        request, ChangeReport, 'Send {"observations": [{"physical_resource_id": "ID"}]}.'
+    )
+    changes = [(one.physical_resource_id, one.type) for one in body.observations]
+    reported = await context.engine.observations.report(project_of(request), changes)
+    unknown_ids.charge(client, monotonic(), reported.unknown)
+    context.metrics.changes_reported("observed", reported.resources)
+    context.metrics.changes_reported("unknown", reported.unknown)
+    return json_response(document_of(responses.ReportedChanges, reported), status=202)
+
+
+ROUTES = (
+    Route("POST", "/v1/{project}/observations", report,
+          "Report that physical resources may have changed, so that they are observed", "stacks",
+          body=ChangeReport, takes_body=True, status=202, response=responses.ReportedChanges,
+          needs=Right.REPORT),
+)  # fmt: skip

@@ -1,0 +1,348 @@
+"""Reports that physical resources have changed: what is observed, and what is refused."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from engine.store import observations
+from engine.types.contract import Call
+from engine.types.observation import Observation
+from engine.types.registry import Registry
+from engine.words import ObservedState, ResourceId
+from engine.work.observer import Observer
+from tests.integration.api.test_access import bearer, run_with_tokens, token
+from tests.support.changes import observed, thing, until_deleted
+from tests.support.plans import full_scans, plan
+from tests.support.program import Json, Program, eventually, program
+from tests.support.scripted_type import Thing, World
+
+EVERY_10M: Json = {"convergence": {"observe": {"every": "10m"}}}
+NOTHING = {"resources": 0, "stacks": 0, "unknown": 0}
+LEASE = timedelta(minutes=1)
+
+
+class WatchedThing(Thing):
+    """It records the names of the resources that each call observes. All of the same key are
+    observed together."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.looked: list[list[str]] = []
+
+    def observation_key(self, call: Call) -> str:
+        return "all"
+
+    def observe(self, calls: Sequence[Call]) -> dict[ResourceId, Observation]:
+        self.looked.append(sorted(call.resource_name for call in calls))
+        return super().observe(calls)
+
+
+@pytest.fixture
+def type_(world: World) -> WatchedThing:
+    return WatchedThing(world)
+
+
+@pytest.fixture
+async def watched(database_url: str, type_: WatchedThing) -> AsyncIterator[Program]:
+    async with program(database_url, {"engine.poll": "1s"}, types=[type_]) as running:
+        yield running
+
+
+@pytest.fixture
+async def unobserved(
+    database_url: str, type_: WatchedThing, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observer does not run, so that tests run their own."""
+    monkeypatch.setattr(Observer, "run", lambda self, stop: stop.wait())
+    async with program(database_url, types=[type_]) as running:
+        yield running
+
+
+def observer_of(run: Program, type_: Thing) -> Observer:
+    return Observer(run.database, Registry([type_]))
+
+
+async def created(run: Program, *names: str, stack: str = "s", **more: Json) -> dict[str, str]:
+    """Create a stack; return the physical ID of each resource."""
+    await run.create(stack, {name: thing() for name in names}, **more)
+    assert await run.until_ended(stack) == "CREATE_COMPLETE"
+    found = await run.resources(stack)
+    return {name: one["physical_resource_id"] for name, one in found.items()}
+
+
+async def report(run: Program, *ids: str, **more: Json) -> Json:
+    body = {"observations": [{"physical_resource_id": one, **more} for one in ids]}
+    status, response = await run.call("POST", "/observations", body)
+    assert status == 202, response
+    return response
+
+
+async def drift_of(run: Program, stack: str = "s") -> Any:
+    return await run.stack_request("GET", stack, "/drift")
+
+
+async def states(run: Program, stack: str = "s") -> Mapping[str, str]:
+    found = (await drift_of(run, stack))["resources"]
+    return {one["resource_name"]: one["state"] for one in found}
+
+
+async def test_exactly_the_reported_resources_are_observed(
+    watched: Program, world: World, type_: WatchedThing
+) -> None:
+    physical = await created(watched, "a", "b", "c")
+    world.things.clear()
+    assert await report(watched, physical["b"]) == NOTHING | {"resources": 1, "stacks": 1}
+
+    async def found() -> bool:
+        drift = await drift_of(watched)
+        return not drift["observing"] and bool(drift["resources"])
+
+    await eventually(found)
+    assert await states(watched) == {"b": "missing"}
+    assert type_.looked == [["b"]]
+    drift = await drift_of(watched)
+    assert drift["observed_at"] is None  # the stack as a whole
+    assert drift["next_observation_at"] is None
+    # A report says nothing about the state.
+    world.things[physical["b"]] = 1
+    await report(watched, physical["b"])
+
+    async def ended() -> bool:
+        drift = await drift_of(watched)
+        return not drift["observing"] and not drift["resources"]
+
+    await eventually(ended)
+    assert len((await observed(watched))["resources"]) == 2
+
+
+async def test_changes_of_several_stacks_are_observed_together(
+    unobserved: Program, world: World, type_: WatchedThing
+) -> None:
+    found = [await created(unobserved, "a", "b", stack=name) for name in ("s", "t", "u")]
+    ids = [one["a"] for one in found]
+    assert await report(unobserved, *ids, *ids) == NOTHING | {"resources": 3, "stacks": 3}
+    assert await observer_of(unobserved, type_).observe_due() == 3
+    assert type_.looked == [["a", "a", "a"]]
+
+
+async def test_a_request_precedes_reports_and_includes_them(
+    unobserved: Program, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a", "b")
+    other = await created(unobserved, "c", stack="t")
+    await report(unobserved, physical["a"], other["c"])
+    await unobserved.act("s", "observe")
+    assert await observer_of(unobserved, type_).observe_due() == 2
+    assert type_.looked == [["a", "b"], ["c"]]
+
+
+async def test_many_reported_resources_are_read_in_pages(
+    unobserved: Program, world: World, type_: WatchedThing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.work.observer.PAGE", 2)
+    physical = await created(unobserved, *"abcdef")
+    other = await created(unobserved, "x", "y", stack="t")
+    ids = [one for name, one in physical.items() if name != "f"]
+    await report(unobserved, *ids, other["x"])
+    assert await observer_of(unobserved, type_).observe_due() == 2
+    assert sorted(name for one in type_.looked for name in one) == ["a", "b", "c", "d", "e", "x"]
+    assert not (await drift_of(unobserved))["observing"]
+
+
+async def test_ids_of_other_projects_are_unknown(unobserved: Program, type_: WatchedThing) -> None:
+    physical = await created(unobserved, "a")
+    other = Program(unobserved.session, unobserved.url, "other")
+    unknown = await report(other, physical["a"], "nowhere")
+    assert unknown == NOTHING | {"unknown": 2}
+    assert await report(unobserved, physical["a"], type="Test::Other") == NOTHING | {"unknown": 1}
+    assert await observer_of(unobserved, type_).observe_due() == 0
+    await unobserved.stack_request("DELETE", "s")
+    await until_deleted(unobserved, "s")
+    assert await report(unobserved, physical["a"]) == NOTHING | {"unknown": 1}
+    _, metrics = await unobserved.call("GET", "//metrics")
+    assert 'headgate_reported_changes_total{outcome="unknown"} 4.0' in metrics
+
+
+async def test_too_many_unknown_ids_are_refused(database_url: str, world: World) -> None:
+    limited = {"server.unknown_ids_per_user": 1}
+    async with program(database_url, limited, types=[Thing(world)]) as run:
+        physical = await created(run, "a")
+        many = [f"nowhere-{number}" for number in range(500)]
+        assert await report(run, *many) == NOTHING | {"unknown": 500}
+        body = {"observations": [{"physical_resource_id": physical["a"]}]}
+        status, response = await run.call("POST", "/observations", body)
+        assert (status, response["error"]["type"]) == (429, "TooManyRequests")
+        assert "[server] unknown_ids_per_user" in response["error"]["remedy"]
+        # Another client is not affected.
+        headers = {"X-Auth-User": "ann"}
+        status, _ = await run.call("POST", "/observations", body, headers=headers)
+        assert status == 202
+
+
+async def next_at(run: Program) -> Any:
+    return await run.database.pool.fetchval("select next_at from observation_schedule")
+
+
+async def test_the_schedule_of_a_policy_stays(
+    unobserved: Program, world: World, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a", "b", environment=EVERY_10M)
+    planned = await next_at(unobserved)
+    observer = observer_of(unobserved, type_)
+    for _ in range(2):
+        await report(unobserved, physical["a"])
+        assert await observer.observe_due() == 1
+        assert await next_at(unobserved) == planned
+    world.things.clear()
+    await unobserved.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s'"
+    )
+    assert await observer.observe_due() == 1
+    assert await states(unobserved) == {"a": "missing", "b": "missing"}
+
+
+async def test_a_report_during_an_observation_causes_another_one(
+    unobserved: Program, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a", "b", environment=EVERY_10M)
+    await report(unobserved, physical["a"])
+    async with unobserved.database.connection() as conn:
+        (first,) = await observations.claim(conn, 10, LEASE)
+        assert first.reported and len(first.resources or ()) == 1
+        assert await observations.claim(conn, 10, LEASE) == []
+        await report(unobserved, physical["b"])
+        ended = observations.FinishedObservation(first, timedelta(minutes=10), 0, 0)
+        await observations.finish(conn, [ended])
+        (second,) = await observations.claim(conn, 10, LEASE)
+        assert second.resources is not None and first.resources is not None
+        assert set(second.resources) > set(first.resources)
+        ended = observations.FinishedObservation(second, timedelta(minutes=10), 0, 0)
+        await observations.finish(conn, [ended])
+        assert await observations.claim(conn, 10, LEASE) == []
+    assert not (await drift_of(unobserved))["observing"]
+
+
+async def test_after_a_crash_the_whole_stack_is_observed(
+    unobserved: Program, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a", "b")
+    await report(unobserved, physical["a"])
+    async with unobserved.database.connection() as conn:
+        (lost,) = await observations.claim(conn, 10, timedelta(0))
+    assert lost.resources is not None
+    assert await observer_of(unobserved, type_).observe_due() == 1
+    assert type_.looked == [["a", "b"]]
+    assert not (await drift_of(unobserved))["observing"]
+
+
+async def test_a_failing_endpoint_is_left_alone(
+    unobserved: Program, world: World, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a")
+    world.observed["a"] = Observation(ObservedState.UNKNOWN, reason="no answer")
+    observer = observer_of(unobserved, type_)
+    for _ in range(3):
+        await report(unobserved, physical["a"])
+        assert await observer.observe_due() == 1
+    assert type_.looked == [["a"]]
+    assert await states(unobserved) == {"a": "unknown"}
+
+
+async def test_drift_that_a_report_finds_is_reported_to_subscribers(
+    watched: Program, world: World
+) -> None:
+    policy = {"observe": {"every": "1d"}, "on_drift": "notify"}
+    physical = await created(watched, "a", "b", environment={"convergence": policy})
+    world.things.clear()
+    await report(watched, physical["a"])
+
+    async def names() -> list[str]:
+        _, history = await watched.call("GET", f"{await path_of(watched)}/history")
+        return [one["subject"] for one in history["events"] if ".drift.detected" in one["type"]]
+
+    assert await eventually(names) == ["a"]
+
+
+async def path_of(run: Program) -> str:
+    return f"/stacks/s/{(await run.stack('s'))['id']}"
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "observations"),
+        ({"observations": []}, "observations"),
+        ({"observations": [{}]}, "observations.0.physical_resource_id"),
+        ({"observations": [{"physical_resource_id": ""}]}, "observations.0.physical_resource_id"),
+        ({"observations": [{"physical_resource_id": 7}]}, "observations.0.physical_resource_id"),
+        ({"observations": [{"physical_resource_id": "x" * 1001}]},
+         "observations.0.physical_resource_id"),
+        ({"observations": [{"physical_resource_id": "x", "state": "missing"}]},
+         "observations.0.state"),
+        ({"observations": [{"physical_resource_id": "x"}] * 1001}, "observations"),
+        ({"observations": [{"physical_resource_id": "x\0"}]},
+         "observations[0].physical_resource_id"),
+    ],
+    ids=["nothing", "none", "no ID", "empty", "number", "long", "state", "many", "NUL"],
+)  # fmt: skip
+async def test_a_wrong_report_is_refused(running: Program, body: Json, place: str) -> None:
+    status, response = await running.call("POST", "/observations", body)
+    assert status == 400
+    assert place in str(response["error"])
+
+
+async def test_long_ids_are_found_and_told_apart(
+    unobserved: Program, world: World, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a", "b")
+    rename = "update resource set physical_id = $2 where physical_id = $1"
+    start = "ü" * 900
+    for name, one in physical.items():
+        await unobserved.database.pool.execute(rename, one, start + name)
+    assert (await report(unobserved, start + "a", start))["unknown"] == 1
+    assert await observer_of(unobserved, type_).observe_due() == 1
+    assert type_.looked == [["a"]]
+
+
+async def test_ids_are_found_by_key(unobserved: Program) -> None:
+    await unobserved.database.pool.execute(
+        """
+        insert into resource (stack_id, id, name, type, action, status, reason, physical_id,
+                              attributes, data, metadata, digest, requires)
+        select gen_random_uuid(), gen_random_uuid(), n::text, 't', 'CREATE', 'COMPLETE', '',
+               'id ' || n, '{}', '{}', '{}', '', '{}'
+          from generate_series(1, 10000) n
+        """
+    )
+    async with unobserved.database.connection() as conn:
+        for analyzed in (False, True):
+            if analyzed:
+                await conn.execute("analyze resource")
+            for mode in ("generic", "custom"):
+                found = await plan(conn, observations.REPORT_CHANGES, mode)
+                assert full_scans(found, {"resource"}) == []
+
+
+async def test_a_reporter_can_only_report(database_url: str, world: World) -> None:
+    async with run_with_tokens(database_url, types=[Thing(world)]) as (run, admin):
+        reporter = bearer(await token(run, admin, "events", "reporter"))
+        body = {"observations": [{"physical_resource_id": "x"}]}
+        status, response = await run.call("POST", "/observations", body, headers=reporter)
+        assert (status, response) == (202, NOTHING | {"unknown": 1})
+        for method, path in (("GET", "/stacks"), ("POST", "/stacks"), ("GET", "/hooks")):
+            assert (await run.call(method, path, {}, headers=reporter))[0] == 403
+        reader = bearer(await token(run, admin, "ann", "reader"))
+        status, _ = await run.call("POST", "/observations", body, headers=reader)
+        assert status == 403
+
+
+async def test_only_completed_resources_are_observed(
+    unobserved: Program, type_: WatchedThing
+) -> None:
+    physical = await created(unobserved, "a")
+    await unobserved.database.pool.execute("update resource set status = 'FAILED'")
+    assert (await report(unobserved, physical["a"]))["resources"] == 1
+    assert await observer_of(unobserved, type_).observe_due() == 1
+    assert type_.looked == []
