@@ -293,7 +293,7 @@ async def test_a_wrong_report_is_refused(running: Program, body: Json, place: st
     assert place in str(response["error"])
 
 
-async def test_long_ids_are_found_and_told_apart(
+async def test_long_ids_are_found_exactly(
     unobserved: Program, world: World, type_: WatchedThing
 ) -> None:
     physical = await created(unobserved, "a", "b")
