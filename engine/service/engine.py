@@ -9,6 +9,7 @@ from engine.service.actions.moves import Moves
 from engine.service.actions.resource_health import ResourceHealth
 from engine.service.actions.resource_signals import ResourceSignals
 from engine.service.actions.snapshots import Snapshots
+from engine.service.completions import StoredCompletions
 from engine.service.dry_run import DryRun
 from engine.service.hooks.answering import Hooks
 from engine.service.hooks.breakpoints import LiveBreakpoints
@@ -94,6 +95,8 @@ class Engine:
         self.exports = Exports(database, traversals)
         self.repairs = Repairs(database, self.stacks.update)
         self.observations = Observations(database, limits.convergence)
+        self.completions = StoredCompletions(database)
+        registry.connect(self.completions)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)
         self.nested = NestedStacks(

@@ -20,9 +20,18 @@ STAGES = (
     "prepare", "start", "await", "judge", "settle", "fail", "measure", "end", "renew", "rest",
 )  # fmt: skip
 POINTS = tuple(f"{what}.{when}" for what in WHAT for when in ("before", "after"))
+#: Of the observer: of drift, and of operations that it completes.
+DRIFT_POINTS = tuple(
+    f"{what}.{when}" for what in ("observe", "observed", "report") for when in ("before", "after")
+)
+COMPLETION_POINTS = tuple(
+    f"{what}.{when}" for what in ("wait", "look", "complete", "looked")
+    for when in ("before", "after")
+)  # fmt: skip
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
 #: In commands, not in servers.
 COMMANDS = ("reencrypt.page",)
+KNOWN = (*POINTS, *DRIFT_POINTS, *COMPLETION_POINTS, *STAGE_POINTS, *COMMANDS)
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 RAISE, ALL = "raise", "all"
 
@@ -38,8 +47,8 @@ def _ignore(_: str, __: str = "") -> None:
 def _parse(fault: str) -> Callable[[str, str], None]:
     point, times, how = fault.split(":")
     point, _, only = point.partition("@")
-    if point not in (known := (*POINTS, *STAGE_POINTS, *COMMANDS)):
-        raise ValueError(f"{VARIABLE}: unknown point {point}; the points are {', '.join(known)}")
+    if point not in KNOWN:
+        raise ValueError(f"{VARIABLE}: unknown point {point}; the points are {', '.join(KNOWN)}")
     left = 0 if times == ALL else int(times)
 
     def reach(reached: str, name: str = "") -> None:

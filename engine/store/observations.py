@@ -384,10 +384,21 @@ select t.id as stack_id, t.name as stack_name, t.path, r.id as resource_id, r.na
                         and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
  order by t.path, r.name
 """
+#: Whether a stack does not own the physical resource of its resource `r`: it has external_id in the
+#: template, or is an entry of the section `data`.
+IS_EXTERNAL = """(
+    starts_with(r.name, 'data.')
+    or exists (select from stack e
+                 join template v on v.stack_id = e.id and v.version = e.version
+                where e.id = r.stack_id
+                  and v.template -> 'resources' -> split_part(r.name, '[', 1) ->> 'external_id'
+                      is not null)
+)"""
 #: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
 #: resources of the stack, which may own nested stacks; null: all. The resources that own the stacks
-#: of changed ones lose their digest, so that the update continues into these stacks.
-MARK_DRIFTED = """
+#: of changed ones lose their digest, so that the update continues into these stacks. Resources that
+#: the stack does not own (external_id, data) are left out.
+MARK_DRIFTED = f"""
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
     union all
@@ -409,6 +420,7 @@ with recursive tree (id, parent_id, parent_resource) as (
      where r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
        and r.replaced_by is null
        and (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
+       and not {IS_EXTERNAL}
     returning r.stack_id
 ), owner (stack_id, id) as (
     select parent_id, parent_resource from tree
@@ -420,7 +432,7 @@ with recursive tree (id, parent_id, parent_resource) as (
     update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id
 )
 select count(*) from marked
-"""
+"""  # noqa: S608 - of constants
 
 #: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
 UNREPORTED = """
@@ -480,8 +492,9 @@ select record_events(array_agg(
   from draft having count(*) > 0
 """
 #: Reported drift that `converge` repairs. $1: root stacks. $2: observed states. names: of resources
-#: of the root stack, which may own the nested stack of a resource with drift.
-REPAIRABLE = """
+#: of the root stack, which may own the nested stack of a resource with drift. has_external: there
+#: is drift of a resource that the stack does not own, and no event says that it is not repaired.
+REPAIRABLE = f"""
 with recursive tree (root_id, id, top) as (
     select id, id, null::text from stack where id = any ($1) and deleted_at is null
     union all
@@ -492,16 +505,19 @@ with recursive tree (root_id, id, top) as (
      cross join lateral (select name from resource
                           where stack_id = t.id and id = c.parent_resource offset 0) p
 )
-select t.root_id, array_agg(distinct coalesce(t.top, r.name)) as names
+select t.root_id,
+       coalesce(array_agg(distinct coalesce(t.top, r.name)) filter (where not r.external), '{{}}')
+           as names,
+       bool_or(r.external and not b.reported ? 'unrepaired') as has_external
   from tree t
  cross join lateral (select * from observation
                       where stack_id = t.id and reported is not null and resolved_at is null
                         and state = any ($2) offset 0) b
- cross join lateral (select name from resource
-                      where stack_id = t.id and id = b.resource_id and updated_at = b.recorded_at
-                        and replaced_by is null offset 0) r
+ cross join lateral (select r.name, {IS_EXTERNAL} as external from resource r
+                      where r.stack_id = t.id and r.id = b.resource_id
+                        and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
  group by t.root_id
-"""
+"""  # noqa: S608 - of constants
 #: Updates that the observer started within a day. $2: its principal.
 COUNT_REPAIRS = """
 select count(*) from traversal
@@ -513,14 +529,15 @@ READ_TREE = """
 select id from stack where (id = $1 or root_id = $1) and deleted_at is null
 """
 #: $1: stacks, which the caller has locked. $2: why their reported drift is not repaired. Drift with
-#: this reason is left out.
-RECORD_UNREPAIRED = """
+#: this reason is left out. $3: that of resources that the stacks do not own, or of the others.
+RECORD_UNREPAIRED = f"""
 with marked as (
     update observation b set reported = b.reported || jsonb_build_object('unrepaired', $2::text)
       from resource r
      where b.stack_id = any ($1) and b.reported is not null and b.resolved_at is null
        and b.state <> 'unknown' and b.reported ->> 'unrepaired' is distinct from $2
        and r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
+       and {IS_EXTERNAL} = $3
     returning b.stack_id, b.state, b.differences, b.since, r.name, r.type, r.physical_id, r.action,
               r.status
 )
@@ -531,7 +548,7 @@ select record_events(array_agg(
                     'state', state, 'differences', differences, 'since', since))
            )::event_draft order by stack_id, name))
   from marked having count(*) > 0
-"""
+"""  # noqa: S608 - of constants
 
 #: Before every ID.
 FIRST = UUID(int=0)
@@ -639,6 +656,17 @@ class ReportedChanges:
     resources: int
     stacks: int
     unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairableStack:
+    """A root stack with drift to repair. names: of its resources, which may own the nested stack of
+    a resource with drift. has_external: there is drift of a resource that the stack does not own,
+    and no event says yet that it is not repaired."""
+
+    root_id: UUID
+    names: list[str]
+    has_external: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -837,11 +865,9 @@ async def report(conn: Connection, stack_id: UUID, tolerate: timedelta) -> None:
 
 async def read_repairable(
     conn: Connection, root_ids: Sequence[UUID], states: Sequence[ObservedState]
-) -> dict[UUID, list[str]]:
-    """Names of resources of root stacks with reported drift in these states, also that of resources
-    in their nested stacks."""
-    rows = await conn.fetch(REPAIRABLE, root_ids, states)
-    return {row["root_id"]: row["names"] for row in rows}
+) -> list[RepairableStack]:
+    """Root stacks with reported drift in these states, also of their nested stacks."""
+    return [RepairableStack(**row) for row in await conn.fetch(REPAIRABLE, root_ids, states)]
 
 
 async def count_repairs(conn: Connection, stack_id: UUID, by: Principal) -> int:
@@ -855,7 +881,9 @@ async def read_tree(conn: Connection, root_id: UUID) -> list[UUID]:
     return [row["id"] for row in await conn.fetch(READ_TREE, root_id)]
 
 
-async def record_unrepaired(conn: Connection, stack_ids: Sequence[UUID], reason: str) -> None:
-    """Record once for each reason that reported drift is not repaired. The caller has locked the
-    stacks."""
-    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason)
+async def record_unrepaired(
+    conn: Connection, stack_ids: Sequence[UUID], reason: str, *, external: bool = False
+) -> None:
+    """Record once for each reason that reported drift is not repaired. external: of resources that
+    the stacks do not own; else of the others. The caller has locked the stacks."""
+    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason, external)

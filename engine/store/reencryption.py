@@ -63,6 +63,7 @@ TABLES = (
     EncryptedTable("resource_snapshot",
                    (_STACK, KeyColumn("traversal", "integer"), KeyColumn("resource_id")),
                    ("properties", "metadata", "data")),
+    EncryptedTable("completion", (_STACK, KeyColumn("operation_key")), ("definition", "result")),
     EncryptedTable("credential", (_STACK, KeyColumn("traversal", "integer")), (), ("encrypted",)),
     EncryptedTable("subscription", (_ID,), ("secrets",), of_stack=False),
     EncryptedTable("software_config", (_ID,), ("config", "inputs", "outputs", "options"),

@@ -241,6 +241,8 @@ with sinks as (
     delete from observation where stack_id = any ($1)
 ), schedules as (
     delete from observation_schedule where stack_id = any ($1)
+), completions as (
+    delete from completion where stack_id = any ($1)
 )
 delete from stack where id = any ($1)
 """

@@ -12,7 +12,7 @@ here, and a type must not put them into reasons. If a resource depends on a secr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -20,6 +20,7 @@ from uuid import UUID
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.keyed_names import plain_name
+from engine.types.completion import Completions
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.group_size import SizeAdjustment
 from engine.types.observation import Observation
@@ -203,7 +204,8 @@ class ResourceType(ABC):
     function without effects, so its outcome may be discarded and computed again with another
     operation key. The engine may then execute it together with the resources that wait for it, and
     write all of them in one transaction. constraints: custom constraints for
-    parameters and properties of any template and type.
+    parameters and properties of any template and type. completions: has the observer complete
+    operations; set by the program before the first call.
     """
 
     schema: TypeSchema
@@ -216,6 +218,7 @@ class ResourceType(ABC):
     supersedable: bool = False
     computes_only: bool = False
     constraints: Sequence[CustomConstraint] = ()
+    completions: Completions | None = None
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
@@ -281,6 +284,22 @@ class ResourceType(ABC):
         Returns the observations by resource ID; a resource without one is unknown.
         """
         return {}
+
+    def read_objects(
+        self, project: str, definition: Mapping[str, Json]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """For a type that uses `completions`: read the objects of all operations that wait with the
+        same key, page by page, by ID. definition: of one of these operations.
+
+        Other objects are ignored, and an operation whose object is missing waits on. Raises
+        ObjectsUnknown.
+        """
+        raise NotImplementedError
+
+    def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
+        """For a type that uses `completions`: whether the operation has ended, also in a failure.
+        definition: of the operation. found: its object, from `read_objects`."""
+        raise NotImplementedError
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]

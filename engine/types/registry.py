@@ -8,6 +8,7 @@ from engine.errors import Conflict, Findings, NotFound, nearest
 from engine.hot.environment.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema.type_schema import TypeSchema
 from engine.installed import entry_points, load_plugin, wrong_type_error
+from engine.types.completion import Completions
 from engine.types.contract import ResourceType
 from engine.types.custom_constraints import BUILT_IN, CustomConstraint, Validator
 from engine.types.delay import Delay
@@ -41,6 +42,11 @@ class Registry:
         self._hidden = {gate.schema.name: gate} if gate is not None else {}
         self._template = TemplateResource()
         self._validators = _validators([*self._types.values()])
+
+    def connect(self, completions: Completions) -> None:
+        """Set `ResourceType.completions` of all types."""
+        for type_ in self._types.values():
+            type_.completions = completions
 
     def schemas(self) -> Mapping[str, TypeSchema]:
         return self._schemas

@@ -25,6 +25,7 @@ from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store import observations
 from engine.store.database import Database
+from engine.store.fault_points import reach
 from engine.store.observations import (
     ClaimedStack,
     FinishedObservation,
@@ -72,6 +73,8 @@ MAX_REASON, MAX_DIFFERENCES = 1_000, 20
 RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
 
 NO_ANSWER = "the type did not report a state of the resource"
+#: Why drift of a resource with `external_id`, or of data, is not repaired.
+EXTERNAL = "the stack does not own the physical resource"
 
 
 class ObservationFault(Exception):
@@ -236,7 +239,12 @@ class Observer:
 
     async def _claim(self) -> list[ClaimedStack]:
         async with self._database.transaction() as conn:
-            return await observations.claim(conn, BATCH, LEASE, self._busy_projects())
+            claimed = await observations.claim(conn, BATCH, LEASE, self._busy_projects())
+            if claimed:
+                reach("observe.before")
+        if claimed:
+            reach("observe.after")
+        return claimed
 
     async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
         """An error is one of a stack alone. Without the database, the lease expires."""
@@ -317,12 +325,23 @@ class Observer:
     ) -> None:
         async with self._database.connection() as conn:
             drifted = await observations.read_repairable(conn, [*limits], [*REPAIRED_AS])
-        for root_id, names in drifted.items():
-            repair = start(project, root_id, names, limits[root_id])
-            await self._guard.attempt(repair, stack_id=str(root_id))
+        for one in drifted:
+            root_id = one.root_id
+            if one.names:
+                repair = start(project, root_id, one.names, limits[root_id])
+                await self._guard.attempt(repair, stack_id=str(root_id))
+            if one.has_external:
+                recorded = self._record_external(root_id)
+                await self._guard.attempt(recorded, stack_id=str(root_id))
+
+    async def _record_external(self, root_id: UUID) -> None:
+        async with self._database.transaction() as conn:
+            stacks = await observations.read_tree(conn, root_id)
+            await lock_stacks(conn, stacks)
+            await observations.record_unrepaired(conn, stacks, EXTERNAL, external=True)
 
     async def _report(self, stack_id: UUID, policy: ConvergencePolicy) -> None:
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("report") as conn:
             await lock_stacks(conn, [stack_id])
             await observations.report(conn, stack_id, policy.tolerate)
 
@@ -355,7 +374,7 @@ class Observer:
     ) -> dict[UUID, _Progress]:
         """Write a page, and end the observation of the stacks that have no more resources. Returns
         the others whose claim holds."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("observed") as conn:
             stacks = [one.stack for one in pending.values()]
             held = await observations.renew(conn, stacks, LEASE)
             if written := [one for one in observed if one.stack_id in held]:

@@ -17,6 +17,7 @@ from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loops import LoopRun, Supervisor
 from engine.service import Engine, Limits
 from engine.service.software.configs import ConfigStore, Software
+from engine.store.completions import CHANNEL as COMPLETE
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.encryption import Keyring
@@ -32,6 +33,7 @@ from engine.types.software import ServerUrls, software_types
 from engine.work.archive import ArchiveLoop
 from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
+from engine.work.completion_observer import CompletionObserver
 from engine.work.lifecycle_notifier import LifecycleNotifier
 from engine.work.observer import Observer
 from engine.work.presence import Presence
@@ -181,6 +183,13 @@ class Loops:
             measures=self.metrics,
         )
         self.metrics.watch_endpoints(self.observer.back_off)
+        self.completion_observer = CompletionObserver(
+            self.database,
+            self._types.registry,
+            chance=random.SystemRandom().random,
+            supervisor=self.supervisor,
+            measures=self.metrics,
+        )
 
     def _create_maintenance(self, settings: Settings) -> None:
         """The loops that watch, purge and sign what the others have written."""
@@ -233,6 +242,7 @@ class Loops:
                 ("headgate_cancelled", self.worker.check_cancelled),
                 ("headgate_hook", self.timers.wake),
                 (OBSERVE, self.observer.wake),
+                (COMPLETE, self.completion_observer.wake),
             ):
                 await stack.enter_async_context(self.database.listen(channel, wake))
             loops |= {
@@ -240,6 +250,7 @@ class Loops:
                 "timers": self.timers.run,
                 "lifecycle": self.lifecycle.run,
                 "observer": self.observer.run,
+                "completions": self.completion_observer.run,
             }
         if "dispatch" in roles:
             await self.delivery.configure_subscriptions()
@@ -283,6 +294,7 @@ class Loops:
         self.timers.wake()
         self.lifecycle.wake()
         self.observer.wake()
+        self.completion_observer.wake()
 
     def _wake_workers(self) -> None:
         """Wake the loops after a request, an answer or the end of a traversal."""

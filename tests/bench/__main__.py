@@ -24,6 +24,7 @@ from tests.bench.dashboard import graph
 from tests.bench.deadlines import deadlines
 from tests.bench.hooks import hooks
 from tests.bench.language import language
+from tests.bench.observe import observe
 from tests.bench.reads import reads
 from tests.bench.restarts import restarts
 from tests.bench.run import Run
@@ -43,6 +44,7 @@ PARTS: Mapping[str, Callable[[Run], Awaitable[None]]] = {
     "stream": streams,
     "tree": trees,
     "restart": restarts,
+    "observe": observe,
     "language": language,
     "dashboard": graph,
 }

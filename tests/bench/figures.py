@@ -60,6 +60,8 @@ MEASURES: Mapping[str, Measure] = {
     "bytes": Measure("bytes", "B", Better.LOWER),
     "seconds": Measure("duration", "s", Better.LOWER),
     "behind": Measure("stream lag", "s", Better.LOWER),
+    "requests": Measure("requests", "", Better.LOWER),
+    "rows": Measure("rows written", "", Better.LOWER),
     "frames": Measure("frames", "/s", Better.HIGHER),
     "load": Measure("load", "", Better.NEITHER),
 }

@@ -1,5 +1,6 @@
 """A real HTTP service with objects, and resources of type `Headgate::HTTP` for them."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,13 +19,14 @@ PAGE = 3
 class Things:
     """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
     requests in place of the usual one: a status or a text. between_pages: objects
-    to delete before the second page of a list."""
+    to delete before the second page of a list. gate: lists wait for it."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
         self.requests: Counter[str] = Counter()
         self.faults: list[int | str] = []
         self.between_pages: list[str] = []
+        self.gate: asyncio.Event | None = None
         self.url = ""
         self._number = 0
 
@@ -55,6 +57,8 @@ class Things:
 
     async def list(self, request: web.Request) -> web.Response:
         self.requests["list"] += 1
+        if self.gate is not None:
+            await self.gate.wait()
         if (fault := self._fault()) is not None:
             return fault
         start = int(request.query.get("start", 0))
@@ -75,8 +79,9 @@ class Things:
 
 
 @asynccontextmanager
-async def serve_things() -> AsyncIterator[Things]:
-    service, app = Things(), web.Application()
+async def serve_things(service: Things | None = None) -> AsyncIterator[Things]:
+    """service: a variant; else a new one."""
+    service, app = service or Things(), web.Application()
     app.router.add_post("/things", service.create)
     app.router.add_get("/things", service.list)
     app.router.add_put("/things/{id}", service.change)

@@ -37,7 +37,7 @@ from tests.unit.types.software.in_memory import InMemoryStore
 
 SOFTWARE = software_types(InMemoryStore(), ServerUrls(TokenKeys.single(b""), ""))
 #: Fields that are told with the property they are in.
-READY = {"path", "values", "failed"}
+READY = {"source", "path", "values", "failed"}
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
 

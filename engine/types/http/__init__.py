@@ -6,11 +6,20 @@ the template defines `find`; otherwise it repeats the request with the same key.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, HeadgateError, Unavailable, nearest
+from engine.types.completion import AcceptedOperation, ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http.json_paths import InvalidPath, is_path, read_path
@@ -26,6 +35,7 @@ from engine.types.http.remote_object import (
     Readiness,
     RemoteObject,
     check_status,
+    completes_by_list,
     differing_paths,
     id_in,
     object_in_progress,
@@ -46,7 +56,7 @@ from engine.types.http.requests import (
     names_in,
     origin,
 )
-from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
+from engine.types.http.schema import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, METHODS, SCHEMA
 from engine.types.http_client import (
     GONE,
     HttpClient,
@@ -158,8 +168,9 @@ def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
 
 def missing_property(properties: Mapping[str, Json]) -> str | None:
     """The reason why a property lacks another one that it needs; None if there is none."""
-    if properties.get("ready") and not properties.get("read"):
-        return "ready uses the result of read, which is missing"
+    source = (properties.get("ready") or {}).get("source", "read")
+    if properties.get("ready") and not properties.get(source):
+        return f"ready uses the result of {source}, which is missing"
     if properties.get("compare") and not any(map(properties.get, ("read", "check", "list"))):
         return "compare uses the result of read, which is missing"
     if properties.get("find") and not is_path(properties.get("id")):
@@ -176,6 +187,10 @@ LATER_PROPERTIES = frozenset(
 )  # fmt: skip
 #: Items of a list between which other work of the process continues.
 ITEMS_AT_ONCE = 50
+#: The properties that a list request of the observer needs, and with which it judges an object.
+LIST_PROPERTIES = ("base", "credential", "headers", "list", "ready")
+#: Until an operation waits for the observer, if that could not be stored.
+UNAVAILABLE_PAUSE = timedelta(seconds=1)
 _ABSENT = "the list of the service does not have it"
 _OFF = (
     "Headgate::HTTP is off on this server",
@@ -292,24 +307,51 @@ class Http(ResourceType):
         """The objects that are in the list, one page after another: no page is kept. Raises
         ServiceError, InvalidPath, PlaceholderError.
         """
-        listing, url = calls[0].properties["list"], ""
         by_id: dict[str, list[Call]] = {}
         for call in calls:
             by_id.setdefault(str(call.physical_id), []).append(call)
         found: dict[ResourceId, Observation] = {}
-        for _ in range(MAX_PAGES):
-            response, request = await self._send_to(calls[0], "list", object_of(calls[0]), url)
-            content = parse_json("list", response)
-            for number, (item_id, item) in enumerate(read_page(listing, content)):
+        first = calls[0]
+        values = object_of(first).values()
+        async for page in self._pages(first.project, first.properties, values):
+            for number, (item_id, item) in enumerate(page):
                 for call in by_id.get(item_id, ()):
                     found[call.resource_id] = self._observe_object(call, item)
                 if number % ITEMS_AT_ONCE == 0:
                     await asyncio.sleep(0)  # a page may have any number of items
+        return found
+
+    async def _pages(
+        self, project: str, properties: Mapping[str, Json], values: Mapping[str, Json]
+    ) -> AsyncIterator[Iterator[tuple[str, Json]]]:
+        """Yield the IDs and the items of each page of the list. values: of placeholders.
+
+        Raises ServiceError, also while a page is read; InvalidPath, PlaceholderError.
+        """
+        listing, url = properties["list"], ""
+        for _ in range(MAX_PAGES):
+            response, request = await self._send_request("list", project, properties, values, url)
+            content = parse_json("list", response)
+            yield read_page(listing, content)
             url = next_page(listing, content, request.url) or ""
             if not url:
-                return found
+                return
         reason = f"list: there are more than {MAX_PAGES} pages"
         raise ServiceError(reason, public=reason)
+
+    async def read_objects(
+        self, project: str, definition: Mapping[str, Json]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        try:
+            async for page in self._pages(project, definition, definition["values"]):
+                yield dict(page)
+        except ServiceError as error:
+            raise ObjectsUnknown(error.public or "list: the request failed") from None
+        except (InvalidPath, PlaceholderError):
+            raise ObjectsUnknown("list: the request is not valid") from None
+
+    def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
+        return readiness(definition["ready"], found)[0] is not Readiness.NOT_YET
 
     def _observe_object(self, call: Call, content: Json) -> Observation:
         remote = object_of(call)
@@ -357,15 +399,19 @@ class Http(ResourceType):
                 f"create: the response has no id at {call.properties['id']}",
                 public="create: the response has no id",
             )
-        return then_read(
-            call, with_response(replace(remote, id=object_id), call.properties, content)
-        )
+        remote = with_response(replace(remote, id=object_id), call.properties, content)
+        if completes_by_list(call.properties):
+            return await self._wait_for_observer(call, remote)
+        return then_read(call, remote)
 
     async def _change(self, call: Call, remote: RemoteObject) -> Outcome:
         response = await self._send(call, "update", remote)
         reads = call.properties.get("attributes") and not call.properties.get("read")
         content = parse_json("update", response) if reads else None
-        return then_read(call, with_response(remote, call.properties, content))
+        remote = with_response(remote, call.properties, content)
+        if completes_by_list(call.properties):
+            return await self._wait_for_observer(call, remote)
+        return then_read(call, remote)
 
     async def _find(self, call: Call, remote: RemoteObject) -> str | None:
         """The ID of the object that a lost request created; None if there is none."""
@@ -380,6 +426,8 @@ class Http(ResourceType):
     async def _wait_until_ready(self, call: Call, remote: RemoteObject | None = None) -> Outcome:
         """Read until the object is ready. remote: at the first call, before there is progress."""
         remote = remote or object_in_progress(call)
+        if completes_by_list(call.properties):
+            return await self._wait_for_observer(call, remote)
         if not call.properties.get("read"):
             return with_response(remote, call.properties, None).done()
         since = since_of(call)
@@ -402,6 +450,53 @@ class Http(ResourceType):
         public = "the object is not ready"
         reason = f"{public}: {self._masked(call, remote, state)}"
         return poll_again(call, remote, since, reason, public=public)
+
+    async def _wait_for_observer(self, call: Call, remote: RemoteObject) -> Outcome:
+        """Wait until the observer finds the object ready or failed in the list. At the time limit,
+        the object is read once more, if `read` is defined."""
+        if self.completions is None:
+            raise ServiceError("ready: no observer runs", public="ready: no observer runs")
+        since, state = since_of(call), "unknown"
+        progress = {**progress_of(remote), "since": since.isoformat()}
+        try:
+            found = await self.completions.wait(self._accepted(call, remote))
+        except Unavailable:  # the object is saved first
+            return Wait(call.now + UNAVAILABLE_PAUSE, progress)
+        except HeadgateError as error:
+            raise ServiceError(str(error)) from None
+        if found is None and self._is_over(call, since) and call.properties.get("read"):
+            found = parse_json("read", await self._send(call, "read", remote))
+        if found is not None:
+            remote = with_response(remote, call.properties, found)
+            how, state = readiness(call.properties["ready"], found)
+            if how is Readiness.READY:
+                return remote.done()
+            if how is Readiness.FAILED:
+                raise ServiceError(
+                    f"the object has failed: {state}", public="the object has failed"
+                )
+        if self._is_over(call, since):
+            late = f"the object was not ready within {self._seconds(call):g} s"
+            raise ServiceError(f"{late}: {state}", public=late)
+        reason = "the object is not ready; the observer reads the list"
+        until = since + timedelta(seconds=self._seconds(call))
+        return Wait(until, progress, reason, public_reason=reason)
+
+    def _accepted(self, call: Call, remote: RemoteObject) -> AcceptedOperation:
+        properties = call.properties
+        definition = {name: properties[name] for name in LIST_PROPERTIES if name in properties}
+        used = list(names_in([properties.get("headers"), properties["list"].get("headers")]))
+        definition["values"] = {name: remote.values().get(name) for name in used}
+        return AcceptedOperation(
+            call.project,
+            call.stack_id,
+            call.operation_key,
+            self.schema.name,
+            list_key(properties),
+            str(remote.id),
+            definition,
+            float(properties.get("interval") or DEFAULT_INTERVAL),
+        )
 
     async def _delete(self, call: Call, remote: RemoteObject) -> Outcome:
         remote = await self._with_id(call, remote)
@@ -466,22 +561,32 @@ class Http(ResourceType):
 
     async def _send(self, call: Call, name: str, remote: RemoteObject) -> Response:
         """Send one request. Raises ServiceError unless its response is a success."""
-        response, _ = await self._send_to(call, name, remote)
+        key = str(call.operation_key)
+        response, _ = await self._send_request(
+            name, call.project, call.properties, remote.values(), key=key
+        )
         return response
 
-    async def _send_to(
-        self, call: Call, name: str, remote: RemoteObject, url: str = ""
+    async def _send_request(
+        self,
+        name: str,
+        project: str,
+        properties: Mapping[str, Json],
+        values: Mapping[str, Json],
+        url: str = "",
+        key: str = "",
     ) -> tuple[Response, Request]:
-        """As `_send`, also returning the request. url: in place of that of the properties."""
+        """As `_send`, also returning the request. url: in place of that of the properties. key: of
+        the operation."""
         if not self._settings.enabled:
             off = ". ".join(_OFF)
             raise ServiceError(off, public=off)
-        definition = call.properties[name]
+        definition = properties[name]
         try:
-            request = build(name, call.properties, remote.values(), str(call.operation_key))
+            request = build(name, properties, values, key)
             request = replace(request, url=url) if url else request
-            if credential := call.properties.get("credential"):
-                headers = self._credentials.headers(credential, call.project, request.url)
+            if credential := properties.get("credential"):
+                headers = self._credentials.headers(credential, project, request.url)
                 request = replace(request, headers={**request.headers, **headers})
             response = await self._web.send(request)
         except (PlaceholderError, CredentialDenied) as error:

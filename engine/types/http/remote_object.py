@@ -82,6 +82,11 @@ def since_of(call: Call) -> datetime:
     return datetime.fromisoformat(since) if since else call.now
 
 
+def completes_by_list(properties: Mapping[str, Json]) -> bool:
+    """Whether the observer completes operations, by the list."""
+    return (properties.get("ready") or {}).get("source") == "list"
+
+
 def then_read(call: Call, remote: RemoteObject) -> Outcome:
     """Save the object before the next request."""
     return Wait(call.now, progress_of(remote)) if call.properties.get("read") else remote.done()

@@ -111,8 +111,15 @@ SCHEMA = TypeSchema(
         ),
         "ready": updatable(
             Kind.MAP,
-            "When the create or update counts as complete, based on the result of read.",
+            "When the create or update counts as complete, based on the result of read or list.",
             fields={
+                "source": Property(
+                    Kind.STRING,
+                    "`read` (the default): each object is read until it is ready. `list`: the "
+                    "observer reads all objects with the same `list` by one request, and completes "
+                    "those that are ready.",
+                    constraints=(Constraint("allowed_values", allowed=("read", "list")),),
+                ),
                 "path": Property(Kind.STRING, "JSON path to the state.", required=True),
                 "values": Property(Kind.LIST, "States of a ready object.", required=True),
                 "failed": Property(Kind.LIST, "States of a failed object."),
@@ -130,7 +137,7 @@ SCHEMA = TypeSchema(
         ),
         "interval": updatable(
             Kind.NUMBER,
-            "Longest interval between two polls of ready, in seconds.",
+            "Longest interval between two requests for ready, in seconds.",
             default=DEFAULT_INTERVAL,
             constraints=(Constraint("range", min=0.1, max=3_600),),
         ),

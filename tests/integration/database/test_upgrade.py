@@ -181,6 +181,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0051_drift_reports.sql",
         "0052_early_observations.sql",
         "0053_reported_changes.sql",
+        "0054_completions.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

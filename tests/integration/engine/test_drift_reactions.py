@@ -486,3 +486,28 @@ async def test_policies_that_contradict_are_refused(
     (found,) = error["findings"]
     assert found["place"] == place
     assert reason in found["reason"] and remedy in found["remedy"]
+
+
+async def test_drift_of_an_external_resource_is_reported_and_not_repaired(
+    run: Program, things: Things
+) -> None:
+    things.objects["foreign"] = {"id": "foreign", "size": 1, "state": "ready"}
+    resources = {"a": {**thing(things), "external_id": "foreign"}, "b": thing(things)}
+    physical = await created(run, resources, REPAIR)
+    del things.objects["foreign"]
+    for _ in range(3):
+        await observe(run)
+    assert things.requests["create"] == 1 and len(await traversals(run)) == 1
+    known = [("detected", "a", "missing"), ("unrepaired", "a", "missing")]
+    assert await reports(run) == known
+    (one,) = await drift_of(run)
+    assert one["unrepaired"] == "the stack does not own the physical resource"
+    # Other drift is repaired as usual.
+    del things.objects[physical["b"]]
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert things.requests["create"] == 2 and len(await traversals(run)) == 2
+    assert (await ids(run))["a"] == "foreign"
+    await observe(run)
+    assert [one["resource_name"] for one in await drift_of(run)] == ["a"]
+    assert (await reports(run))[:2] == known and len(await traversals(run)) == 2

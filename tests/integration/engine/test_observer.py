@@ -1,6 +1,7 @@
 """The observer: errors of types, claims, and changes of resources during an observation."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -173,6 +174,30 @@ async def test_the_same_observation_again_writes_no_row(unobserved: Program, wor
         await observer.observe_due()
         versions.append(await unobserved.database.pool.fetch("select xmin, ctid from observation"))
     assert len(versions[0]) == 1 and versions[0] == versions[1]
+
+
+async def test_two_observers_look_at_each_resource_once(
+    unobserved: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"s{number}" for number in range(6)]
+    for name in names:
+        await unobserved.create(name, {key: thing() for key in "ab"})
+        assert await unobserved.until_ended(name) == "CREATE_COMPLETE"
+        await unobserved.act(name, "observe")
+    looks, observe = Counter[str](), Thing.observe
+
+    async def counted(self: Thing, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        looks.update(f"{call.stack_name}/{call.resource_name}" for call in calls)
+        await asyncio.sleep(0)  # the other observer goes on
+        return observe(self, calls)
+
+    monkeypatch.setattr(Thing, "observe", counted)
+    registry = Registry([Thing(world)])
+    counts = await asyncio.gather(
+        *(Observer(unobserved.database, registry).observe_due() for _ in range(2))
+    )
+    assert sum(counts) == len(names)
+    assert looks == Counter(f"{name}/{key}" for name in names for key in "ab")
 
 
 async def test_observations_of_deleted_stacks_end(unobserved: Program, world: World) -> None:

@@ -115,6 +115,7 @@ async def stack_id(run: Program) -> str:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
+        (429, "list: the service answered 429"),
         (503, "list: the service answered 503"),
         (404, "list: the service answered 404"),
         ("{", "list: the response is not valid JSON"),

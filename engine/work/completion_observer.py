@@ -1,0 +1,219 @@
+"""Completes operations that a service has accepted: one request reads the objects of all operations
+of a project, type and list.
+
+The requests for a list follow each other soon at first, then at longer intervals. A claim of a
+request is a lease with a fencing number: after a crash, another process sends it. What it finds is
+written in one transaction with the wake of the nodes, and an object that was found already is not
+written again, so two processes complete an operation once.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from time import monotonic
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.back_off import BackOff
+from engine.errors import Unavailable
+from engine.loops import Supervisor, wait_at_most
+from engine.store import completions
+from engine.store.completions import ClaimedRequest, WaitingOperation
+from engine.store.database import Database
+from engine.store.fault_points import reach
+from engine.types.completion import ObjectsUnknown
+from engine.types.contract import ResourceType
+from engine.types.registry import Registry
+from engine.words import Json
+from engine.work.worker_metrics import Measures
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Requests that are sent at the same time, of all projects and of one.
+REQUESTS, REQUESTS_OF_PROJECT = 8, 2
+#: Time limit of all pages of a request, and until another process may send it.
+TIMEOUT, LEASE = timedelta(seconds=60), timedelta(seconds=90)
+#: Seconds until the second request; each further pause is longer, up to that of the operations.
+FIRST, GROWTH = 0.5, 1.5
+#: Seconds until the next request after a failure: the first ones, and the longest.
+FIRST_AFTER_FAILURE, MAX_AFTER_FAILURE = 1.0, 60.0
+#: By how much of itself a pause is shorter or longer at most.
+VARIATION = 0.1
+#: Until ended operations are looked for, if none waits.
+IDLE = timedelta(seconds=10)
+#: Objects that are looked up, and written, at once.
+OBJECTS = 500
+#: Longest time between two looks at the schedule.
+POLL = timedelta(seconds=10)
+#: Seconds for the release of a request when the process stops.
+RELEASE_TIMEOUT = 5
+
+
+class CompletionObserver:
+    """One loop. chance: a number from 0 up to 1, for jitter."""
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        *,
+        chance: Callable[[], float] = lambda: 0.5,
+        timeout: timedelta = TIMEOUT,
+        supervisor: Supervisor | None = None,
+        measures: Measures | None = None,
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._chance = chance
+        self._timeout = timeout.total_seconds()
+        supervisor = supervisor or Supervisor()
+        self._guard = supervisor.guard("completions", max_pause=POLL.total_seconds())
+        self._measures = measures or Measures()
+        self._after_failure = BackOff(FIRST_AFTER_FAILURE, MAX_AFTER_FAILURE)
+        self._wake = asyncio.Event()
+        self._running: dict[asyncio.Task[None], str] = {}
+
+    def wake(self) -> None:
+        """Look at the schedule: an operation was added, or an event has arrived."""
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set and `wake` is called; then release the requests."""
+        async with asyncio.TaskGroup() as group:
+            try:
+                await self._guard.run(lambda: self._turn(group), stop)
+            finally:
+                for task in self._running:
+                    task.cancel()
+
+    async def _turn(self, group: asyncio.TaskGroup) -> None:
+        self._wake.clear()
+        while len(self._running) < REQUESTS and (claimed := await self._claim()) is not None:
+            task = group.create_task(self._send_or_release(claimed))
+            self._running[task] = claimed.project
+            task.add_done_callback(self._end)
+        poll, due = POLL.total_seconds(), None
+        if len(self._running) < REQUESTS:
+            async with self._database.connection() as conn:
+                due = await completions.until_next(conn, self._busy_projects())
+        seconds = poll if due is None else min(poll, max(due.total_seconds(), 0.01))
+        await wait_at_most(self._wake, seconds)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        self._wake.set()
+
+    async def send_due(self) -> int:
+        """Send the requests that are due, one after another; return how many there were."""
+        count = 0
+        while (claimed := await self._claim()) is not None:
+            await self._send_or_release(claimed)
+            count += 1
+        return count
+
+    def _busy_projects(self) -> list[str]:
+        """The projects that have as many requests under way as they may."""
+        counts = Counter(self._running.values())
+        return [project for project, count in counts.items() if count >= REQUESTS_OF_PROJECT]
+
+    async def _claim(self) -> ClaimedRequest | None:
+        async with self._database.transaction() as conn:
+            claimed = await completions.claim(conn, LEASE, self._busy_projects())
+            if claimed is not None:
+                reach("look.before")
+        if claimed is not None:
+            reach("look.after")
+        return claimed
+
+    async def _send_or_release(self, claimed: ClaimedRequest) -> None:
+        """Without the database, the lease expires."""
+        try:
+            await self._send(claimed)
+        except asyncio.CancelledError:
+            with suppress(Unavailable, TimeoutError):
+                async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
+                    await completions.release(conn, claimed)
+            raise
+        except Exception as error:
+            self._guard.report(error, request=str(claimed.id))
+
+    async def _send(self, claimed: ClaimedRequest) -> None:
+        began = monotonic()
+        sent, reason = True, ""
+        try:
+            async with asyncio.timeout(self._timeout):
+                sent = await self._complete_found(claimed)
+        except ObjectsUnknown as error:
+            reason = str(error)
+        except TimeoutError:
+            reason = f"there was no complete answer within {self._timeout:g} s"
+        except Unavailable:
+            raise
+        except Exception as error:
+            reason = str(self._guard.report(error, resource_type=claimed.type))
+        if sent:
+            self._measures.observation_called("failed" if reason else "succeeded")
+        failures = claimed.failures + 1 if reason else 0
+        if reason:
+            log.warning(
+                "completions.unknown", project=claimed.project, resource_type=claimed.type,
+                reason=reason, failures=failures,
+            )  # fmt: skip
+        pause = self._pause(claimed, failures, monotonic() - began)
+        async with self._database.transaction("looked") as conn:
+            await completions.end_request(
+                conn, claimed, pause, failures=failures, sent=sent, idle=IDLE
+            )
+
+    def _pause(self, claimed: ClaimedRequest, failures: int, seconds: float) -> timedelta:
+        """Until the next request. seconds: that this one took; it is sent at most half the time."""
+        if failures:
+            pause = self._after_failure.ceiling(failures)
+        else:
+            growing = BackOff(FIRST, max(FIRST, claimed.max_pause.total_seconds()), GROWTH)
+            pause = growing.ceiling(claimed.sent + 1)
+        varied = max(pause, seconds) * (1 + VARIATION * (2 * self._chance() - 1))
+        return timedelta(seconds=varied)
+
+    async def _complete_found(self, claimed: ClaimedRequest) -> bool:
+        """Send the request, and complete the operations whose objects it finds complete. Returns
+        whether it was sent: an operation waits. Raises ObjectsUnknown, and what the type raises."""
+        async with self._database.connection() as conn:
+            definition = await completions.read_definition(conn, claimed)
+        if definition is None:
+            return False
+        type_ = self._registry.get(claimed.type)
+        async for page in type_.read_objects(claimed.project, definition):
+            ids = list(page)
+            for start in range(0, len(ids), OBJECTS):
+                await self._complete(claimed, type_, page, ids[start : start + OBJECTS])
+        return True
+
+    async def _complete(
+        self,
+        claimed: ClaimedRequest,
+        type_: ResourceType,
+        page: Mapping[str, Json],
+        object_ids: list[str],
+    ) -> None:
+        async with self._database.connection() as conn:
+            waiting = await completions.find_waiting(conn, claimed, object_ids)
+        found = [
+            (one, page[one.object_id])
+            for one in waiting
+            if self._is_complete(type_, one, page[one.object_id])
+        ]
+        if found:
+            async with self._database.transaction("complete") as conn:
+                await completions.complete(conn, claimed.project, found)
+
+    def _is_complete(self, type_: ResourceType, waiting: WaitingOperation, found: Json) -> bool:
+        """An error of the type is one of this operation alone, which waits on."""
+        try:
+            return type_.is_complete(waiting.definition, found)
+        except Exception as error:
+            self._guard.report(error, resource_type=type_.schema.name)
+            return False

@@ -1,0 +1,89 @@
+"""A process dies at each commit of the observer: drift is reported once and repaired once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import asyncpg
+import pytest
+
+from engine.store.fault_points import DRIFT_POINTS
+from tests.support.http_things import Things, serve_things, thing
+from tests.support.program import PATIENCE, Http, ServerProcess, eventually
+
+SETTINGS = """
+[engine]
+lease = "1s"
+poll = "1s"
+[resource_types.http]
+enabled = true
+allow = ["127.0.0.0/8"]
+"""
+POLICY = {"convergence": {"observe": {"every": "10h"}, "on_drift": "repair"}}
+#: Also ends the lease of a dead process.
+DUE = """
+with due as (update observation_schedule set next_at = now() where next_at is not null)
+select pg_notify('headgate_observe', '')
+"""
+
+
+@pytest.fixture
+async def things() -> AsyncIterator[Things]:
+    async with serve_things() as service:
+        yield service
+
+
+@pytest.mark.parametrize("point", DRIFT_POINTS)
+async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
+    database_url: str, tmp_path: Path, things: Things, point: str
+) -> None:
+    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    conn = await asyncpg.connect(database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            await http.create("s", {name: thing(things) for name in "ab"}, environment=POLICY)
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            await asyncio.to_thread(server.stop)
+            del things.objects[(await lost(conn))]
+            await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
+            await conn.execute(DUE)
+
+            async def is_dead() -> bool:
+                return not server.is_running
+
+            await eventually(is_dead)
+            await asyncio.to_thread(server.start)
+            await conn.execute(DUE)
+
+            async def is_repaired() -> bool:
+                return bool((await http.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
+
+            await eventually(is_repaired)
+            # The next observation finds everything as recorded.
+            await http.act("s", "observe")
+
+            async def is_observed() -> bool:
+                drift = await http.stack_request("GET", "s", "/drift")
+                return not drift["observing"] and drift["resources"] == []
+
+            await eventually(is_observed)
+            history = await http.stack_request("GET", "s", "/history")
+            found = Counter(
+                one["type"].removeprefix("headgate.resource.drift.")
+                for one in history["events"] if ".drift." in one["type"]
+            )  # fmt: skip
+            assert found["detected"] == 1 and found["unrepaired"] == 0
+            assert things.requests["create"] == 3 and len(things.objects) == 2
+    finally:
+        await conn.close()
+        await asyncio.to_thread(server.stop)
+
+
+async def lost(conn: asyncpg.Connection) -> str:
+    found: str = await conn.fetchval("select physical_id from resource where name = 'a'")
+    return found
