@@ -1,7 +1,7 @@
 """Reads resources: for lists, for details, for plans and for exports."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from engine.store.encrypted_rows import (
 from engine.store.records import NodeRecord, PlannedRecord, ResourceRecord
 from engine.words import Json
 
+#: $3: levels of nested stacks.
 READ_RESOURCES = """
 with recursive tree (id, project, name, depth, path_names, parent_resource) as (
     select s.id, s.project, s.name, 0, array[]::text[],
@@ -26,23 +27,44 @@ with recursive tree (id, project, name, depth, path_names, parent_resource) as (
     union all
     select c.id, c.project, c.name, t.depth + 1, t.path_names || q.name, q.name
       from tree t
-      join stack c on c.parent_id = t.id and c.deleted_at is null
-      join resource q on q.stack_id = t.id and q.id = c.parent_resource and q.replaced_by is null
+     cross join lateral (select id, project, name, parent_resource from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+     cross join lateral (select name from resource
+                          where stack_id = t.id and id = c.parent_resource and replaced_by is null
+                         offset 0) q
      where t.depth < $3
 )
 select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.id as nested_id,
-       c.name as nested_name, r.id, r.name, r.type, r.physical_id, r.current_action as action,
-       r.current_status as status, r.current_reason as reason, r.properties, r.masked_properties,
-       r.secret_attributes, r.attributes, r.metadata,
+       c.name as nested_name, r.id, r.name, r.type, r.physical_id, r.action, r.status, r.reason,
+       r.properties, r.masked_properties, r.secret_attributes, r.attributes, r.metadata,
        array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
               order by q.name) as requires,
        r.deletion_policy, r.protected, r.created_at, r.updated_at
   from tree t
-  join current_resource r on r.stack_id = t.id and r.replaced_by is null
-  left join stack c
-    on c.parent_id = r.stack_id and c.parent_resource = r.id and c.deleted_at is null
- where $2::text is null or r.name = $2
+ cross join lateral (select * from resource
+                      where stack_id = t.id and replaced_by is null
+                        and ($2::text is null or name = $2) offset 0) r
+  left join lateral (select id, name from stack
+                      where parent_id = r.stack_id and parent_resource = r.id and deleted_at is null
+                     offset 0) c on true
  order by t.depth, t.path_names, r.created_at, r.name
+"""
+#: Separate from READ_RESOURCES: in one statement, PostgreSQL may read all nodes of a stack for each
+#: of its resources. $3: levels of nested stacks.
+READ_OPERATIONS = """
+with recursive tree (id, depth) as (
+    select $1::uuid, 0
+    union all
+    select c.id, t.depth + 1
+      from tree t
+     cross join lateral (select id from stack where parent_id = t.id and deleted_at is null
+                         offset 0) c
+     where t.depth < $3
+)
+select o.stack_id, o.resource_id, o.action, o.reason
+  from tree t
+ cross join lateral (select * from running_operation
+                      where stack_id = t.id and ($2::text is null or name = $2) offset 0) o
 """
 READ_DESCRIPTIONS = """
 select t.stack_id, r.key as name, d.description
@@ -96,9 +118,25 @@ class ExportedResource:
 async def read_resources(
     conn: Connection, stack_id: UUID, name: str | None = None, *, depth: int = 0
 ) -> list[ResourceRecord]:
-    """Resources of the stack, then of its nested stacks. depth: levels of nested stacks."""
+    """Resources of the stack, then of its nested stacks. depth: levels of nested stacks.
+
+    Operations are read first, so that none ends unseen: its result would be missing.
+    """
+    running = {
+        (row["stack_id"], row["resource_id"]): row
+        for row in await conn.fetch(READ_OPERATIONS, stack_id, name, depth)
+    }
     rows = await conn.fetch(READ_RESOURCES, stack_id, name, depth)
-    return [display_record(ResourceRecord, row, row["stack_id"], "resource") for row in rows]
+    found = [display_record(ResourceRecord, row, row["stack_id"], "resource") for row in rows]
+    return [_with_operation(one, running.get((one.stack_id, one.id))) for one in found]
+
+
+def _with_operation(resource: ResourceRecord, operation: Any) -> ResourceRecord:
+    """operation: a row of READ_OPERATIONS; None: no operation runs on the resource."""
+    if operation is None:
+        return resource
+    reason = resource.reason if operation["reason"] is None else operation["reason"]
+    return replace(resource, action=operation["action"], status="IN_PROGRESS", reason=reason)
 
 
 async def read_descriptions(

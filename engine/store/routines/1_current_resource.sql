@@ -1,16 +1,19 @@
--- A resource with its current status: that of the operation that runs on it, if there is one.
+-- Operations that run, and resources with their current status: that of the operation that runs on
+-- a resource, if there is one.
 
-drop view if exists current_resource;
+drop view if exists current_resource, running_operation;
 
+create view running_operation as
+select n.stack_id, n.resource_id, n.name, n.reason,
+       case when n.operation in ('update', 'replace') then 'UPDATE'
+            else upper(n.operation) end as action
+  from node n
+ where n.started_at is not null and n.ended_at is null and n.phase in ('execute', 'confirm');
+
+-- For one resource: to find its operation, PostgreSQL reads all nodes of its stack.
 create view current_resource as
-select r.*,
-       case when n.id is null then r.action
-            when n.operation in ('update', 'replace') then 'UPDATE'
-            else upper(n.operation) end as current_action,
-       case when n.id is null then r.status else 'IN_PROGRESS' end as current_status,
-       coalesce(n.reason, r.reason) as current_reason
+select r.*, coalesce(o.action, r.action) as current_action,
+       case when o.action is null then r.status else 'IN_PROGRESS' end as current_status,
+       coalesce(o.reason, r.reason) as current_reason
   from resource r
-  left join node n
-    on n.stack_id = r.stack_id and n.resource_id = r.id
-   and n.started_at is not null and n.ended_at is null
-   and n.phase in ('execute', 'confirm');
+  left join running_operation o on o.stack_id = r.stack_id and o.resource_id = r.id;

@@ -96,7 +96,7 @@ UNRESOLVED: Mapping[str, list[str]] = {
     "engine.store.resource_rows.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
-    "1_current_resource.sql": ["UPDATE", "IN_PROGRESS"],
+    "1_current_resource.sql": ["IN_PROGRESS"],
 }
 
 

@@ -1,0 +1,88 @@
+"""The resources of a stack are read by key: as many rows for each resource in a large stack as in a
+small one, and no rows of other stacks, also without table statistics."""
+
+from uuid import UUID
+
+import pytest
+
+from engine.store.database import open_database
+from engine.store.resources import read_resources
+from tests.support.keys import KEYRING
+from tests.support.postgres import TestServer
+from tests.support.rows_read import rows_read_so_far, without_statistics
+
+#: A stack with $2 resources, on each of which an operation runs. The first has a nested stack with
+#: one resource.
+FILL = """
+with s as (
+    insert into stack (id, project, name, owner, version, traversal, parent_id, parent_resource)
+    select gen_random_uuid(), 'p', $1, 'o', 1, 1, null::uuid, null::uuid
+    returning id
+), r as (
+    insert into resource (stack_id, id, name, type, action, status, reason, attributes, data,
+                          metadata, digest, requires)
+    select s.id, gen_random_uuid(), 'r' || n, 'TestResource', 'INIT', 'COMPLETE', '', '{}', '{}',
+           '{}', 'd', '{}'
+      from s, generate_series(1, $2) n
+    returning stack_id, id, name
+), n as (
+    insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction, state,
+                      phase, pending_dependencies, dependents, reads, breakpoints_hit, claim,
+                      started_at)
+    select stack_id, 1, substr(name, 2)::integer, id, name, 'TestResource', 'create', 'forward',
+           'running', 'execute', 0, '{}', '{}', '{}', 1, now()
+      from r
+), c as (
+    insert into stack (id, project, name, owner, version, traversal, parent_id, parent_resource)
+    select gen_random_uuid(), 'p', $1 || '-r1', 'o', 1, 1, stack_id, id from r where name = 'r1'
+    returning id
+)
+insert into resource (stack_id, id, name, type, action, status, reason, attributes, data,
+                      metadata, digest, requires)
+select id, gen_random_uuid(), 'x', 'TestResource', 'CREATE', 'COMPLETE', '', '{}', '{}', '{}', 'd',
+       '{}' from c
+"""
+DEPTH = 1
+
+
+async def rows_read(postgres: TestServer, resources: int, others: int, *, analysed: bool) -> int:
+    """others: stacks of ten resources in the same project."""
+    async with postgres.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                await conn.executemany(FILL, [(f"s{n}", 10) for n in range(others)])
+                await conn.execute(FILL, "large", resources)
+                if analysed:
+                    await conn.execute("analyze")
+                stack: UUID = await conn.fetchval("select id from stack where name = 'large'")
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                before = (await rows_read_so_far(conn)).total()
+            async with database.connection() as conn:
+                found = await read_resources(conn, stack, depth=DEPTH)
+                assert len(found) == resources + 1
+                shown = {(one.action, one.status) for one in found}
+                assert shown == {("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")}
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                return (await rows_read_so_far(conn)).total() - before
+        finally:
+            await database.close()
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+async def test_a_resource_costs_the_same_in_a_large_stack(
+    postgres: TestServer, *, analysed: bool
+) -> None:
+    few = await rows_read(postgres, 20, 20, analysed=analysed)
+    many = await rows_read(postgres, 400, 20, analysed=analysed)
+    assert many <= 20 * few
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+async def test_no_rows_of_other_stacks_are_read(postgres: TestServer, *, analysed: bool) -> None:
+    alone = await rows_read(postgres, 50, 5, analysed=analysed)
+    among_many = await rows_read(postgres, 50, 200, analysed=analysed)
+    assert among_many <= alone + 20
