@@ -7,6 +7,7 @@ from fnmatch import translate
 from functools import lru_cache
 from uuid import UUID
 
+from engine.hooks.rule_patterns import matches_resource
 from engine.words import Json
 
 WAITING = "headgate.hook.waiting"
@@ -77,7 +78,7 @@ def matches(selection: Selection, traits: Traits) -> bool:
         _matches_stack(selection, traits)
         and _any(selection.events, traits.type)
         and _any(selection.stacks, traits.stack_name, traits.root_name)
-        and _any(selection.resources, traits.resource_name, traits.path)
+        and _any_resource(selection.resources, traits.resource_name, traits.path)
         and _any(selection.types, traits.resource_type)
         and _any(selection.points, traits.point)
         and _any(selection.tags, *traits.tags)
@@ -122,6 +123,12 @@ def _any(globs: Sequence[str], *values: str | None) -> bool:
         value is not None and _pattern(glob).match(value) is not None
         for glob in globs
         for value in values
+    )
+
+
+def _any_resource(globs: Sequence[str], *names: str | None) -> bool:
+    return not globs or any(
+        name is not None and matches_resource(name, glob) for glob in globs for name in names
     )
 
 

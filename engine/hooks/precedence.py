@@ -15,7 +15,7 @@ from operator import itemgetter
 from engine.hooks.rule import Rule, in_order
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import NamePatterns, is_glob, matches_glob
-from engine.hot.syntax.keyed_names import base_name
+from engine.hot.syntax.keyed_names import other_names
 
 
 def _unknown_type(name: str) -> str | None:
@@ -117,8 +117,8 @@ class _Source:
     def of(self, name: str) -> list[Declaration]:
         """Return those that match a name, in the order of the source."""
         found = list(self._by_name.get(name, ()))
-        if (base := base_name(name)) is not None:
-            found += self._by_name.get(base, ())
+        for other in other_names(name):
+            found += self._by_name.get(other, ())
         if name:
             for glob, entries in self._by_glob.items():
                 if matches_glob(name, glob):

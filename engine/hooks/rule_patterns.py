@@ -11,7 +11,7 @@ from engine.errors import Finding, Findings, nearest
 from engine.hooks.rule import decode_rule
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import is_glob, matches_glob
-from engine.hot.syntax.keyed_names import base_name
+from engine.hot.syntax.keyed_names import base_name, possible_names
 from engine.words import Json
 
 #: Resource names, each with the tree of its nested stack; None: that is not known yet.
@@ -55,7 +55,7 @@ def check_patterns(
 def reaches(pattern: str, known: Tree) -> bool:
     """Return whether a path pattern matches a resource, or may match one that is not known yet."""
     head, slash, rest = pattern.partition("/")
-    found = [known[head]] if head in known else []
+    found = [known[name] for name in possible_names(head) if name in known]
     if not found and (base := base_name(head)) is not None and base in known:
         # The keys of a template whose stack does not exist are known later.
         keyed = any(name.startswith(f'{base}["') for name in known)
@@ -79,6 +79,11 @@ def _paths_at_mismatch(pattern: str, known: Tree) -> Iterator[str]:
         yield from (f"{name}/{below}" for below in _paths_at_mismatch(rest, known[name] or LEAF))
     if not found:
         yield from known
+
+
+def matches_resource(name: str, pattern: str) -> bool:
+    """Return whether a resource's name, or its path if the pattern is for paths, matches."""
+    return matches_glob(name, pattern)
 
 
 def pattern_inside(pattern: str, resource: str) -> str | None:

@@ -266,7 +266,7 @@ class Stacks:
             locked = await self._lock_to_delete(conn, project, stack_id)
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
-            await refuse_if_read(conn, stack_id, locked.name, "deleted")
+            await refuse_if_read(conn, project, stack_id, locked.name, "deleted")
             await self._traversals.supersede(conn, locked, requested_by)
             existing = await read_existing(conn, stack_id)
             await self._traversals.start_delete(conn, locked, existing, requested_by)

@@ -23,6 +23,12 @@ select t.stack_id, t.version
  order by t.stack_id
 """
 READ_NAMES = "select id, name from stack where id = any ($1::uuid[]) and deleted_at is null"
+#: Until the end of the transaction, no other one of the project records what a stack reads, and
+#: none begins to delete or abandon a stack. Acquire locks of stacks before it.
+LOCK_TO_READ = "select pg_advisory_xact_lock(hashtextextended('outputs ' || $1, 0))::text as locked"
+LOCK_TO_DELETE = """
+select pg_advisory_xact_lock_shared(hashtextextended('outputs ' || $1, 0))::text as locked
+"""
 #: Of the sources, how many exist; and the name of one that reads the stack's tree, if any.
 CHECK_SOURCES = """
 with recursive root as (
@@ -38,7 +44,10 @@ with recursive root as (
             where (s.id = u.id or s.root_id = u.id) and s.deleted_at is null
               and t.sources <> '{}' offset 0) n
 )
-select (select count(*) from stack where id = any ($2::uuid[]) and deleted_at is null) as existing,
+select (select count(*) from stack s
+          join traversal t on t.stack_id = s.id and t.number = s.traversal
+         where s.id = any ($2::uuid[]) and s.deleted_at is null
+           and t.action <> 'DELETE') as existing,
        (select s.name from upstream u join stack s on s.id = u.source
          where u.id = (select id from root) order by s.name limit 1) as circular
 """
@@ -54,10 +63,21 @@ class Dependent:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """deleted: a source does not exist. circular: a source that reads the stack, or None."""
+    """deleted: a source does not exist, or is being deleted. circular: a source that reads the
+    stack, or None."""
 
     deleted: bool
     circular: str | None
+
+
+async def lock_to_read(conn: Connection, project: str) -> None:
+    """Lock what the stacks of a project read, to change it."""
+    await conn.execute(LOCK_TO_READ, project)
+
+
+async def lock_to_delete(conn: Connection, project: str) -> None:
+    """Lock what the stacks of a project read, to delete a stack that none reads."""
+    await conn.execute(LOCK_TO_DELETE, project)
 
 
 async def read_dependents(conn: Connection, stack_id: UUID) -> list[Dependent]:

@@ -202,7 +202,7 @@ def events(
                "resource_status_reason": "REASON"}  # fmt: skip
     if depth:
         columns = {"stack": "STACK", **columns}
-    rows = [{**one, "stack": output.stack_of_event(one)} for one in found]
+    rows = [{**output.with_own_names(one), "stack": output.stack_of_event(one)} for one in found]
     print_result(found, server.as_json, lambda: output.table(rows, columns))
 
 

@@ -111,7 +111,14 @@ def resources_table(resources: Json, *, nested: bool = False) -> RenderableType:
     columns = {"resource_name": "RESOURCE", "resource_type": "TYPE",
                "resource_status": "STATUS", "physical_resource_id": "PHYSICAL ID"}  # fmt: skip
     columns |= {"parent_resource": "PARENT"} if nested else {}
-    return table(resources, columns)
+    return table([with_own_names(one) for one in resources], columns)
+
+
+def with_own_names(document: Mapping[str, Json]) -> dict[str, Json]:
+    """A resource or event of the Orchestration API with the names in the template: `web["a"]` for
+    `web-a`."""
+    own = {name: document.get(f"headgate_{name}") for name in ("resource_name", "parent_resource")}
+    return {**document, **{name: value for name, value in own.items() if value is not None}}
 
 
 def event_line(document: Mapping[str, Json]) -> str:

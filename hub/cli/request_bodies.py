@@ -9,7 +9,7 @@ import typer
 from engine.errors import HeadgateError
 from engine.hot.syntax.document import read_document
 from engine.words import STACK_POINTS, Point
-from hub.cli.files import FileReferences, InputError, parse, read_text
+from hub.cli.files import FileReferences, InputError, read_text
 
 Json = Any
 BEFORE_OPERATION = (Point.PRE_CREATE, Point.PRE_UPDATE, Point.PRE_REPLACE, Point.PRE_DELETE)
@@ -69,13 +69,10 @@ def move(text: str) -> dict[str, Json]:
 def template_body(path: Path, paths: dict[str, Path] | None = None) -> dict[str, Json]:
     """{template: text, files: {name: text}}, with the files that the template refers to.
 
-    paths: gets the paths of these files, by name.
+    paths: of the files of the request, by name; gets those of these files.
     """
-    text = read_text(path)
-    references = FileReferences(path.parent)
-    references.add_template(path, parse(text, path))
-    if paths is not None:
-        paths.update(references.paths)
+    references = FileReferences(path.parent, paths={} if paths is None else paths)
+    text = references.add_template(path, read_text(path))
     return {"template": text, "files": references.texts}
 
 
@@ -84,17 +81,15 @@ def environment_body(
 ) -> dict[str, Json]:
     """Environments in the order in which the server merges them, with their templates.
 
-    paths: gets the paths of these templates, by name.
+    paths: of the files of the request, by name; gets those of these templates.
     """
-    texts = {str(path): read_text(path) for path in environments}
+    paths = {} if paths is None else paths
+    texts: dict[str, str] = {}
     files: dict[str, str] = {}
     for path in environments:
-        references = FileReferences(path.parent)
-        if text := texts[str(path)].strip():
-            references.add_environment(path, parse(text, path))
+        references = FileReferences(path.parent, paths=paths)
+        texts[str(path)] = references.add_environment(path, read_text(path))
         files = merge_files(files, references.texts)
-        if paths is not None:
-            paths.update(references.paths)
     if len(environments) == 1:
         return {"environment": texts[str(environments[0])]} | ({"files": files} if files else {})
     if not environments:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 from rich.text import Text
 
 from hub.cli import options, output
@@ -94,7 +95,11 @@ def signal(
         return await _one(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: output.fields(found, MARKED))
+    print_result(found, server.as_json, lambda: _marked(found))
+
+
+def _marked(resource: Json) -> RenderableType:
+    return output.fields(output.with_own_names(resource), MARKED)
 
 
 def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
@@ -104,14 +109,15 @@ def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
         return await _read_marked(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: output.fields(found, MARKED))
+    print_result(found, server.as_json, lambda: _marked(found))
 
 
 async def _read_marked(client: Client, stack: Json, which: str) -> Json:
     """The resource that was marked, by its name or physical ID."""
     listed = (await client.call("GET", stack_path(stack, "resources")))["resources"]
-    names = [one["resource_name"] for one in listed
-             if which in (one["resource_name"], one["physical_resource_id"])]  # fmt: skip
+    names = [one["headgate_resource_name"] for one in listed
+             if which in (one["headgate_resource_name"], one["resource_name"],
+                          one["physical_resource_id"])]  # fmt: skip
     name = which if which in names or not names else names[0]
     return await _one(client, stack, name)
 

@@ -56,12 +56,14 @@ class Sources:
 
 
 def warning_lines(document: Mapping[str, Json], names: Mapping[str, str]) -> Iterator[str]:
-    """A line for each warning of a response: its position or place, its message and its code."""
+    """For each warning of a response a line with its position or place, its message and its code,
+    and the quoted line of the text."""
     for one in warnings_of(document):
         file = names.get(one["file"], one["file"])
         where = f"{file}:{one['line']}:{one['column']}" if one["line"] else one["path"]
         message = " ".join(f"{where}: {one['message']} ({one['code']})".split())
         yield f"headgate: warning: {plain(message)}"
+        yield from (f"    {plain(line)}" for line in (one.get("quote") or "").splitlines())
 
 
 def warnings_of(document: Mapping[str, Json]) -> Sequence[Json]:

@@ -227,6 +227,8 @@ async def test_warnings_are_listed_lead_to_their_lines_and_allow_a_create(
     await until_planned(page, "1 added")
     warnings = page.get_by_role("region", name="Warnings")
     await expect(warnings).to_contain_text('The key "properties" is given twice')
+    quote = warnings.locator("code.quote")
+    assert await quote.text_content() == "    properties: {value: 2}\n    ^"
     await expect(page.get_by_role("region", name="Errors").get_by_role("button")).to_have_count(0)
     assert await visitor.violations() == []
     await warnings.get_by_role("button", name="template 6").click()

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tests.e2e.client_calls.command_line import TEMPLATE, CommandLineUser
 from tests.support.client_settings import without_authentication
 from tests.support.openstack_shell import OpenstackShell
-from tests.support.program import ServerProcess
+from tests.support.program import PATIENCE, ServerProcess
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "wait-for-a-signal"
 
@@ -194,3 +195,46 @@ outputs: {o: {value: {get_attr: [meaning, vaule]}}}
         output = client.run(*words, code=1)
         assert [one for one in messages if one not in output] == [], output
     assert client.show("stack", "list") == []
+
+
+KEYED = """
+heat_template_version: 2026-12-01
+resources:
+  base: {type: OS::Heat::TestResource, properties: {value: b}}
+  web:
+    type: OS::Heat::TestResource
+    for_each: [a, b]
+    depends_on: base
+    properties: {value: "${each.key}"}
+"""
+
+
+def test_resources_with_for_each_have_names_without_quotes(client: CommandLineUser) -> None:
+    template = client.file("t.yaml", KEYED)
+    client.run("stack", "create", "-t", template, "--pre-create", "web-b", "keyed")
+
+    deadline = time.monotonic() + PATIENCE
+    while not (waiting := client.show("stack", "hook", "poll", "keyed")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(waiting) == 1 and "web-b" in waiting[0].values()
+    client.run("stack", "hook", "clear", "--pre-create", "keyed", "web-b")
+    client.until("keyed", "CREATE_COMPLETE")
+    assert sorted(client.physical_ids("keyed")) == ["base", "web-a", "web-b"]
+    (found,) = client.show("stack", "resource", "list", "--filter", "name=web-a", "keyed")
+    shown = client.show("stack", "resource", "show", "keyed", "web-a")
+    assert shown["physical_resource_id"] == found["physical_resource_id"]
+    assert shown["headgate_resource_name"] == 'web["a"]'
+    shown = client.show("stack", "resource", "show", "keyed", "base")
+    assert sorted(shown["required_by"]) == ["web-a", "web-b"]
+    events = client.show("stack", "event", "list", "keyed", "--resource", "web-a")
+    assert {one["resource_name"] for one in events} == {"web-a"}
+    shown = client.show("stack", "event", "show", "keyed", "web-a", events[0]["id"])
+    assert shown["resource_name"] == "web-a"
+    client.run("stack", "resource", "mark", "unhealthy", "keyed", "web-a", "broken")
+    changed = client.run("stack", "update", "--existing", "--dry-run", "keyed")
+    assert "web-a" in changed
+    client.run("stack", "update", "--existing", "--wait", "keyed")
+    before = shown["physical_resource_id"]
+    assert client.physical_ids("keyed")["web-a"] != before
+    client.run("stack", "delete", "--yes", "--wait", "keyed")

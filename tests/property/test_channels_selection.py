@@ -69,6 +69,25 @@ def test_every_list_must_match_and_an_empty_one_does(selection: Selection, trait
     assert matches(selection, traits) is plain(selection, traits)
 
 
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ('web["a"]', True),
+        ("web-a", True),
+        ("web", True),
+        ("web-*", True),
+        ('n/web["a"]', True),
+        ("n/web-a", True),
+        ('*/web["a"]', True),
+        ("n/web-b", False),
+        ('web["b"]', False),
+    ],
+)
+def test_a_resource_with_a_key_is_selected_by_each_of_its_names(glob: str, expected: bool) -> None:
+    of = Traits("p", "t", UUID(int=7), stack_path="n", resource_name='web["a"]')
+    assert matches(Selection(resources=[glob]), of) is expected
+
+
 @given(all_traits)
 def test_an_empty_selection_matches_everything(traits: Traits) -> None:
     assert matches(Selection(), traits)

@@ -153,8 +153,9 @@ class Http:
         )
 
     async def resources(self, name: str) -> dict[str, Json]:
+        """The resources by their names in the template."""
         _, response = await self.call("GET", f"/stacks/{name}/resources")
-        return {one["resource_name"]: one for one in response["resources"]}
+        return {one["headgate_resource_name"]: one for one in response["resources"]}
 
     async def events(self, name: str) -> list[Json]:
         _, response = await self.call("GET", f"/stacks/{name}/events")

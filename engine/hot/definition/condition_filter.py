@@ -81,12 +81,11 @@ class ConditionFilter:
 
     def _find(self, body: ResourceBody) -> ResolvedType | None:
         registry = self.environment.registry
-        name = body.each.base if body.each and body.name not in registry.by_resource else body.name
-        own = name in registry.by_resource
-        if not own and (known := self.resolved_types.get(body.type)) is not None:
+        own = registry.own_name(body.name)
+        if own is None and (known := self.resolved_types.get(body.type)) is not None:
             return known
-        found = registry.find(body.type, name, self.types)
-        if found is not None and not own:
+        found = registry.find(body.type, own or body.name, self.types)
+        if found is not None and own is None:
             self.resolved_types[body.type] = found
         return found
 

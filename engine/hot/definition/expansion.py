@@ -13,7 +13,7 @@ from engine.hot.functions.cost_budget import BudgetExceeded, size_of
 from engine.hot.functions.function import quoted
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import TypeSchema
-from engine.hot.syntax.keyed_names import KEY, base_name, keyed_name
+from engine.hot.syntax.keyed_names import KEY, base_name, keyed_name, plain_name
 from engine.hot.template.template import ResourceBody, Template
 from engine.words import Json
 
@@ -156,8 +156,17 @@ def _checked(
 def _check_collisions(
     names: Mapping[str, Mapping[str, str]], template: Template, findings: Findings
 ) -> None:
+    """Add findings for two resources with one name, also one plain name: Heat's clients and clouds
+    see that."""
+    written = [name for name, body in template.resources.items() if body.for_each is None]
+    taken = {plain_name(name): name for name in written}
     for name, made in names.items():
+        place = f"{template.resources[name].place_in('resources')}.for_each"
         for one in made.values():
-            if one in template.resources:
+            other = taken.setdefault(plain_name(one), one)
+            if other == one and one in template.resources:
                 reason = f"The resource {one} is also written in the template."
-                findings.add(f"resources.{name}.for_each", reason, "Rename one of the two.")
+                findings.add(place, reason, "Rename one of the two.")
+            elif other != one:
+                reason = f"{one} and {other} would both be {plain_name(one)} for Heat's clients."
+                findings.add(place, reason, "Rename one of the two, or use another key.")

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from engine.hot.syntax.globs import matches_glob
+from engine.hot.syntax.keyed_names import other_names
 from engine.words import Restriction
 
 TEMPLATE_FILES = (".yaml", ".template")
@@ -113,6 +114,12 @@ class Registry:
             kinds for pattern, kinds in self.restrictions if matches_glob(resource, pattern)
         ]
         return frozenset().union(*matching)
+
+    def own_name(self, resource: str) -> str | None:
+        """Return the name by which the registry has entries for this resource; None: it has none.
+        `web-a` and `web` mean `web["a"]`, too, if there are none for that."""
+        names = (resource, *other_names(resource))
+        return next((one for one in names if one in self.by_resource), None)
 
     def find(
         self, name: str, resource: str, types: Container[str], without: RegistryEntry | None = None

@@ -5,9 +5,11 @@ duplicate keys, values that JSON cannot represent) are raised here as `Invalid`.
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
+from typing import Final
 
 import orjson
 import yaml
@@ -170,7 +172,12 @@ def _describe_key(key: IrregularKey, what: str) -> Finding:
         code, remedy = "DuplicateKey", "Keep one of the two. The last one is used."
         lines = f"in line {key.line}, first in line {key.first_line}"
         reason = f"The key {json.dumps(key.key)} is given twice in the {what} {lines}."
-    return Finding(key.place, reason, remedy, code, line=key.line, column=key.column)
+    # Which parameters are hidden is not known here.
+    secret = what.startswith("environment") and _PARAMETER_VALUE.match(key.place) is not None
+    return Finding(key.place, reason, remedy, code, line=key.line, column=key.column, secret=secret)
+
+
+_PARAMETER_VALUE: Final = re.compile(r"(parameters|parameter_defaults)\b")
 
 
 def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:

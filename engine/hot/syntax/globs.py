@@ -6,7 +6,7 @@ from fnmatch import translate
 from functools import lru_cache
 
 from engine.errors import Findings
-from engine.hot.syntax.keyed_names import base_name
+from engine.hot.syntax.keyed_names import other_names
 
 #: Maximum length of a pattern, in characters.
 MAX_GLOB_LENGTH = 1_000
@@ -16,12 +16,15 @@ MAX_GLOBS = 200
 #: Character ranges beyond Latin-1 take milliseconds to compile, so they are refused.
 WIDE_RANGE = re.compile(r"\[.*-[^\x00-\xff]", re.DOTALL)
 
-_KEYED = re.compile(r'[^*?\[\]]+\["[^*?\[\]"]+"\]')
+#: The key in `web["a"]`, which is not a range of characters.
+_KEY = re.compile(r'\["([^*?\[\]"]+)"\]')
 
 
 def is_glob(text: str) -> bool:
     """Return whether the text contains a wildcard. The name `web["a"]` has none."""
-    return any(character in text for character in "*?[") and not _KEYED.fullmatch(text)
+    if not any(character in text for character in "*?["):
+        return False
+    return any(character in _KEY.sub("", text) for character in "*?[")
 
 
 def glob_problem(text: str) -> str:
@@ -34,15 +37,14 @@ def glob_problem(text: str) -> str:
 
 
 def matches_glob(name: str, glob: str) -> bool:
-    """Return whether a name matches a pattern, or the name without its key does. Takes time linear
-    in both lengths.
+    """Return whether a name matches a pattern, or `web` or `web-a` does for `web["a"]`. Takes time
+    linear in both lengths.
     """
+    names = (name, *other_names(name))
     if not is_glob(glob):
-        return name == glob or ((base := base_name(name)) is not None and base == glob)
+        return glob in names
     pattern = _pattern(glob)
-    if pattern.match(name) is not None:
-        return True
-    return (base := base_name(name)) is not None and pattern.match(base) is not None
+    return any(pattern.match(one) is not None for one in names)
 
 
 def globs_overlap(first: str, second: str) -> bool:
@@ -82,7 +84,7 @@ def _steps(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
 # fnmatch caches fewer patterns than one request may have, and would evict them repeatedly.
 @lru_cache(maxsize=4096)
 def _pattern(glob: str) -> re.Pattern[str]:
-    return re.compile(translate(glob))
+    return re.compile(translate(_KEY.sub(r'[[]"\1"[]]', glob)))
 
 
 class NamePatterns:
@@ -97,10 +99,9 @@ class NamePatterns:
         return bool(self._names or self._globs)
 
     def matches(self, name: str) -> bool:
-        base = base_name(name)
-        if base is not None and base in self._names:
+        if not self._names.isdisjoint((name, *other_names(name))):
             return True
-        return name in self._names or any(matches_glob(name, glob) for glob in self._globs)
+        return any(matches_glob(name, glob) for glob in self._globs)
 
 
 def check_globs(

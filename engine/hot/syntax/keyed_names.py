@@ -6,6 +6,8 @@ from typing import Final
 
 #: Characters of a key: without those that have a meaning in paths, patterns and URLs.
 KEY: Final = re.compile(r"[\w.@+-]{1,100}")
+#: Characters of the longest key, with the dash before it in a plain name.
+_MAX_KEY_WITH_DASH = 101
 
 
 def keyed_name(base: str, key: str) -> str:
@@ -21,17 +23,36 @@ def base_name(name: str) -> str | None:
     return base if bracket and base else None
 
 
-def find_name(wanted: str, names: Collection[str]) -> str | None:
-    """Return the resource of a name, or of a name as `plain_name` returns it; None if there is none
-    or more than one. Other names take precedence.
-    """
-    if wanted in names:
-        return wanted
-    keyed = [one for one in names if base_name(one) is not None and plain_name(one) == wanted]
-    return keyed[0] if len(keyed) == 1 else None
-
-
 def plain_name(name: str) -> str:
-    """Return the name without quotes and brackets, for names in a cloud: `web-a`."""
+    """Return the name without quotes and brackets, for Heat's clients and in a cloud: `web-a`."""
     base = base_name(name)
     return name if base is None else f"{base}-{name[len(base) + 2 : -2]}"
+
+
+def plain_path(path: str) -> str:
+    """Return a path of resources with plain names."""
+    return "/".join(map(plain_name, path.split("/")))
+
+
+def other_names(name: str) -> tuple[str, ...]:
+    """Return the other names by which patterns mean a resource: `web-a` and `web` for
+    `web["a"]`."""
+    base = base_name(name)
+    return () if base is None else (plain_name(name), base)
+
+
+def possible_names(wanted: str) -> list[str]:
+    """Return all names whose plain name is this one: `a-b-c`, `a["b-c"]` and `a-b["c"]` for
+    `a-b-c`. The name itself is the first."""
+    start = max(len(wanted) - _MAX_KEY_WITH_DASH, 0)
+    dashes = [place for place in range(start, len(wanted)) if wanted[place] == "-"]
+    parts = [(wanted[:dash], wanted[dash + 1 :]) for dash in dashes]
+    return [wanted, *(keyed_name(base, key) for base, key in parts if base and KEY.fullmatch(key))]
+
+
+def find_name(wanted: str, names: Collection[str]) -> str | None:
+    """Return the resource of a name or a plain name; None if there is none, or more than one with
+    this plain name. The name itself takes precedence.
+    """
+    found = [one for one in possible_names(wanted) if one in names]
+    return found[0] if len(found) == 1 or wanted in found else None

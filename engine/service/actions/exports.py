@@ -54,7 +54,7 @@ class Exports:
         async with self._database.transaction("accept") as conn:
             await lock_trees(conn, project, [str(stack.id)])
             locked = await self._traversals.lock_root(conn, project, stack.id, "abandoned")
-            await refuse_if_read(conn, stack.id, locked.name, "abandoned")
+            await refuse_if_read(conn, project, stack.id, locked.name, "abandoned")
             nested = await read_nested_tree(conn, stack.id)
             existing = [
                 row for one in (stack.id, *nested) for row in await read_existing(conn, one)

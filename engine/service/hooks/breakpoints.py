@@ -15,6 +15,7 @@ from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, enco
 from engine.hooks.rule_patterns import Tree, check_patterns, declarations_at, reaches
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.syntax.globs import MAX_GLOBS, is_glob
+from engine.hot.syntax.keyed_names import plain_path
 from engine.hot.template.hook_declarations import escape_glob
 from engine.node.breakpoints import POINTS
 from engine.service.requests.breakpoint_targets import (
@@ -223,7 +224,7 @@ class LiveBreakpoints:
             for node in nodes if node.name and not node.ended
         }  # fmt: skip
         known = await self._resource_tree(conn, locked, [path])
-        ancestor = path if path in pending else _pending_ancestor(path, pending)
+        ancestor = _pending_ancestor(path, pending.union(map(plain_path, pending)))
         if ancestor is None or not reaches(added[0].pattern, known):
             names = sorted(pending)
             remedy = nearest(path, names) or f"Pending are: {', '.join(names[:8]) or 'none'}."

@@ -150,14 +150,22 @@ def _uuid(text: str) -> UUID | None:
 
 
 async def check_sources(
-    conn: Connection, stack_id: UUID, outputs: Mapping[OutputName, StackOutput]
+    conn: Connection,
+    stack_id: UUID,
+    outputs: Mapping[OutputName, StackOutput],
+    *,
+    lock: str | None = None,
 ) -> None:
     """Check the stacks that a new version of a stack reads, once more under the stack's lock.
 
-    Raises Conflict if one has been deleted since, or reads this stack itself.
+    lock: the project, if the version will be stored: until the end of the transaction, none of the
+    stacks is deleted, and none begins to read this stack. Raises Conflict if one has been deleted
+    since, or reads this stack itself.
     """
     if not outputs:
         return
+    if lock is not None:
+        await stack_dependencies.lock_to_read(conn, lock)
     sources = [UUID(one) for one in sources_of(outputs.values())]
     state = await stack_dependencies.check_sources(conn, stack_id, sources)
     if state.deleted:
@@ -173,8 +181,12 @@ async def check_sources(
         )
 
 
-async def refuse_if_read(conn: Connection, stack_id: UUID, name: str, done: str) -> None:
-    """Raise Conflict (StackInUse) if other stacks read outputs of a stack. done: `deleted`."""
+async def refuse_if_read(
+    conn: Connection, project: str, stack_id: UUID, name: str, done: str
+) -> None:
+    """Raise Conflict (StackInUse) if other stacks read outputs of a stack, also those of changes
+    that are being accepted. done: `deleted`."""
+    await stack_dependencies.lock_to_delete(conn, project)
     dependents = await stack_dependencies.read_dependents(conn, stack_id)
     if not dependents:
         return

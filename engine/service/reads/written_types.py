@@ -10,6 +10,7 @@ from uuid import UUID
 from engine.errors import Invalid
 from engine.hot.environment.environment import parse_environment
 from engine.hot.environment.registry import CircularAlias, Registry, ResolvedType
+from engine.hot.syntax.keyed_names import base_name, possible_names
 from engine.service.requests.blueprint import Limits
 from engine.store.connection import Connection
 from engine.store.templates import StackTypes, read_written_types
@@ -30,16 +31,20 @@ class WrittenTypes:
     def of(self, stack_id: UUID, name: str, resolved: str) -> str:
         """The written type; the resolved one if the resource's current template writes it, or if it
         does not lead there any more."""
-        return self.by_stack.get(stack_id, {}).get(name, {}).get(resolved, resolved)
+        stack = self.by_stack.get(stack_id, {})
+        known = stack.get(name) or stack.get(base_name(name) or name) or {}
+        return known.get(resolved, resolved)
 
 
 async def written_types(
     conn: Connection, stacks: Sequence[UUID], limits: Limits, types: Types, name: str | None = None
 ) -> WrittenTypes:
-    """Read the written types of stacks. name: only of this resource."""
+    """Read the written types of stacks. name: only of this resource; of one with `for_each`, of
+    all, because the template has it without its key."""
     operator = limits.environment.registry
+    written_name = None if name is None or base_name(name) else name
     found = await read_written_types(
-        conn, stacks, name, always=bool(operator.mapped or operator.by_resource)
+        conn, stacks, written_name, always=bool(operator.mapped or operator.by_resource)
     )
     return WrittenTypes({one.stack_id: _differing(one, operator, types) for one in found})
 
@@ -53,16 +58,22 @@ def _differing(stack: StackTypes, operator: Registry, types: Types) -> dict[str,
     installed = types.schemas()
     cache: dict[str, ResolvedType | None] = {}
     differing: dict[str, dict[str, str]] = {}
-    for name, written in stack.types.items():
-        own = name in registry.by_resource
+    keyed = {
+        name: stack.types[base]
+        for entry in registry.by_resource
+        for name in possible_names(entry)
+        if (base := base_name(name) or name) != name and base in stack.types
+    }
+    for name, written in {**stack.types, **keyed}.items():
+        own = registry.own_name(name)
         try:
-            if own or written not in cache:
-                found = registry.find(written, name, installed)
+            if own is not None or written not in cache:
+                found = registry.find(written, own or name, installed)
             else:
                 found = cache[written]
         except CircularAlias:
             found = None
-        if not own:
+        if own is None:
             cache[written] = found
         if found is not None and found.type != written:
             differing[name] = {found.type: written}

@@ -313,7 +313,8 @@ class Traversals:
         started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
         desired.version, desired.requested_by, desired.selected(), header)  # fmt: skip
         if not desired.stored:
-            await check_sources(conn, desired.stack_id, desired.blueprint.stack_outputs)
+            outputs = desired.blueprint.stack_outputs
+            await check_sources(conn, desired.stack_id, outputs, lock=started.project)
             await _store_version(conn, desired, self.limits.versions, project=started.project)
         names = {node.name for node in planned.nodes}
         scope = Scope(started.project, desired.stack_id, "node.definition")

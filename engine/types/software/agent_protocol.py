@@ -7,6 +7,7 @@ The names of inputs, outputs and transports are Heat's, which agents expect.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from engine.hot.syntax.keyed_names import plain_name
 from engine.types.contract import Call
 from engine.types.signal_urls import SignalUrl
 from engine.types.software.software_store import UNGROUPED, DeploymentResult, NewConfig
@@ -48,7 +49,8 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
     yield _input("deploy_action", action, "Action of the deployment")
     stack = f"{call.stack_name}/{call.stack_id}"
     yield _input("deploy_stack_id", stack, "Stack of the deployment")
-    yield _input("deploy_resource_name", call.resource_name, "Name of the deployment in the stack")
+    name = plain_name(call.resource_name)
+    yield _input("deploy_resource_name", name, "Name of the deployment in the stack")
     yield _input("deploy_signal_transport", transport, "How the server reports the result")
     if transport != NO_SIGNAL:
         yield from _signalled(call.signal_url)

@@ -13,14 +13,14 @@ from hub.api.headgate.explanations import path_in, until_of
 from hub.api.headgate.hooks import hook_documents
 from hub.api.openapi_components import document_of
 from hub.api.orchestration.documents import shown_attributes
-from hub.api.orchestration.resources import R
+from hub.api.orchestration.resources import R, resource_name
 from hub.api.request_validation import stack_of
 from hub.api.routes import Route, json_response
 
 
 async def inspect(request: web.Request) -> web.Response:
     context, stack = context_of(request), await stack_of(request)
-    name = request.match_info["resource"]
+    name = await resource_name(request, stack)
     details = await context.engine.resource_inspection.resource(stack, name)
     schema = context.engine.reads.types.get(details.type)
     row = details.row

@@ -15,6 +15,7 @@ from engine.hot.expressions.masking import MASK, leaks_secret, secret_texts
 from engine.hot.expressions.member_attributes import mask_attributes, visible_attributes
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema.type_schema import Constraint, TypeSchema
+from engine.hot.syntax.keyed_names import plain_name
 from engine.hot.template.cfn_parameters import KINDS
 from engine.hot.template.template import Template
 from engine.service import Output, StackView
@@ -117,15 +118,17 @@ def output(one: Output) -> responses.Output:
 def resource(
     one: ResourceRecord, written_type: str, project: str, base: str, required_by: Sequence[str]
 ) -> responses.ResourceSummary:
-    """written_type: its type in the template. The physical ID of a resource with a nested stack is
-    the ID of that stack, even during its creation."""
-    url = stack_url(base, project, one.stack_name, one.stack_id)
-    links = [link(f"{url}/resources/{quoted(one.name)}"), link(url, "stack")]
+    """written_type: its type in the template. required_by: as Heat's clients see the names. The
+    physical ID of a resource with a nested stack is the ID of that stack, even during its
+    creation."""
+    url, shown = stack_url(base, project, one.stack_name, one.stack_id), plain_name(one.name)
+    links = [link(f"{url}/resources/{quoted(shown)}"), link(url, "stack")]
     if one.nested_id is not None and one.nested_name is not None:
         links.append(link(stack_url(base, project, one.nested_name, one.nested_id), "nested"))
     document: responses.ResourceSummary = {
-        "resource_name": one.name,
-        "logical_resource_id": one.name,
+        "resource_name": shown,
+        "logical_resource_id": shown,
+        "headgate_resource_name": one.name,
         "physical_resource_id": one.physical_id or str(one.nested_id or ""),
         "resource_type": written_type,
         "headgate_resolved_type": one.type,
@@ -137,16 +140,17 @@ def resource(
         "links": links,
     }
     if one.parent_resource:
-        document["parent_resource"] = one.parent_resource
+        document["parent_resource"] = plain_name(one.parent_resource)
+        document["headgate_parent_resource"] = one.parent_resource
     return document
 
 
 def required_by(resources: Sequence[ResourceRecord]) -> dict[tuple[UUID, str], list[str]]:
-    """Stack ID and resource name -> names of the dependents."""
+    """Stack ID and resource name -> names of the dependents for Heat's clients."""
     dependents: dict[tuple[UUID, str], list[str]] = defaultdict(list)
     for one in resources:
         for name in one.requires:
-            dependents[one.stack_id, name].append(one.name)
+            dependents[one.stack_id, name].append(plain_name(one.name))
     return dependents
 
 
@@ -157,8 +161,8 @@ def event(
     link to it as root stack, without which clients request every nested stack."""
     own = one.stack_name or stack.name
     url = stack_url(base, stack.project, own, one.stack_id)
-    name = one.resource_name or own
-    at = f"{url}/resources/{quoted(name)}"
+    shown = plain_name(one.resource_name) if one.resource_name else own
+    at = f"{url}/resources/{quoted(shown)}"
     links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
     if rooted:
         links.append(link(stack_url(base, stack.project, stack.name, stack.id), "root_stack"))
@@ -166,8 +170,9 @@ def event(
         "id": str(one.id),
         "links": links,
         "event_time": time(one.time),
-        "resource_name": name,
-        "logical_resource_id": name,
+        "resource_name": shown,
+        "logical_resource_id": shown,
+        "headgate_resource_name": one.resource_name or own,
         "physical_resource_id": one.physical_id if one.resource_name else str(one.stack_id),
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
@@ -228,14 +233,18 @@ def template_description(
 def nested_parameters(
     nested: Mapping[str, NestedStackDefinition],
 ) -> dict[str, responses.NestedTemplateDescription]:
-    """Nested templates by resource, each with the templates nested in it."""
+    """Nested templates by resource, as Heat's clients see the name, each with the templates nested
+    in it."""
     document: dict[str, responses.NestedTemplateDescription] = {}
     for name, one in nested.items():
         template = one.kind.template
         described = template_description(template, one.kind.environment, one.parameters, one.hidden)
-        document[name] = {**described, "Type": one.type}
+        shown = plain_name(name)
+        document[shown] = {**described, "Type": one.type}
+        if shown != name:
+            document[shown]["headgate_resource_name"] = name
         if one.nested:
-            document[name]["NestedParameters"] = nested_parameters(one.nested)
+            document[shown]["NestedParameters"] = nested_parameters(one.nested)
     return document
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from engine.errors import NotFound
+from engine.hot.syntax.keyed_names import plain_name, possible_names
 from engine.store.events import STACK_TYPE, EventFilter
 from engine.store.records import StackRecord
 from hub.api.app_context import context_of
 from hub.api.orchestration import documents, responses
-from hub.api.orchestration.resources import R, resource_name
+from hub.api.orchestration.resources import R
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import (
     invalid,
@@ -35,7 +36,7 @@ async def list_of_stack(request: web.Request) -> web.Response:
 
 async def list_of_resource(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return await _list(request, stack, [await resource_name(request, stack)], required=True)
+    return await _list(request, stack, [request.match_info["resource"]], required=True)
 
 
 async def _list(
@@ -45,8 +46,10 @@ async def _list(
     *,
     required: bool = False,
 ) -> web.Response:
-    """required: raise NotFound if the first page is empty."""
-    selected = _filter(request, names)
+    """names: as in the template, or as Heat's clients see them. required: raise NotFound if the
+    first page is empty."""
+    possible = [one for name in names for one in possible_names(name)] if names else names
+    selected = _filter(request, possible)
     events = await context_of(request).engine.reads.events(stack, selected)
     if required and not events and selected.marker is None:
         reason = f"No events found for resource {request.match_info['resource']}"
@@ -85,15 +88,16 @@ def _by_type(request: web.Request) -> bool:
 
 async def show(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    name = await resource_name(request, stack)
+    name = request.match_info["resource"]
     event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
     event, properties = await context_of(request).engine.reads.event(stack, event_id)
-    if name != (event.resource_name or stack.name):
+    of = event.resource_name or stack.name
+    if name not in (of, plain_name(of)):
         raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
     reads, base = context_of(request).engine.reads, base_of(request)
     types = await reads.written_types(stack.project, [stack.id], event.resource_name)
     resolved = event.resource_type or STACK_TYPE
-    type_ = types.of(stack.id, name, resolved) if event.resource_name else resolved
+    type_ = types.of(stack.id, of, resolved) if event.resource_name else resolved
     document = documents.whole_event(event, type_, stack, base, properties)
     return json_response(responses.OneEvent(event=document))
 

@@ -10,6 +10,7 @@ from engine.hot.definition.stack import OutputDefinition, StackDefinition
 from engine.hot.expressions.expression import is_static
 from engine.hot.language.dialect import HOT
 from engine.hot.language.versions import VERSIONS
+from engine.hot.syntax.keyed_names import plain_name
 from engine.plan.expected_changes import ExpectedHook
 from engine.service.prediction import KINDS, Preview, PreviewedResource
 from engine.words import Json
@@ -31,12 +32,14 @@ def _resource(
     one: PreviewedResource, preview: Preview, project: str, dependents: Mapping[str, list[str]]
 ) -> responses.PreviewedResource:
     stack_id = str(preview.stack_id) if preview.stack_id else NO_ID
+    shown = plain_name(one.name)
 
     def identity(path: str) -> responses.Identity:
         return {"tenant": project, "stack_name": preview.name, "stack_id": stack_id, "path": path}
 
     document: responses.PreviewedResource = {
-        "resource_name": one.name,
+        "resource_name": shown,
+        "headgate_resource_name": one.name,
         "path": "/".join((*preview.path, one.name)),
         "resource_type": one.written_type or one.type,
         "headgate_resolved_type": one.type,
@@ -44,7 +47,7 @@ def _resource(
         "resource_action": "INIT" if one.kind == "added" else "CREATE",
         "resource_status": "COMPLETE",
         "resource_status_reason": "",
-        "resource_identity": identity(f"/resources/{one.name}"),
+        "resource_identity": identity(f"/resources/{shown}"),
         "stack_identity": identity(""),
         "stack_name": preview.name,
         "creation_time": None,
@@ -62,7 +65,8 @@ def _resource(
         "imported_id": one.imported_id,
     }
     if preview.path:
-        document["parent_resource"] = preview.path[-1]
+        document["parent_resource"] = plain_name(preview.path[-1])
+        document["headgate_parent_resource"] = preview.path[-1]
     return document
 
 
@@ -94,7 +98,7 @@ def _dependents(preview: Preview) -> dict[str, list[str]]:
     dependents: dict[str, list[str]] = {}
     for one in preview.resources:
         for name in one.requires:
-            dependents.setdefault(name, []).append(one.name)
+            dependents.setdefault(name, []).append(plain_name(one.name))
     return dependents
 
 

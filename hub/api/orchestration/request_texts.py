@@ -41,6 +41,7 @@ async def warning_documents(
             "file": one.file or None,
             "line": one.line or None,
             "column": one.column or None,
+            "quote": one.quote or None,
         }
         for one in located
     ]

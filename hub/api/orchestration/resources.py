@@ -7,7 +7,7 @@ from uuid import UUID
 from aiohttp import web
 
 from engine.errors import NotFound, nearest
-from engine.hot.syntax.keyed_names import find_name
+from engine.hot.syntax.keyed_names import find_name, plain_name
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import AnswerChannel, Json
 from hub.api.app_context import context_of, identity_of, project_of, require
@@ -69,15 +69,17 @@ def _detail(
 
 def _is_selected(resource: ResourceRecord, written_type: str, request: web.Request) -> bool:
     values = {
-        "type": written_type,
-        "status": resource.status,
-        "name": resource.name,
-        "action": resource.action,
-        "id": str(resource.id),
-        "physical_resource_id": resource.physical_id or str(resource.nested_id or ""),
+        "type": {written_type},
+        "status": {resource.status},
+        "name": {resource.name, plain_name(resource.name)},
+        "action": {resource.action},
+        "id": {str(resource.id)},
+        "physical_resource_id": {resource.physical_id or str(resource.nested_id or "")},
     }
     return all(
-        values[name] in request.query.getall(name) for name in FILTERS if name in request.query
+        not values[name].isdisjoint(request.query.getall(name))
+        for name in FILTERS
+        if name in request.query
     )
 
 

@@ -42,7 +42,7 @@ class CreatedStackReference(TypedDict):
 class Warning(TypedDict):
     """Something in a request that is accepted and has probably not the meant effect. path: the
     place in the document. file: its name in `files`, `template` or `environment`. line, column:
-    from 1.
+    from 1. quote: the line, and a caret below the column.
     """
 
     code: str
@@ -51,6 +51,7 @@ class Warning(TypedDict):
     file: str | None
     line: Count | None
     column: Count | None
+    quote: str | None
 
 
 class CreatedStack(TypedDict):
@@ -141,8 +142,12 @@ class OneOutput(TypedDict):
 
 
 class ResourceSummary(TypedDict):
+    """A resource with `for_each` is `web-a` for Heat's clients. headgate_resource_name,
+    headgate_parent_resource: the names in the template, such as `web["a"]`."""
+
     resource_name: str
     logical_resource_id: str
+    headgate_resource_name: str
     physical_resource_id: str
     resource_type: str
     headgate_resolved_type: str
@@ -153,6 +158,7 @@ class ResourceSummary(TypedDict):
     required_by: list[str]
     links: list[Link]
     parent_resource: NotRequired[str]
+    headgate_parent_resource: NotRequired[str]
 
 
 class ResourceDetail(TypedDict):
@@ -187,6 +193,7 @@ class EventInList(TypedDict):
     event_time: Time
     resource_name: str
     logical_resource_id: str
+    headgate_resource_name: str
     physical_resource_id: str | None
     resource_status: FullStatus
     resource_status_reason: str
@@ -264,7 +271,10 @@ PropertyChange = TypedDict("PropertyChange", {"from": Json, "to": Json}, total=F
 
 
 class PreviewedResource(TypedDict):
+    """path, moved_from: with the names in the template, as headgate_resource_name."""
+
     resource_name: str
+    headgate_resource_name: str
     path: str
     resource_type: str
     headgate_resolved_type: str
@@ -289,6 +299,7 @@ class PreviewedResource(TypedDict):
     moved_from: str | None
     imported_id: str | None
     parent_resource: NotRequired[str]
+    headgate_parent_resource: NotRequired[str]
 
 
 class ExpectedHook(TypedDict):
@@ -421,10 +432,14 @@ class Parameter(ParameterConstraint):
 
 
 class TemplateDescription(TypedDict):
+    """headgate_resource_name: of a nested template, if Heat's clients see another name of its
+    resource."""
+
     Description: str
     Parameters: dict[str, Parameter]
     ParameterGroups: NotRequired[list[Document]]
     NestedParameters: NotRequired[dict[str, "NestedTemplateDescription"]]
+    headgate_resource_name: NotRequired[str]
 
 
 class NestedTemplateDescription(TemplateDescription):

@@ -18,6 +18,15 @@ resources:
 outputs:
   wrong: {value: {get_param: nix}}
 """
+KEYS = {"code", "message", "path", "file", "line", "column", "quote"}
+#: The lines of the warnings, each with a caret at its column.
+QUOTES = [
+    "  size: {type: number, default: 4}\n  ^",
+    "      value: [{get_atr: [a, value]}, {80: http}]\n" + " " * 38 + "^",
+    "  wrong: {value: {get_param: nix}}\n" + " " * 18 + "^",
+    "      value: [{get_atr: [a, value]}, {80: http}]\n" + " " * 15 + "^",
+    "  unused: {equals: [{get_param: nix}, 1]}\n  ^",
+]
 #: code, path, line, column, sorted.
 EXPECTED = [
     ("DuplicateKey", "parameters.size", 4, 3),
@@ -30,8 +39,9 @@ EXPECTED = [
 
 def summary(response: Json) -> list[tuple[str, str, int | None, int | None]]:
     found = response["warnings"]
-    assert all(set(one) == {"code", "message", "path", "file", "line", "column"} for one in found)
+    assert all(set(one) == KEYS for one in found)
     assert {one["file"] for one in found} <= {"template"}
+    assert all(one["quote"] in QUOTES for one in found)
     return sorted((one["code"], one["path"], one["line"], one["column"]) for one in found)
 
 
@@ -145,3 +155,42 @@ async def test_the_line_of_a_hidden_parameter_is_not_quoted(running: Program) ->
         [found] = response["error"]["findings"]
         assert (found["file"], found["line"], found["quote"]) == ("environment", 2, None)
         assert "its-secret" not in str(response)
+
+
+async def test_warnings_quote_the_line_of_a_text_in_yaml_json_and_files(running: Program) -> None:
+    inner = '{"heat_template_version": "2018-08-31",\n "outputs": {}, "outputs": {}}'
+    text = "heat_template_version: 2018-08-31\nresources: {r: {type: in.yaml}}\n"
+    environment = "resource_registry:\n  resources: {nix: {hooks: pre-create}}\n"
+    sent = {"stack_name": "s", "files": {"in.yaml": inner}, "environment": environment}
+    _, response = await running.call("POST", "/stacks/preview", {**sent, "template": text})
+    found = {one["code"]: one for one in response["stack"]["warnings"]}
+    duplicate, unmatched = found["DuplicateKey"], found["UnmatchedPattern"]
+    assert (duplicate["file"], duplicate["line"]) == ("in.yaml", 2)
+    assert duplicate["quote"] == ' "outputs": {}, "outputs": {}}\n                ^'
+    assert (unmatched["file"], unmatched["line"]) == ("environment", 2)
+    assert unmatched["quote"].startswith("  resources: {nix: {hooks: pre-create}}\n")
+
+
+async def test_warnings_about_objects_quote_nothing(running: Program) -> None:
+    sent = {"stack_name": "s", "template": template({"a": resource()}),
+            "environment": {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}}  # fmt: skip
+    _, response = await running.call("POST", "/stacks", sent)
+    [found] = response["warnings"]
+    assert set(found) == KEYS and (found["line"], found["quote"]) == (None, None)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_warnings_about_values_in_an_environment_quote_no_line(
+    running: Program, strict: bool
+) -> None:
+    text = (
+        "heat_template_version: 2018-08-31\n"
+        "parameters:\n  key: {type: string, hidden: true}\nresources: {}\n"
+    )
+    environment = "parameters:\n  key: its-secret\n  key: its-secret\n"
+    sent = {"template": text, "environment": environment, "stack_name": "s", "strict": strict}
+    status, response = await running.call("POST", "/stacks", sent)
+    found = response["error"]["findings"] if strict else response["warnings"]
+    assert status == (400 if strict else 201)
+    assert [(one["line"], one["quote"]) for one in found] == [(3, None)]
+    assert "its-secret" not in str(response)

@@ -69,7 +69,7 @@ class TestValues:
         )
         assert status == 200, shown
         sizes = {
-            one["resource_name"]: one["changes"]["size"]["to"]
+            one["headgate_resource_name"]: one["changes"]["size"]["to"]
             for one in shown["stack"]["resources"]
         }
         assert sizes == {"one": 3, 'many["x"]': 1, 'many["y"]': 1, "deep": 7}

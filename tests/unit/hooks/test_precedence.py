@@ -15,6 +15,7 @@ from engine.hooks.operator import (
 )
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Limits, Rule
+from engine.hooks.rule_patterns import LEAF, reaches
 from engine.hooks.rule_reader import POINTS, Declaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.template.hook_declarations import escape_glob
@@ -179,6 +180,31 @@ def test_an_escaped_pattern_matches_its_name_only() -> None:
     assert asking.of("web[1]*")
     assert not asking.of("web1x")
     assert not asking.of("web1")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching"),
+    [
+        ("web", 'web["a"] web["b-c"]'),
+        ("web-a", 'web["a"]'),
+        ('web["a"]', 'web["a"]'),
+        ("web-*", 'web["a"] web["b-c"]'),
+        ("*-c", 'web["b-c"]'),
+        ('w*["a"]', 'web["a"]'),
+        ("web-d", ""),
+        ("web-b", ""),
+    ],
+)
+def test_names_and_patterns_of_resources_with_keys(pattern: str, matching: str) -> None:
+    names = ['web["a"]', 'web["b-c"]', "weba", "other"]
+    found = Breakpoints([declared(pattern)])
+    assert " ".join(one for one in names if found.of(one)) == matching
+    everything = Breakpoints([declared("*")], cleared_breakpoints=[f"{pattern}:*"])
+    assert " ".join(one for one in names if not everything.of(one)) == matching
+    tree = dict.fromkeys([*names, "web"], LEAF)
+    assert reaches(pattern, tree) is bool(matching)
+    assert reaches(f"n/{pattern}", {'n["x"]': tree}) is False
+    assert reaches(f"n-x/{pattern}", {'n["x"]': tree}) is bool(matching)
 
 
 def operator_rule(**changed: Json) -> OperatorRule:

@@ -9,7 +9,7 @@ from engine.hot.definition.model import StackDefinition
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import Call, encode
 from engine.hot.nested.nested_templates import NestedTemplates
-from engine.hot.syntax.keyed_names import find_name
+from engine.hot.syntax.keyed_names import find_name, possible_names
 from engine.hot.syntax.positions import find_positions
 from engine.hot.template.template import parse_template
 from engine.words import Json
@@ -184,6 +184,31 @@ def test_a_bomb_is_refused_before_the_resources_are_made() -> None:
 def test_a_name_that_exists_is_refused() -> None:
     place, reason, _ = wrong({"web": each(["a"]), 'web["a"]': thing()})
     assert place == "resources.web.for_each" and "also written" in reason
+
+
+@pytest.mark.parametrize(
+    ("resources", "place", "names"),
+    [
+        ({"web": each(["a"]), "web-a": thing()}, "resources.web.for_each", ('web["a"]', "web-a")),
+        (
+            {"a": each(["b-c"]), "a-b": each(["c"])},
+            "resources.a-b.for_each",
+            ('a-b["c"]', 'a["b-c"]'),
+        ),
+    ],
+    ids=["written name", "two keys"],
+)
+def test_names_that_are_equal_for_clients_of_heat_are_refused(
+    resources: Json, place: str, names: tuple[str, str]
+) -> None:
+    at, reason, remedy = wrong(resources)
+    assert at == place and remedy == "Rename one of the two, or use another key."
+    assert reason.startswith(f"{names[0]} and {names[1]} would both be ")
+
+
+def test_names_that_differ_for_clients_of_heat_are_accepted() -> None:
+    found = built({"web": each(["a"]), "web-b": thing(), "web-": each(["a"])})
+    assert [*found.resources] == ['web["a"]', "web-b", 'web-["a"]']
 
 
 def test_hidden_values_are_masked_in_each_resource() -> None:
@@ -409,3 +434,13 @@ def test_an_index_beyond_the_list_has_no_value(index: str) -> None:
 def test_a_resource_is_found_without_brackets(wanted: str, name: str | None) -> None:
     names = ['web["a"]', 'web["b"]', "web-b", 'x["y-z"]', 'x-y["z"]']
     assert find_name(wanted, names) == name
+
+
+def test_possible_names_of_a_plain_name() -> None:
+    assert possible_names("a-b-c") == ["a-b-c", 'a["b-c"]', 'a-b["c"]']
+    assert possible_names("-a") == ["-a"] and possible_names("a-") == ["a-"]
+    assert possible_names("a-b/c") == ["a-b/c"]
+    longest = "k" * 100
+    assert possible_names(f"a-{longest}") == [f"a-{longest}", f'a["{longest}"]']
+    assert possible_names(f"a-{longest}k") == [f"a-{longest}k"]
+    assert len(possible_names("-" * 5_000)) == 101

@@ -6,7 +6,8 @@ import { find, read } from "./yaml.js";
  * text: "template", "environment", "files/NAME"; "options" and "name" are form fields; "" is no
  * position. line: from 1; 0 if it is in no text.
  * @typedef {{text: string, from: number, to: number, line: number}} Spot
- * @typedef {{place: string, reason: string, remedy?: string, type?: string}} Finding
+ * @typedef {{place: string, reason: string, remedy?: string, type?: string,
+ *   quote?: string | null}} Finding
  * @typedef {{template: string, environment: string, files: Record<string, string>}} Texts
  */
 
@@ -39,11 +40,11 @@ export function positionOf(finding, texts) {
 /**
  * A warning of the server as a finding, with the position that the server found.
  * @typedef {{code: string, message: string, path: string, file: string | null,
- *   line: number | null, column: number | null}} Warning
+ *   line: number | null, column: number | null, quote: string | null}} Warning
  * @param {Warning} warning @param {Texts} texts @returns {{finding: Finding, spot: Spot}}
  */
-export function locateWarning({ code, message, path, file, line }, texts) {
-  const finding = { place: path, reason: message, type: code };
+export function locateWarning({ code, message, path, file, line, quote }, texts) {
+  const finding = { place: path, reason: message, type: code, quote };
   const name = file !== null && file in texts.files ? `files/${file}` : file;
   if (name === null || line === null) return { finding, spot: positionOf(finding, texts) };
   const text = textByName(texts, name);

@@ -166,6 +166,7 @@ function Findings({ label, findings, show }) {
                   <span class="breaks">
                     ${finding.place && html`<code>${finding.place}</code>${": "}`}${finding.reason}
                     ${finding.remedy && html` <span class="remedy">${finding.remedy}</span>`}
+                    ${finding.quote && html`<code class="quote">${finding.quote}</code>`}
                   </span>
                 </button>
               </li>`,

@@ -13,9 +13,9 @@ import { html, useSignal } from "../vendor/preact.js";
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
 
 /**
- * @typedef {{resource_name: string, resource_type: string, resource_status: string,
+ * @typedef {{headgate_resource_name: string, resource_type: string, resource_status: string,
  *   resource_status_reason: string, physical_resource_id: string, updated_time: string,
- *   parent_resource?: string, links: {rel: string, href: string}[]}} Resource
+ *   headgate_parent_resource?: string, links: {rel: string, href: string}[]}} Resource
  * @typedef {Resource & {path: string, key: string, subject: import("./view_state.js").Subject}} Row
  */
 
@@ -98,12 +98,13 @@ function InChange({ viewState, path }) {
 function row(resource, viewState) {
   const href = resource.links.find((link) => link.rel === "stack")?.href ?? "";
   const [name = "", id = ""] = href.split("/").slice(-2).map(decodeURIComponent);
-  const path = [pathsOf(viewState).get(id) ?? resource.parent_resource, resource.resource_name]
+  const resourceName = resource.headgate_resource_name;
+  const path = [pathsOf(viewState).get(id) ?? resource.headgate_parent_resource, resourceName]
     .filter(Boolean)
     .join("/");
-  const key = `${id}/${resource.resource_name}`;
-  const { resource_name, resource_type } = resource;
-  const subject = { key, path, resource: resource_name, type: resource_type, stack: { name, id } };
+  const key = `${id}/${resourceName}`;
+  const { resource_type } = resource;
+  const subject = { key, path, resource: resourceName, type: resource_type, stack: { name, id } };
   return { ...resource, path, key, subject };
 }
 

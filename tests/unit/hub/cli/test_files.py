@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hub.cli.files import InputError
 from hub.cli.request_bodies import environment_body, merge_bodies, parameters, template_body
+from hub.cli.sources import Sources
+from tests.support.program import Json
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -159,22 +162,159 @@ def test_templates_that_an_environment_maps_to_are_sent(tmp_path: Path) -> None:
     one, other = tmp_path / "env" / "e.yaml", tmp_path / "f.yaml"
     assert environment_body([one])["files"] == {"web.yaml": "{}", "other.yaml": "{}"}
     both = environment_body([one, other, tmp_path / "empty.yaml"])
-    assert set(both["files"]) == {"web.yaml", "other.yaml", *both["environment_files"]}
+    names = {"web.yaml", "./web.yaml", "other.yaml"}
+    assert set(both["files"]) == {*names, *both["environment_files"]}
     (tmp_path / "web.yaml").write_text("outputs: {}")
-    with pytest.raises(InputError, match=r"web\.yaml: two files have this name"):
-        environment_body([one, other])
+    both = environment_body([one, other])
+    assert both["files"]["web.yaml"] == "{}" and both["files"]["./web.yaml"] == "outputs: {}"
+    assert both["files"][str(other)] == 'resource_registry: {A: "./web.yaml"}'
 
 
-def test_a_name_for_two_files_is_refused(tmp_path: Path) -> None:
+def test_a_second_file_of_a_name_is_sent_with_its_path(tmp_path: Path) -> None:
     files(
         tmp_path,
         t_yaml="resources: {a: {type: sub/web.yaml}, b: {type: db.yaml}}",
-        sub__web_yaml="resources: {a: {type: db.yaml}}",
-        sub__db_yaml="{}",
+        sub__web_yaml="resources: {a: {type: db.yaml}}  # the one here",
+        sub__db_yaml="outputs: {}",
         db_yaml="{}",
     )
-    with pytest.raises(InputError, match=r"already refers to .*db\.yaml; rename one of them"):
-        template_body(tmp_path / "t.yaml")
+    body = template_body(tmp_path / "t.yaml")
+    assert body["template"] == (tmp_path / "t.yaml").read_text()
+    assert body["files"] == {
+        "db.yaml": "{}",
+        "sub/web.yaml": 'resources: {a: {type: "sub/db.yaml"}}  # the one here',
+        "sub/db.yaml": "outputs: {}",
+    }
+
+
+#: Each directory has templates and a text of the same names, to a depth of two.
+LIBRARY = """
+heat_template_version: 2018-08-31
+resources:
+  in: {type: deep/lib.yaml}
+  text: {type: OS::Heat::Value, properties: {value: {get_file: text}}}
+"""
+LEAF = """
+heat_template_version: 2018-08-31
+resources:
+  text: {type: OS::Heat::Value, properties: {value: {get_file: ../text}}}
+  own: {type: OS::Heat::Value, properties: {value: {get_file: text}}}
+"""
+
+
+def tree(folder: Path) -> None:
+    for name in ("", "a", "b", "env", "env/a"):
+        here = folder / name
+        (here / "deep").mkdir(parents=True)
+        (here / "x.yaml").write_text(LIBRARY.replace("deep/", ""))
+        (here / "lib.yaml").write_text(LIBRARY)
+        (here / "deep" / "lib.yaml").write_text(LEAF)
+        (here / "text").write_text(f"{name}/text")
+        (here / "deep" / "text").write_text(f"{name}/deep/text")
+    registry = "{A: x.yaml, B: a/x.yaml, resources: {r: {C: lib.yaml}}}"
+    (folder / "env" / "e.yaml").write_text(f"resource_registry: {registry}\n")
+    (folder / "f.yaml").write_text(f"resource_registry: {registry.replace('A:', 'D:')}\n")
+    kinds = ("A", "B", "C", "D", "x.yaml", "a/x.yaml", "b/x.yaml", "lib.yaml")
+    body = "".join(f"\n  r{number}: {{type: {kind}}}" for number, kind in enumerate(kinds))
+    (folder / "t.yaml").write_text(f"heat_template_version: 2018-08-31\nresources:{body}\n")
+
+
+def texts_below(document: Json, sent: Json, level: int = 0) -> list[str]:
+    """The texts that `get_file` reads in a document and in the templates below it, as the server
+    finds them."""
+    assert level < 5
+    found = []
+    for one in document.get("resources", {}).values():
+        value = one.get("properties", {}).get("value", {})
+        found += [sent[value["get_file"]]] if "get_file" in value else []
+        if one["type"].endswith(".yaml"):
+            found += texts_below(yaml.safe_load(sent[one["type"]]), sent, level + 1)
+    return found
+
+
+def of(folder: str, kind: str) -> list[str]:
+    """The texts below a template of a directory of `tree`."""
+    leaf = [f"{folder}/text", f"{folder}/deep/text"]
+    return [*leaf, f"{folder}/text", *([f"{folder}/text"] if kind == "x" else [])]
+
+
+def test_directories_with_files_of_the_same_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    environments = [Path("env/e.yaml"), Path("f.yaml")]
+    body = Sources(Path("t.yaml"), environments).body()
+    sent, document = body["files"], yaml.safe_load(body["template"])
+    assert body["template"] == Path("t.yaml").read_text(), "the names of the template stay short"
+    by_type = {one["type"]: one for one in document["resources"].values()}
+    for name, folder, kind in (
+        ("x.yaml", "", "x"),
+        ("a/x.yaml", "a", "x"),
+        ("b/x.yaml", "b", "x"),
+        ("lib.yaml", "", "lib"),
+    ):
+        assert name in by_type
+        assert texts_below({"resources": {"r": {"type": name}}}, sent) == of(folder, kind)
+    first, second = (
+        yaml.safe_load(sent[name])["resource_registry"] for name in body["environment_files"]
+    )
+    for registry, name, folder, kind in (
+        (first, "A", "env", "x"),
+        (first, "B", "env/a", "x"),
+        (first["resources"]["r"], "C", "env", "lib"),
+        (second, "D", "", "x"),
+        (second, "B", "a", "x"),
+        (second["resources"]["r"], "C", "", "lib"),
+    ):
+        below = {"resources": {"r": {"type": registry[name]}}}
+        assert texts_below(below, sent) == of(folder, kind), name
+    assert not [name for name in sent if name.startswith("file:")], "relative names are enough"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("resources:\n  a:\n    type: x.yaml # é", 'resources:\n  a:\n    type: "N" # é'),
+        ("é: ü\nresources: {a: {type: 'x.yaml'}}", 'é: ü\nresources: {a: {type: "N"}}'),
+        (
+            "resources:\n  a: {type: &t x.yaml}\n  b: {type: *t}\n",
+            'resources:\n  a: {type: &t "N"}\n  b: {type: *t}\n',
+        ),
+        (
+            "resources:\n  a: &a {type: !!str x.yaml}\n  b: {<<: *a}\n",
+            'resources:\n  a: &a {type: !!str "N"}\n  b: {<<: *a}\n',
+        ),
+        (
+            "resources:\n  a:\n    type: >-\n      x.yaml\n  b: {type: T}\n",
+            'resources:\n  a:\n    type: "N"\n  b: {type: T}\n',
+        ),
+        ('{"resources": {"a": {"type": "x.yaml"}}}', None),
+        ('{"resources":\t{"a": {"type": "x.yaml"}}}', None),
+    ],
+    ids=["comment", "quotes", "alias", "merged", "block", "json", "json with tabs"],
+)
+def test_other_text_stays_as_it_is(tmp_path: Path, text: str, expected: str | None) -> None:
+    files(tmp_path, t_yaml="resources: {a: {type: x.yaml}, b: {type: s/y.yaml}}", x_yaml="{}")
+    files(tmp_path, s__x_yaml="outputs: {}")
+    (tmp_path / "s" / "y.yaml").write_text(text)
+    sent = template_body(tmp_path / "t.yaml")["files"]
+    assert sent["s/x.yaml"] == "outputs: {}"
+    if expected is not None:
+        assert sent["s/y.yaml"] == expected.replace("N", "s/x.yaml")
+    assert yaml.safe_load(sent["s/y.yaml"])["resources"]["a"]["type"] == "s/x.yaml"
+
+
+def test_a_file_that_is_both_data_and_a_template_is_read_with_its_references(
+    tmp_path: Path,
+) -> None:
+    files(
+        tmp_path,
+        t_yaml="resources: {a: {type: x.yaml, properties: {p: {get_file: x.yaml}}}}",
+        x_yaml="resources: {a: {type: y.yaml}}",
+        y_yaml="{}",
+    )
+    assert set(template_body(tmp_path / "t.yaml")["files"]) == {"x.yaml", "y.yaml"}
 
 
 @pytest.mark.parametrize(

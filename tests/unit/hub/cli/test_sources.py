@@ -15,7 +15,7 @@ SOURCES = Sources(Path("site/web.yaml"), [Path("env.yaml")])
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_each_warning_is_one_line_with_the_position(inside: bool) -> None:
+def test_each_warning_has_its_position_and_the_quoted_line(inside: bool) -> None:
     others = [
         {**WARNING, "file": "environment", "line": 1},
         {**WARNING, "file": "in.yaml"},
@@ -27,6 +27,8 @@ def test_each_warning_is_one_line_with_the_position(inside: bool) -> None:
         f"headgate: warning: {where}: {end}"
         for where in ("site/web.yaml:4:3", "env.yaml:1:3", "in.yaml:4:3", "a.b")
     ]
+    quoted = {"warnings": [{**WARNING, "quote": "  a: \x1b1\n  ^"}]}
+    assert list(warning_lines(quoted, {}))[1:] == ["      a: \ufffd1", "      ^"]
     assert list(warning_lines({"stack": {}}, {})) == list(warning_lines({}, {})) == []
 
 
