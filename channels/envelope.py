@@ -100,7 +100,7 @@ def cloud_event(
     ``rootstack`` is the ID of the root stack; ``stackpath`` is the path from there to a nested
     stack, and ``subject`` to the resource.
 
-    stack_header: None for events of a subscription or an audit log. hook: the current hook,
+    stack_header: None for events of a subscription, an audit log or usage. hook: the current hook,
     required for events about hooks. notified: see `notified_documents`. signal_url, token: of a
     hook notification; None for a receiver that cannot answer it.
     """
@@ -397,16 +397,23 @@ def _of_audit(source: _Source) -> dict[str, Json]:
     return {"checkpoint": source.event.data}
 
 
+def _of_usage(source: _Source) -> dict[str, Json]:
+    return {"usage": source.event.data}
+
+
 def _source_without_stack(event: EventRecord, project: str) -> str:
-    """The source of an event of an audit log or a subscription."""
+    """The source of an event of an audit log, of usage or of a subscription."""
     if event.type.startswith("headgate.audit."):
         return f"/v1/{quote(project, safe='')}/decisions"
+    if event.type.startswith("headgate.usage."):
+        return f"/v1/{quote(project, safe='')}/usage"
     return subscription_path(project, event.stack_id)
 
 
 #: By the second segment of the event type.
 _DATA: Mapping[str, Callable[[_Source], dict[str, Json]]] = {
     "audit": _of_audit,
+    "usage": _of_usage,
     "stack": _of_stack,
     "resource": _of_resource,
     "hook": _of_hook,

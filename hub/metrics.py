@@ -111,6 +111,8 @@ class Metrics(Measures):
         self._observation_calls = counter(
             "observation_calls", "Calls of types to observe resources", "outcome"
         )
+        self._drift = counter("drift_found", "Resources that became different")
+        self._provider_requests = counter("observation_requests", "Requests of observations")
         self._reported = counter("reported_changes", "Reported changes of resources", "outcome")
         self._lag = duration("loop_lag", "Delay of the event loop")
         self._internal_errors = counter(
@@ -188,6 +190,12 @@ class Metrics(Measures):
 
     def observation_called(self, outcome: str) -> None:
         self._observation_calls.labels(outcome).inc()
+
+    def drift_found(self, count: int) -> None:
+        self._drift.inc(count)
+
+    def provider_asked(self, requests: int) -> None:
+        self._provider_requests.inc(requests)
 
     def changes_reported(self, outcome: str, count: int) -> None:
         self._reported.labels(outcome).inc(count)

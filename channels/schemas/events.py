@@ -263,6 +263,19 @@ _CHECKPOINT: Json = {
     "signature": TEXT,
 }
 
+#: What a project used on a day, see engine/store/usage.py.
+_USAGE: Json = {
+    "project": TEXT,
+    "day": {"type": "string", "format": "date"},
+    **{
+        name: COUNT
+        for name in (
+            "observations", "provider_requests", "drift_found", "repairs", "operations", "hooks",
+            "hook_seconds", "resource_hours",
+        )
+    },
+}  # fmt: skip
+
 #: Event type -> (title, the keys of ``data``, whether the event is of a resource).
 _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     {
@@ -329,6 +342,10 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             "The newest entries of the project's audit log were signed",
             {"checkpoint": fields(_CHECKPOINT)}, False,
         ),
+        "headgate.usage.recorded": (
+            "A day has ended, and what the project used on it is known",
+            {"usage": fields(_USAGE)}, False,
+        ),
         "headgate.delivery.dead": ("A delivery failed and will not be retried", _DELIVERY, False),
         "headgate.delivery.delivered": (
             "A hook notification was delivered", _DELIVERY, False
@@ -388,7 +405,7 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
-    if not kind.startswith(("headgate.subscription.", "headgate.audit.")):
+    if not kind.startswith(("headgate.subscription.", "headgate.audit.", "headgate.usage.")):
         required["rootstack"] = UUID
     more = {"traceparent": TRACEPARENT, "stackpath": TEXT}
     return {"$schema": DIALECT, "title": title, **fields(required, more)}

@@ -25,6 +25,7 @@ from engine.service.software.configs import Software
 from engine.service.stacks import Stacks
 from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
+from engine.service.usage import Usage
 from engine.store.database import Database
 from engine.store.encryption import Keyring
 from engine.store.records import StackRecord
@@ -97,6 +98,7 @@ class Engine:
         self.observations = Observations(database, limits.convergence)
         self.completions = StoredCompletions(database)
         registry.connect(self.completions)
+        self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)
         self.nested = NestedStacks(

@@ -242,7 +242,7 @@ READ_PAGE = _read_page.format(compared=">")
 READ_REPORTED = _read_page.format(compared="=")
 #: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason}]; state null:
 #: as recorded. A row is written only if the state differs from the one before, and only if the
-#: resource is the same as when it was read.
+#: resource is the same as when it was read. Returns how many have become different.
 WRITE = """
 with observed as materialized (
     select o.* from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz,
@@ -257,22 +257,32 @@ with observed as materialized (
     update observation b set resolved_at = clock_timestamp() from observed o
      where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
        and b.reported is not null and b.resolved_at is null
+), found as materialized (
+    select from observed o
+     where o.state <> 'unknown'
+       and not exists (select from observation b
+                        where b.stack_id = o.stack_id and b.resource_id = o.id
+                          and b.state <> 'unknown' and b.recorded_at = o.recorded_at
+                          and b.resolved_at is null)
+), written as (
+    insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
+                                  since, observed_at)
+    select o.stack_id, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_timestamp(),
+           clock_timestamp()
+      from observed o where o.state is not null order by o.stack_id, o.id
+    on conflict (stack_id, resource_id) do update
+       set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
+           recorded_at = excluded.recorded_at, observed_at = excluded.observed_at,
+           resolved_at = null,
+           since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
+                         and b.resolved_at is null
+                        then b.since else excluded.since end
+     where (b.state, b.differences, b.reason, b.recorded_at)
+           is distinct from (excluded.state, excluded.differences, excluded.reason,
+                             excluded.recorded_at)
+        or b.resolved_at is not null
 )
-insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
-                              since, observed_at)
-select o.stack_id, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_timestamp(),
-       clock_timestamp()
-  from observed o where o.state is not null order by o.stack_id, o.id
-on conflict (stack_id, resource_id) do update
-   set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-       recorded_at = excluded.recorded_at, observed_at = excluded.observed_at, resolved_at = null,
-       since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
-                     and b.resolved_at is null
-                    then b.since else excluded.since end
- where (b.state, b.differences, b.reason, b.recorded_at)
-       is distinct from (excluded.state, excluded.differences, excluded.reason,
-                         excluded.recorded_at)
-    or b.resolved_at is not null
+select count(*) from found
 """
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
 #: times until the next observation (null: none), observable resources, and not observable ones.
@@ -774,7 +784,8 @@ def _decrypt_page(rows: Sequence[Json], project: str) -> ResourcePage:
     return ResourcePage([one for one in found if one.stack_id not in failed], failed, last)
 
 
-async def write(conn: Connection, observed: Sequence[ObservedResource]) -> None:
+async def write(conn: Connection, observed: Sequence[ObservedResource]) -> int:
+    """Return how many resources have become different."""
     rows = [
         {
             "stack_id": str(one.stack_id),
@@ -786,7 +797,8 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> None:
         }
         for one in observed
     ]
-    await conn.execute(WRITE, rows)
+    found: int = await conn.fetchval(WRITE, rows)
+    return found
 
 
 async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> None:

@@ -187,6 +187,19 @@ with page as materialized (
 select (select max(at) from page) as reached, (select count(*) from deleted) as deleted,
        (select count(*) from page) = $3 as more
 """
+PURGE_USAGE = """
+with page as materialized (
+    select project, day, day::timestamp at time zone 'UTC' as over from project_usage
+     where day > ($2::timestamptz at time zone 'UTC')::date
+       and day < ((clock_timestamp() - $1::interval) at time zone 'UTC')::date
+     order by day fetch first ($3) rows with ties
+), deleted as (
+    delete from project_usage u using page l where u.project = l.project and u.day = l.day
+    returning 1
+)
+select (select max(over) from page) as reached, (select count(*) from deleted) as deleted,
+       (select count(*) from page) >= $3 as more
+"""
 #: Only stacks whose last event was purged, so that every subscriber has received it.
 FIND_DELETED_STACKS = """
 with page as materialized (
@@ -263,6 +276,10 @@ NEXT_REVOKED = "select min(t) from token, least(revoked_at, expires_at) t where 
 NEXT_SESSION = "select min(expires_at) from session where expires_at > $1"
 NEXT_SIGN_IN_PLACE = "select min(last_at) from sign_in_place where last_at > $1"
 NEXT_DELETED = "select min(deleted_at) from stack where deleted_at > $1"
+NEXT_USAGE = """
+select min(day)::timestamp at time zone 'UTC' from project_usage
+ where day > ($1::timestamptz at time zone 'UTC')::date
+"""
 NEXT_AUDIT_LOG = "select min(at) from decision where number = 1 and at > $1"
 
 #: Before every row.
@@ -299,6 +316,7 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
         "sign_in_places": _Kind(PURGE_SIGN_IN_PLACES, NEXT_SIGN_IN_PLACE),
         "deleted_stacks": _Kind(FIND_DELETED_STACKS, NEXT_DELETED),
         "audit_logs": _Kind(PURGE_AUDIT_LOGS, NEXT_AUDIT_LOG),
+        "usage": _Kind(PURGE_USAGE, NEXT_USAGE),
     }
 )
 

@@ -1,6 +1,8 @@
 """What a provider reports about physical resources, as a type returns it from `observe`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import orjson
@@ -40,6 +42,33 @@ class Observation:
     @classmethod
     def unknown(cls, reason: str, public_reason: str = "") -> "Observation":
         return cls(ObservedState.UNKNOWN, reason=reason, public_reason=public_reason)
+
+
+@dataclass(slots=True)
+class RequestCount:
+    """How many requests were sent to providers."""
+
+    sent: int = 0
+
+
+_counts: ContextVar[RequestCount | None] = ContextVar("requests to providers", default=None)
+
+
+@contextmanager
+def count_requests() -> Iterator[RequestCount]:
+    """Count the requests that `request_sent` reports in this context."""
+    count = RequestCount()
+    token = _counts.set(count)
+    try:
+        yield count
+    finally:
+        _counts.reset(token)
+
+
+def request_sent() -> None:
+    """Types call it for each request of an observation. Without it, each call counts as one."""
+    if (count := _counts.get()) is not None:
+        count.sent += 1
 
 
 PRESENT = Observation(ObservedState.PRESENT)

@@ -23,7 +23,7 @@ from engine.hot.expressions.masking import MASK
 from engine.loops import Supervisor, wait_at_most
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
-from engine.store import observations
+from engine.store import observations, usage
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.observations import (
@@ -35,7 +35,7 @@ from engine.store.observations import (
 )
 from engine.store.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
-from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.observation import PRESENT, Difference, Observation, count_requests, shorten
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
@@ -66,6 +66,8 @@ SCHEDULED_AT_ONCE = 1_000
 RELEASE_TIMEOUT = 5
 #: Longest time between two looks at the schedule.
 POLL = timedelta(seconds=10)
+#: Rows of a project in which observers count their work.
+SLOTS = 16
 #: Characters of a reason, and differences of a resource; longer ones are shortened.
 MAX_REASON, MAX_DIFFERENCES = 1_000, 20
 
@@ -83,12 +85,21 @@ class ObservationFault(Exception):
 
 @dataclass(slots=True)
 class _Group:
-    """Resources that one call observes."""
+    """Resources that one call observes. requests: how many it has sent."""
 
     type: ResourceType
     endpoint: Endpoint
     resources: list[RecordedResource] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _ObservedPage:
+    """requests: to providers."""
+
+    resources: list[ObservedResource]
+    requests: int
 
 
 @dataclass(slots=True)
@@ -166,6 +177,7 @@ class Observer:
         self._measures = measures or Measures()
         self._chance = chance
         self.back_off = EndpointBackOff(monotonic, chance)
+        self._slot = new_id().int % SLOTS
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], str] = {}
 
@@ -369,7 +381,7 @@ class Observer:
     async def _write(
         self,
         pending: Mapping[UUID, _Progress],
-        observed: Sequence[ObservedResource],
+        observed: _ObservedPage,
         ended: Sequence[_Progress],
     ) -> dict[UUID, _Progress]:
         """Write a page, and end the observation of the stacks that have no more resources. Returns
@@ -377,28 +389,35 @@ class Observer:
         async with self._database.transaction("observed") as conn:
             stacks = [one.stack for one in pending.values()]
             held = await observations.renew(conn, stacks, LEASE)
-            if written := [one for one in observed if one.stack_id in held]:
-                await observations.write(conn, written)
+            drift = 0
+            if written := [one for one in observed.resources if one.stack_id in held]:
+                drift = await observations.write(conn, written)
             finished = [one.finished() for one in ended if one.stack.stack_id in held]
             if finished:
                 await observations.finish(conn, finished)
+            if observed.resources and stacks:
+                await usage.add_observed(
+                    conn, stacks[0].project, self._slot, observations=len(observed.resources),
+                    requests=observed.requests, drift=drift,
+                )  # fmt: skip
+        self._measures.drift_found(drift)
+        self._measures.provider_asked(observed.requests)
         left = held.difference(one.stack.stack_id for one in ended)
         return {stack_id: one for stack_id, one in pending.items() if stack_id in left}
 
     async def _observe_page(
         self, pending: Mapping[UUID, _Progress], resources: Sequence[RecordedResource]
-    ) -> list[ObservedResource]:
+    ) -> _ObservedPage:
         found: list[ObservedResource] = []
-        for one, observation in await self._observe_groups(
-            pending, self._groups(pending, resources)
-        ):
+        groups = self._groups(pending, resources)
+        for one, observation in await self._observe_groups(pending, groups):
             progress = pending[one.stack_id]
             progress.observable += 1
             judged = progress.judge(one.name, observation)
             self._measures.observed(judged.state)
             found.append(_observed(one, judged))
             await asyncio.sleep(0)  # patterns of the policy may match many differences
-        return found
+        return _ObservedPage(found, sum(one.requests for one in groups))
 
     def _groups(
         self, pending: Mapping[UUID, _Progress], page: Sequence[RecordedResource]
@@ -510,8 +529,12 @@ class Observer:
         """An error of the type is an internal error of this call alone, and an observation that
         cannot be stored one of its resource. Raises ObservationFault."""
         try:
-            answer = group.type.observe(group.calls)
-            found = await answer if isawaitable(answer) else answer
+            with count_requests() as count:
+                try:
+                    answer = group.type.observe(group.calls)
+                    found = await answer if isawaitable(answer) else answer
+                finally:
+                    group.requests = max(count.sent, 1)
             return {call.resource_id: self._valid(group, found[call.resource_id])
                     for call in group.calls if call.resource_id in found}  # fmt: skip
         except Exception as error:

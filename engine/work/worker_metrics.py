@@ -52,6 +52,12 @@ class Measures:
         """A type was called to observe resources. outcome: succeeded; failed, if it returned no
         state; skipped: it was not called, because its endpoint has failed before."""
 
+    def drift_found(self, count: int) -> None:
+        """So many resources have become different."""
+
+    def provider_asked(self, requests: int) -> None:
+        """Observations have sent so many requests."""
+
     def changes_reported(self, outcome: str, count: int) -> None:
         """Changes of physical resources were reported. outcome: observed: so many resources are
         observed; unknown: so many IDs belong to no resource of the project."""

@@ -26,6 +26,7 @@ from hub.cli import (
     subscription,
     template,
     token,
+    usage,
     watch,
 )
 from hub.cli.client import url_path
@@ -213,6 +214,9 @@ def quota(server: ServerOptions) -> None:
     quotas = ask(server, lambda client: client.call("GET", url_path("quotas")))["quotas"]
     columns = {"name": "QUOTA", "limit": "LIMIT", "used": "USED"}
     print_result(quotas, server.as_json, lambda: output.table(quotas, columns))
+
+
+app.command()(usage.usage)
 
 
 def run() -> None:

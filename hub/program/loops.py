@@ -16,6 +16,7 @@ from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loops import LoopRun, Supervisor
 from engine.service import Engine, Limits
+from engine.service.repairs import OBSERVER
 from engine.service.software.configs import ConfigStore, Software
 from engine.store.completions import CHANNEL as COMPLETE
 from engine.store.database import Database
@@ -39,6 +40,7 @@ from engine.work.observer import Observer
 from engine.work.presence import Presence
 from engine.work.purge import PurgeLoop
 from engine.work.timers import Timers
+from engine.work.usage_roll_up import UsageRollUp
 from engine.work.worker import Worker
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import Authenticator
@@ -206,6 +208,7 @@ class Loops:
             supervisor=self.supervisor,
         )
         self.archiving = ArchiveLoop(self.database, supervisor=self.supervisor)
+        self.usage = UsageRollUp(self.database, OBSERVER, supervisor=self.supervisor)
         data_dir = settings.database.data_dir
         self.audit_signing = AuditSigning(
             self.database,
@@ -258,6 +261,7 @@ class Loops:
         if "purge" in roles:
             loops |= {
                 "archiving": self.archiving.run,
+                "usage": self.usage.run,
                 "purging": self.purging.run,
                 "audit_signing": self.audit_signing.run,
             }

@@ -67,6 +67,7 @@ class Retention(Section):
     tokens: Duration = timedelta(days=90)
     deleted_stacks: Duration = timedelta(days=90)
     audit_logs: DurationOrNone = None
+    usage: DurationOrNone = None
     every: Duration = timedelta(hours=1)
 
 

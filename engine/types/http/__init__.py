@@ -65,7 +65,7 @@ from engine.types.http_client import (
     Response,
     ServiceError,
 )
-from engine.types.observation import Observation
+from engine.types.observation import Observation, request_sent
 from engine.types.operation_outcomes import CANCELLED
 from engine.types.text_cleaning import MIN_SECRET_LENGTH, mask_secrets
 from engine.words import Json, ObservedState, ResourceId
@@ -588,6 +588,7 @@ class Http(ResourceType):
             if credential := properties.get("credential"):
                 headers = self._credentials.headers(credential, project, request.url)
                 request = replace(request, headers={**request.headers, **headers})
+            request_sent()
             response = await self._web.send(request)
         except (PlaceholderError, CredentialDenied) as error:
             public = f"{name}: the request is not valid"

@@ -20,6 +20,7 @@ from hub.api.headgate import (
     subscriptions,
     template_schema,
     tokens,
+    usage,
     versions,
 )
 
@@ -40,6 +41,7 @@ ROUTES = (
     *sessions.ROUTES,
     *tokens.ROUTES,
     *quotas.ROUTES,
+    *usage.ROUTES,
     *template_schema.ROUTES,
     *retention.ROUTES,
     *resource_signals.ROUTES,

@@ -29,6 +29,7 @@ from hub.api.openapi_components import (
 )
 from hub.auth.roles import Right
 
+Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 ActionName = Annotated[str, one_of(Action)]
 OperationName = Annotated[str, one_of(Operation)]
 DirectionName = Annotated[str, one_of(Direction)]
@@ -565,6 +566,27 @@ class Quota(TypedDict):
 
 class Quotas(TypedDict):
     quotas: list[Quota]
+
+
+class DayUsage(TypedDict):
+    """`hooks` that ended, and how long they waited; `repairs` and `operations` of changes that
+    ended."""
+
+    day: Day
+    observations: Count
+    provider_requests: Count
+    drift_found: Count
+    repairs: Count
+    operations: Count
+    hooks: Count
+    hook_seconds: Count
+    resource_hours: Count
+
+
+class Usage(TypedDict):
+    first: Day
+    last: Day
+    usage: list[DayUsage]
 
 
 class SessionDocument(TypedDict):

@@ -234,6 +234,8 @@ async def call_drift(run: RecordingClient, world: World) -> None:
     drift = await observed(run, "s")
     assert [one["resource_name"] for one in drift["resources"]] == ["c"]
     assert await ok(run, "GET", f"{at}/drift") == drift
+    assert (await ok(run, "GET", "/usage"))["usage"]
+    assert (await ok(run, "GET", "/usage.csv")).startswith("day,")
     reported = {"physical_resource_id": "nothing", "type": "Test::Thing"}
     response = await ok(run, "POST", "/observations", {"observations": [reported]})
     assert response == {"resources": 0, "stacks": 0, "unknown": 1}

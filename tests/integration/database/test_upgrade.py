@@ -182,6 +182,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0052_early_observations.sql",
         "0053_reported_changes.sql",
         "0054_completions.sql",
+        "0055_usage.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -43,7 +43,7 @@ ANSWERED = replace(
     decided_at=TIME + timedelta(minutes=1),
 )  # fmt: skip
 
-WITHOUT_STACK = ("headgate.subscription.", "headgate.audit.")
+WITHOUT_STACK = ("headgate.subscription.", "headgate.audit.", "headgate.usage.")
 
 DATA: dict[str, Any] = {
     "stack": {"traversal": 1, "version": 1},
@@ -62,6 +62,11 @@ DATA: dict[str, Any] = {
         "project": "demo", "number": 1, "at": "2026-11-23T04:05:06.000007Z", "previous": "0" * 64,
         "heads": [[str(UUID(int=7)), 2, "f" * 64]], "digest": "a" * 64, "key_id": "b" * 16,
         "signature": "c" * 128,
+    },
+    "usage": {
+        "project": "demo", "day": "2026-11-26", "observations": 9, "provider_requests": 3,
+        "drift_found": 1, "repairs": 1, "operations": 4, "hooks": 2, "hook_seconds": 90,
+        "resource_hours": 240,
     },
 }  # fmt: skip
 

@@ -1,0 +1,74 @@
+"""What a project has used, by day."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from aiohttp import web
+
+from engine.store.usage import DayUsage
+from hub.api.app_context import context_of, project_of
+from hub.api.headgate import responses
+from hub.api.openapi_components import document_of
+from hub.api.request_validation import invalid
+from hub.api.routes import Route, json_response
+
+#: Days that are shown without a query.
+DAYS = 30
+CSV = "text/csv"
+_DAY = re.compile(r"(?:19|[2-8]\d)\d\d-\d\d-\d\d", re.ASCII)
+
+
+async def show(request: web.Request) -> web.Response:
+    first, last, days = await _read(request)
+    found = responses.Usage(
+        first=str(first), last=str(last), usage=[_document(one) for one in days]
+    )
+    return json_response(found)
+
+
+async def show_csv(request: web.Request) -> web.Response:
+    _, _, days = await _read(request)
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(responses.DayUsage.__annotations__))
+    table.writeheader()
+    table.writerows(_document(one) for one in days)
+    return web.Response(text=text.getvalue(), content_type=CSV)
+
+
+async def _read(request: web.Request) -> tuple[date, date, Sequence[DayUsage]]:
+    """The days of the query, and their usage. Raises Invalid."""
+    last = _query_day(request, "to") or datetime.now(UTC).date()
+    first = _query_day(request, "from") or last - timedelta(days=DAYS - 1)
+    engine = context_of(request).engine
+    return first, last, await engine.usage.read(project_of(request), first, last)
+
+
+def _query_day(request: web.Request, name: str) -> date | None:
+    text = request.query.get(name)
+    if not text:
+        return None
+    try:
+        if not _DAY.fullmatch(text):
+            raise ValueError
+        return date.fromisoformat(text)
+    except ValueError:
+        raise invalid(name, f'"{text}" is not a day', "Send a day such as 2026-11-26.") from None
+
+
+def _document(one: DayUsage) -> responses.DayUsage:
+    return document_of(responses.DayUsage, one, day=str(one.day))
+
+
+QUERY = {
+    "from": "the first day, such as 2026-11-01. Default: 29 days before the last one",
+    "to": "the last day. Default: today, in UTC",
+}
+ROUTES = (
+    Route("GET", "/v1/{project}/usage", show, "What the project used on each day", "access",
+          query=QUERY, response=responses.Usage),
+    Route("GET", "/v1/{project}/usage.csv", show_csv, "The same as CSV", "access",
+          query=QUERY, content_type=CSV),
+)  # fmt: skip
