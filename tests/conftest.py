@@ -64,6 +64,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove the plugin of Hypothesis if no test has used it: it imports Hypothesis to report."""
+    if "hypothesis" not in sys.modules:
+        session.config.pluginmanager.unregister(name="hypothesispytest")
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def postgres() -> "AsyncIterator[TestServer]":
     """A PostgreSQL server for the whole run, with a migrated database to copy."""

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard, get_args
 
@@ -196,21 +197,46 @@ class Module(NamedTuple):
     docstrings: list[str]
 
 
-@cache
-def modules(packages: tuple[str, ...] = PACKAGES) -> list[Module]:
-    """The modules of these packages."""
+def texts(packages: tuple[str, ...]) -> dict[str, str]:
+    """The source of the modules of these packages, by name."""
     paths = sorted(one for package in packages for one in (ROOT / package).rglob("*.py"))
-    return [
-        read_module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text())
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text()
         for path in paths
         if "node_modules" not in path.parts
-    ]
+    }
+
+
+@cache
+def modules() -> list[Module]:
+    """The modules of the product."""
+    return list(starmap(read_module, texts(PACKAGES).items()))
+
+
+def may_have(text: str, words: set[str]) -> bool:
+    """Whether a name or a docstring in this source may have one of these words. Parsing only these
+    sources takes a tenth of the time."""
+    lowered = text.lower()
+    return any(word in lowered and as_a_part(word).search(text) for word in words)
+
+
+@cache
+def as_a_part(word: str) -> re.Pattern[str]:
+    """Finds the word where `parts` would return it, and in a few more places."""
+    part = rf"{word}(?<![a-z]{word})(?![a-z])"
+    return re.compile(rf"{part}|{word.capitalize()}(?![a-z])|{word.upper()}")
+
+
+#: Nodes with a docstring.
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def read_module(name: str, text: str) -> Module:
     tree = ast.parse(text)
     module = Module(name, list(public(tree.body)), set(), [], [])
     for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node, clean=False)):
+            module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
         match node:
             case ast.Name(id=word) | ast.arg(arg=word) | ast.Attribute(attr=word):
                 module.names.add(word)
@@ -223,9 +249,6 @@ def read_module(name: str, text: str) -> Module:
                 module.names.add(word)
             case ast.ClassDef(name=word) | ast.alias(asname=str(word)):
                 module.names.add(word)
-        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        if isinstance(node, documented) and (docstring := ast.get_docstring(node)):
-            module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
     return module
 
 
@@ -354,9 +377,11 @@ def offences(modules: Iterable[Module]) -> set[tuple[str, str]]:
 
 
 def test_tests_and_tools_use_plain_words() -> None:
-    found = modules(TEST_PACKAGES)
+    found, words = texts(TEST_PACKAGES), words_in(FORBIDDEN_IN_TESTS)
     assert len(found) > 400
-    assert offences(found) == set(), "name it for what it is or does"
+    perhaps = (one for one in found.items() if may_have("\n".join(one), words))
+    parsed = starmap(read_module, perhaps)
+    assert offences(parsed) == set(), "name it for what it is or does"
 
 
 @pytest.mark.parametrize(
@@ -368,9 +393,12 @@ def test_tests_and_tools_use_plain_words() -> None:
         ('def f():\n    "What somebody asked for."', "somebody"),
         ('"Whoever answers first."', "whoever"),
         ("one.told = 1", "told"),
+        ("class WasToldTwice: ...", "WasToldTwice"),
+        ("TOLD_ONCE = 1", "TOLD_ONCE"),
     ],
 )
 def test_a_word_that_tests_must_not_have_is_found(text: str, offence: str) -> None:
+    assert may_have(text, words_in(FORBIDDEN_IN_TESTS))
     assert offences([read_module("tests.unit.test_x", text)]) == {("tests.unit.test_x", offence)}
 
 

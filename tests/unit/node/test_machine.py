@@ -128,15 +128,20 @@ def rule_variants(point: str) -> Iterator[tuple[Rule, ...]]:
 
 
 def with_confirmations() -> Iterator[Node]:
+    """Rules of each mode at a step, and rules around the operation and at a step that repeats."""
     for operation in (Operation.CREATE, Operation.UPDATE, Operation.SUSPEND):
         pre, post = (POINTS[operation, phase][0] for phase in (Phase.PRE, Phase.POST))
         around = ((), (Rule(pre), Rule(post)))
-        for cut, join, rules in product(
-            rule_variants("confirm-cut"),
-            ((), (Rule("confirm-join"), Rule(Point.PRE_BATCH))),
-            around,
+        for cut, batch, rules in product(
+            rule_variants("confirm-cut"), ((), (Rule(Point.PRE_BATCH),)), around
         ):
-            yield new_node(operation, *cut, *join, *rules)
+            yield new_node(operation, *cut, *batch, *rules)
+
+
+def with_two_steps() -> Iterator[Node]:
+    """Two steps of one operation, and a step that repeats, in any order: many nodes."""
+    for cut in rule_variants("confirm-cut"):
+        yield new_node(Operation.UPDATE, *cut, Rule("confirm-join"), Rule(Point.PRE_BATCH))
 
 
 def with_stepping() -> Iterator[Node]:
@@ -170,12 +175,34 @@ MAX_NODES = 50_000
 
 
 class Transition(NamedTuple):
-    """is_called: the operation was called on the way here, and has not ended."""
+    """is_called: the operation was called on the way here, and has not ended. after: the node after
+    the decision; None if the input is refused. Equal nodes are one object (`unique`).
+    """
 
     node: Node
     is_called: bool
     node_input: Input
     answer: Step | Refused
+    after: Node | None
+
+
+_NODES: dict[Node, Node] = {}
+
+
+def unique(node: Node) -> Node:
+    """The one object for all equal nodes. Comparing their identities is cheaper than hashing nodes
+    again and again."""
+    return _NODES.setdefault(node, node)
+
+
+_CLAIMS: dict[int, Node] = {}
+
+
+def claimed(node: Node) -> Node:
+    """The unique node that a claim makes of a unique one."""
+    if (after := _CLAIMS.get(id(node))) is None:
+        after = _CLAIMS[id(node)] = unique(claim(node))
+    return after
 
 
 def explore(
@@ -184,13 +211,13 @@ def explore(
     """The result of every input for every node that is reachable from the start nodes, also through
     moves of the store.
 
-    anything: a worker may find that another operation than the planned one is needed.
+    any_operation: a worker may find that another operation than the planned one is needed.
 
     An input without a row in the table is refused for every node, so it is tested with one. The
     first input is tried on every node, so that the result has every node.
     """
-    queue = [(node, False) for node in starts]
-    seen = set(queue)
+    queue = [(unique(node), False) for node in starts]
+    seen = {(id(node), is_called) for node, is_called in queue}
     without_row: set[tuple[State, Phase, type[Input]]] = set()
     for node, is_called in queue:
         assert len(queue) < MAX_NODES, (
@@ -208,17 +235,21 @@ def explore(
             if at not in TABLE:
                 without_row.add(at)
             answer = decide(node, node_input)
-            yield Transition(node, is_called, node_input, answer)
             if isinstance(answer, Refused):
+                yield Transition(node, is_called, node_input, answer, None)
                 continue
+            after = unique(answer.node)
+            yield Transition(node, is_called, node_input, answer, after)
             has_call = any(isinstance(effect, Call) for effect in answer.effects)
             acts = has_call or (is_called and not isinstance(node_input, Succeeded | MustReplace))
-            after = [(answer.node, acts)]
+            reached = [after]
             timer = any(isinstance(effect, WakeAt) for effect in answer.effects)
-            if answer.node.state is State.READY or timer:
-                after.append((claim(answer.node), acts))
-            queue.extend(one for one in after if one not in seen)
-            seen.update(after)
+            if after.state is State.READY or timer:
+                reached.append(claimed(after))
+            for one in reached:
+                if (id(one), acts) not in seen:
+                    seen.add((id(one), acts))
+                    queue.append((one, acts))
 
 
 EXPLORATIONS: dict[str, list[Transition]] = {
@@ -226,7 +257,8 @@ EXPLORATIONS: dict[str, list[Transition]] = {
     "wrong operation": list(
         explore([new_node(Operation.CREATE, rule(Point.PRE_UPDATE))], INPUTS, any_operation=True)
     ),
-    "confirming": list(explore(with_confirmations(), (*INPUTS, *CONFIRMS))),
+    "confirming": list(explore(with_confirmations(), (*INPUTS, CONFIRMS[0], CONFIRMS[-1]))),
+    "two steps": list(explore(with_two_steps(), (*INPUTS, *CONFIRMS))),
     "stepping": list(explore(with_stepping(), (*INPUTS, CONFIRMS[0]))),
     "replacing": list(explore(with_replacement(), INPUTS)),
     "gates": list(explore(stack_nodes(), (*INPUTS, CONFIRMS[0]), any_operation=True)),
@@ -448,21 +480,22 @@ def test_answers_are_accepted_in_waiting_states_only() -> None:
 
 
 def test_every_reachable_node_can_end() -> None:
-    origins: dict[Node, set[Node]] = {}
-    for one, step in steps():
-        origins.setdefault(step.node, set()).add(one.node)
-    nodes = {one.node for one in ALL}
-    for node in nodes:
+    origins: dict[int, list[Node]] = {}
+    for one in ALL:
+        if one.after is not None:
+            origins.setdefault(id(one.after), []).append(one.node)
+    nodes = {id(one.node): one.node for one in ALL}
+    for node in nodes.values():
         timer = (node.state, node.phase) == (State.PARKED, Phase.EXECUTE)
         if node.state is State.READY or timer:
-            origins.setdefault(claim(node), set()).add(node)
-    queue = [node for node in nodes if node.state in ENDED]
-    can_end = set(queue)
+            origins.setdefault(id(claimed(node)), []).append(node)
+    queue = [node for node in nodes.values() if node.state in ENDED]
+    can_end = {id(node) for node in queue}
     for node in queue:
-        earlier = origins.get(node, set()) - can_end
-        can_end |= earlier
+        earlier = [one for one in origins.get(id(node), ()) if id(one) not in can_end]
+        can_end.update(map(id, earlier))
         queue.extend(earlier)
-    assert nodes == can_end
+    assert nodes.keys() == can_end
 
 
 def row_key(node: Node) -> Place:
@@ -475,15 +508,13 @@ def test_each_row_of_the_table_has_exactly_its_results_and_effects() -> None:
     effects: dict[tuple[State, Phase, type[Input]], set[type[Effect]]] = {}
     waiting = [Node(Operation.CREATE, State.WAITING, phase) for phase in (Phase.PRE, Phase.EXECUTE)]
     ready = Node(Operation.CREATE, State.READY, Phase.EXECUTE)
-    planned = [
-        Transition(node, False, Superseded(), decide(node, Superseded())) for node in waiting
-    ]
-    planned.append(Transition(ready, False, Superseded(), decide(ready, Superseded())))
-    for one in (*ALL, *planned):
-        if isinstance(one.answer, Step):
-            at = (*row_key(one.node), type(one.node_input))
-            led.setdefault(at, set()).add(row_key(one.answer.node))
-            effects.setdefault(at, set()).update(map(type, one.answer.effects))
+    planned = [(node, Superseded(), decide(node, Superseded())) for node in (*waiting, ready)]
+    found = [(one.node, one.node_input, one.answer) for one in ALL]
+    for node, node_input, answer in (*found, *planned):
+        if isinstance(answer, Step):
+            at = (*row_key(node), type(node_input))
+            led.setdefault(at, set()).add(row_key(answer.node))
+            effects.setdefault(at, set()).update(map(type, answer.effects))
     assert effects == {at: set(row.effects) for at, row in TABLE.items()}
     assert led == {at: set(row.leads_to) for at, row in TABLE.items()}
 
