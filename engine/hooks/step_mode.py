@@ -41,6 +41,11 @@ class StepModeChange:
         """Return the changes on a level: 0: the hook's stack; below 0: parents; above 0: nested."""
         return self.own if level == 0 else self.nested if level > 0 else self.parents
 
+    def ends_stepping(self, level: int) -> bool:
+        """Return whether traversals on a level do not step afterwards; with nested ones, also those
+        that have not begun."""
+        return self.at(level).get(StepMode.STEP, StepMode.STEP) is not StepMode.STEP
+
 
 #: At the end of a nested stack, stepping continues in its parent.
 TO_STEP: StepModeMap = {None: StepMode.STEP}

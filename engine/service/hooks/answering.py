@@ -29,7 +29,7 @@ from engine.service.actions.cancel import not_supported
 from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import audit_log
+from engine.store import audit_log, step_into
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.gathered_reads import GatheredReads
@@ -236,11 +236,12 @@ class Hooks:
         the resource is pending; Invalid (NotSupported) if no traversal is under way.
         """
         async with self._database.transaction("answer", replan=True) as conn:
-            tree = self_and_nested(await lock_stack_tree(conn, stack_id))
+            tree = await lock_stack_tree(conn, stack_id)
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:
                 raise not_supported("Running to a resource", locked)
-            missed = await self._breakpoints.add_run_to(conn, locked, tree, path)
+            nested = self_and_nested(tree)
+            missed = await self._breakpoints.add_run_to(conn, locked, nested, path)
             hooks = await set_step_mode(conn, RUN_TO, tree)
             verdicts = [_verdict(one, answer, Decision.CONTINUE) for one in hooks]
             await self._apply(conn, verdicts, _credentials(verdicts, answer.credential))
@@ -351,6 +352,8 @@ class Hooks:
             await patch_node(conn, hook, self._patched(hook, answer))
         if answer.how is How.INTO:
             await set_step_into(conn, hook)
+        elif answer.decision is Decision.STEP:
+            await step_into.clear_node(conn, hook)
         mode_change = step_mode_change(answer.word, hook.rule)
         others = await set_step_mode(conn, mode_change, locked.tree)
         hook = _in_new_step_mode(hook, mode_change)
@@ -484,6 +487,18 @@ async def set_step_mode(
         ],
     )
     running = [(one.id, one.traversal) for one in self_and_nested(tree) if one.under_way]
+    if mode_change.ends_stepping(1):
+        await step_into.clear_all(conn, running)
+    levels = {one.level for one in tree}
+    await step_into.clear_owners(
+        conn,
+        [
+            (one.id, one.traversal)
+            for one in tree
+            if one.level <= 0 and one.level - 1 in levels  # the owner's stack is locked
+            and one.under_way and mode_change.ends_stepping(one.level)
+        ],
+    )  # fmt: skip
     waiting = await read_waiting_hooks(conn, running)
     hooks = await lock_hooks(conn, waiting) if waiting else []
     return [one for one in hooks if mode_change.resumes(one.rule)]

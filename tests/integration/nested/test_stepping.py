@@ -1,8 +1,19 @@
 """Stepping through nested stacks, continuing, and live breakpoints."""
 
+from uuid import UUID, uuid4
+
+import pytest
+
+from engine.principal import named
+from engine.service import Answer, Engine, StackRequest
+from engine.store.database import Database
+from engine.words import AnswerChannel, Decision, How
+from tests.integration.groups.test_members import group
 from tests.integration.nested.test_breakpoints import DISK, FILES, answer_hook, waiting_at, web
 from tests.support.changes import expect_error
-from tests.support.program import Json, Program, resource
+from tests.support.idle_engine import idle_engine, make_registry
+from tests.support.manual_worker import ManualWorker
+from tests.support.program import Json, Program, resource, template
 
 #: web, with two levels of nested stacks, and a resource that depends on it.
 RESOURCES = web() | {"after": resource(depends_on="web")}
@@ -142,6 +153,95 @@ async def test_run_holds_for_nested_stacks_that_start_later(running: Program) ->
     await until_waiting_at(running, "web")
     await answer(running, "web", "run")
     assert await running.until_ended("s") == "CREATE_COMPLETE"
+
+
+WAITING_SQL = "select resource_name, id from hook where state = 'waiting' order by resource_name"
+
+
+async def waiting_in_database(database: Database) -> dict[str, UUID]:
+    async with database.connection() as conn:
+        return {row["resource_name"]: row["id"] for row in await conn.fetch(WAITING_SQL)}
+
+
+async def step_into_before_it_begins(
+    database: Database, resources: Json, *waiting_before: str
+) -> tuple[Engine, ManualWorker, UUID]:
+    """Step into the nested stack of web, whose operation no worker has claimed yet."""
+    engine = idle_engine(database)
+    worker = ManualWorker(
+        database,
+        make_registry(),
+        engine.stacks.end_traversal,
+        uuid4,
+        run_nested=engine.nested.run_operation,
+    )
+    rules = {"hooks": [{"at": name, "on": "pre-create"} for name in resources]}
+    request = StackRequest(name="s", template=template(resources), files=FILES, environment=rules)
+    stack = (await engine.stacks.create("p", request)).id
+    await work(worker)
+    waiting = await waiting_in_database(database)
+    assert sorted(waiting) == sorted(waiting_before)
+    into = Answer(Decision.STEP, named("ann"), AnswerChannel.API, how=How.INTO)
+    await engine.hooks.answer(waiting["web"], into, project="p")
+    return engine, worker, stack
+
+
+async def work(worker: ManualWorker) -> None:
+    """Run all operations that are ready."""
+    while await worker.claim(10) or worker.jobs:
+        while worker.jobs:
+            await worker.operate_nested(0)
+
+
+BESIDE = {"web": {"type": "db.yaml"}, "side": resource()}
+
+
+async def test_run_ends_a_step_into_a_nested_stack_that_has_not_begun(database: Database) -> None:
+    engine, worker, _ = await step_into_before_it_begins(database, BESIDE, "side", "web")
+    run = Answer(Decision.RUN, named("ann"), AnswerChannel.API)
+    await engine.hooks.answer((await waiting_in_database(database))["side"], run, project="p")
+    await work(worker)
+    assert await waiting_in_database(database) == {}
+
+
+async def test_run_to_ends_a_step_into_a_nested_stack_that_has_not_begun(
+    database: Database,
+) -> None:
+    engine, worker, stack = await step_into_before_it_begins(database, BESIDE, "side", "web")
+    by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    await engine.hooks.run_to("p", stack, "side", by)
+    await work(worker)
+    assert await waiting_in_database(database) == {}
+
+
+async def test_continue_beside_a_step_into_a_nested_stack_keeps_it(database: Database) -> None:
+    """As it does if the nested stack has begun."""
+    engine, worker, _ = await step_into_before_it_begins(database, BESIDE, "side", "web")
+    by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    await engine.hooks.answer((await waiting_in_database(database))["side"], by, project="p")
+    await work(worker)
+    assert [*await waiting_in_database(database)] == ["disk"]
+
+
+@pytest.mark.parametrize(("inside", "between"), [("step", "step"), ("continue", "continue")])
+async def test_a_group_stops_in_a_batch_only_after_a_step_into_it(
+    running: Program, inside: str, between: str
+) -> None:
+    """A step over the next batch, and continue in a batch, end the step into the batch before."""
+    await running.create("s", {"g": group(2, "v")})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    rolling = group(2, "w", policy={"rolling_update": {"max_batch_size": 1}})
+    hooks = {"hooks": [{"at": "g", "on": "pre-batch"}]}
+    await running.update("s", "PUT", template=template({"g": rolling}), environment=hooks)
+    (first,) = await running.waiting_hooks("s")
+    assert (await running.signal(first, "step", how="into"))[0] == 200
+    (member,) = await running.waiting_hooks("s")
+    assert (member["path"], member["point"]) == ("g/1", "pre-update")
+    assert (await running.signal(member, inside))[0] == 200
+    (second,) = await running.waiting_hooks("s")
+    assert (second["path"], second["point"]) == ("g", "pre-batch")
+    assert (await running.signal(second, between))[0] == 200
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
 
 
 async def test_run_to_a_nested_resource(running: Program) -> None:
