@@ -34,7 +34,7 @@ select traversal, resource_id from resource_snapshot where stack_id = $1
 """
 HOOKS = """
 select traversal, node, point, case when state in ('waiting', 'superseded') then state
-       when decision in ('step', 'run') then 'continue'
+       when decision like 'step%' or decision = 'run' then 'continue'
        else decision end as state
   from hook where stack_id = $1
 """

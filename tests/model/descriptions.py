@@ -33,7 +33,9 @@ def describe_move(move: Move, system: SystemState) -> str:
             return f"{_claim(move.worker)} commits {where} again"
         case "hook":
             point = move.hook.point if move.hook else ""
-            return f"{point} of {where}: {_input(move)}"
+            return (
+                f"{point} of {where}: {_input(move)}{'' if move.how == 'over' else ' ' + move.how}"
+            )
         case "timeout":
             return f"{where} reaches its time limit"
         case "end":

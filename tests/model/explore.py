@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, Protocol, TypeVar
 
-from tests.model import nested, protocol
-from tests.model.descriptions import describe
+from tests.model import nested, protocol, stack_tree, tree_invariants
+from tests.model.descriptions import describe, describe_move, describe_state
 from tests.model.move_invariants import MOVE_INVARIANTS
 from tests.model.protocol import Move
 from tests.model.state_invariants import STATE_INVARIANTS
@@ -22,6 +22,8 @@ class HasKind(Protocol):
     def kind(self) -> str: ...
 
 
+#: A scenario of any model.
+AnyScenario = Scenario | nested.NestedScenario | stack_tree.TreeScenario
 S = TypeVar("S", bound=Hashable)
 M = TypeVar("M", bound=HasKind)
 
@@ -149,16 +151,18 @@ def _find_stuck_state(visited: _Search[S, M], terminal_states: set[int]) -> Coun
 
 
 def explore(
-    scenario: Scenario | nested.NestedScenario, *, past_violations: bool = False, until: str = ""
+    scenario: AnyScenario, *, past_violations: bool = False, until: str = ""
 ) -> Exploration:
     """`search` in the model of a scenario."""
+    if isinstance(scenario, stack_tree.TreeScenario):
+        return search(tree_model(scenario), past_violations=past_violations, until=until)
     if isinstance(scenario, nested.NestedScenario):
         return search(nested_model(scenario), past_violations=past_violations, until=until)
     return search(stack_model(scenario), past_violations=past_violations, until=until)
 
 
 @cache
-def explore_once(scenario: Scenario | nested.NestedScenario) -> Exploration:
+def explore_once(scenario: AnyScenario) -> Exploration:
     """`explore`, once for each scenario, for tests that change nothing."""
     return explore(scenario)
 
@@ -185,6 +189,30 @@ def nested_model(
         nested.is_idle,
         lambda trace, system: "\n".join([*map(str, trace), str(system)]),
     )
+
+
+def tree_model(
+    scenario: stack_tree.TreeScenario,
+) -> Model[stack_tree.TreeState, stack_tree.TreeMove]:
+    return Model(
+        scenario.name,
+        stack_tree.initial_state(scenario),
+        lambda tree: stack_tree.moves(scenario, tree),
+        tree_invariants.violated_invariants,
+        stack_tree.is_idle,
+        describe_tree,
+    )
+
+
+def describe_tree(trace: Sequence[stack_tree.TreeMove], tree: stack_tree.TreeState) -> str:
+    """The numbered moves, each with the number of its stack, and the state they lead to."""
+    lines = [
+        f"{at:3}. stack {one.stack}: {describe_move(one.move, tree.stacks[one.stack])}"
+        for at, one in enumerate(trace, 1)
+    ]
+    for number, system in enumerate(tree.stacks):
+        lines += [f"stack {number}:", *describe_state(system)]
+    return "\n".join([*lines, str(tree.expected)])
 
 
 def violated_invariants(before: SystemState, move: Move, after: SystemState) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Planted faults in the node machine, in planning and in statements, each with the invariant that
 must detect it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from engine.node.node import (
     Superseded,
     WakeAt,
 )
-from engine.plan import cleanup, gates, passes
+from engine.plan import cleanup, forward, gates, passes
 from engine.plan.draft import Existing, Plan, PlannedNode
 from engine.store.nested_stacks import NestedStackRecord
 from engine.words import (
@@ -36,20 +36,30 @@ from engine.words import (
     Phase,
     StackId,
     State,
+    StepMode,
     TraversalState,
     pre_stack,
 )
-from tests.model import nested, planning, protocol, scenarios, store, traversals, worker_decisions
-from tests.model.explore import Counterexample, explore
-from tests.model.nested import Nested, NestedScenario, NestedSystemState
-from tests.model.protocol import Move
+from tests.model import (
+    nested,
+    planning,
+    protocol,
+    scenarios,
+    stack_tree,
+    store,
+    traversals,
+    tree_scenarios,
+    worker_decisions,
+)
+from tests.model.explore import AnyScenario, Counterexample, explore
+from tests.model.nested import Nested, NestedSystemState
+from tests.model.stack_tree import TreeState
 from tests.model.system_state import (
     LaterNode,
     Node,
     NodePlan,
     NodeView,
     Row,
-    Scenario,
     SystemState,
     Transition,
     Worker,
@@ -69,7 +79,7 @@ class Fault(NamedTuple):
     module: object
     attribute: str
     replacement: Any
-    scenario: Scenario | NestedScenario
+    scenario: AnyScenario
     invariant: str
     past_violations: bool = False
 
@@ -245,6 +255,48 @@ def _resume_nothing(word: str, rule: Rule) -> StepModeChange:
     return replace(step_mode_change(word, rule), resumes=lambda other: False)
 
 
+def _resume_nothing_outside(word: str, rule: Rule) -> StepModeChange:
+    change = step_mode_change(word, rule)
+    return replace(change, resumes=lambda other: False) if word == "step-out" else change
+
+
+def _change_without(level: str, decision: str) -> Callable[[str, Rule], StepModeChange]:
+    """`step_mode_change`, which leaves out a level for a decision."""
+
+    def changed(word: str, rule: Rule) -> StepModeChange:
+        change = step_mode_change(word, rule)
+        if word != decision:
+            return change
+        return replace(change, parents={}) if level == "parents" else replace(change, nested={})
+
+    return changed
+
+
+def _step_with_parent(tree: TreeState, number: int, worker: Worker) -> StepMode | None:
+    return tree.stacks[number].traversal(worker.traversal).step_mode
+
+
+def _rules_unless_into(tree: TreeState, number: int, worker: Worker) -> StepMode | None:
+    into = (number, worker.traversal, worker.node) in tree.step_into
+    return StepMode.STEP if into else None
+
+
+def _change_of_all_traversals(tree: TreeState, number: int) -> dict[int, int]:
+    levels = {number: 0}
+    at = number
+    while (parent := tree.positions[at].parent) >= 0:
+        levels[parent] = levels[at] - 1
+        at = parent
+    for inside, position in enumerate(tree.positions):
+        if levels.get(position.parent, -1) >= 0 and tree.stacks[inside].current:
+            levels[inside] = levels[position.parent] + 1
+    return levels
+
+
+def _keep_nested(tree: TreeState, number: int, worker: Worker, nested: int) -> TreeState:
+    return tree
+
+
 def _change_value(view: NodeView, operation: Operation) -> Write:
     write = _in_place_write(view, operation)
     return write._replace(row=write.row._replace(value=write.row.digest + "?"))
@@ -350,6 +402,7 @@ _STEPS, _RUN = "a_step_is_performed_only_when_accepted", "run_leaves_no_hook_tha
 _STEPPING = "stepping_stops_before_every_operation"
 _IN_RUN = "a_run_writes_only_what_may_begin"
 _LOST = "every_parked_node_is_woken"
+_MODES, _OVER = "step_modes_follow_the_answers", "only_stepping_stops"
 _AT_ONCE = "a_cancelled_operation_is_called_at_once"
 _LIVENESS = "an_end_is_always_reachable"
 
@@ -371,6 +424,21 @@ RUN_WITHOUT_FIRST = Fault(
 OTHER_MODE = Fault(
         "a step decided for another step mode is written: an operation begins",
         store, "is_of_other_mode", lambda system, worker: False, scenarios.STEPPED, _STEPPING,
+    )  # fmt: skip
+
+STEPS_WITH_PARENT = Fault(
+        "a step over a nested stack stops inside",
+        stack_tree, "mode_of_nested", _step_with_parent, tree_scenarios.STEPPED, _OVER, True,
+    )  # fmt: skip
+INTO_AFTER_RUN = Fault(
+        "a step into a nested stack that has not begun outlasts a run",
+        stack_tree, "clear_step_into", lambda tree, change, levels: tree,
+        tree_scenarios.STEPPED_BESIDE, _OVER, True,
+    )  # fmt: skip
+OTHER_CHANGE = Fault(
+        "an answer steps the nested stacks of an earlier change",
+        stack_tree, "change_of", _change_of_all_traversals,
+        tree_scenarios.STEPPED_SUPERSEDED, "an_answer_leaves_earlier_changes_alone",
     )  # fmt: skip
 
 FAULTS: tuple[Fault, ...] = (
@@ -762,6 +830,88 @@ FAULTS: tuple[Fault, ...] = (
         machine, "TABLE", _with_row(State.RUNNING, Phase.EXECUTE, MustReplace, _replace_always),
         scenarios.WAITING_REPLACED, "a_cancelled_operation_begins_nothing",
     ),
+    Fault(
+        "a step into a nested stack stops in the parent only",
+        stack_tree, "mode_of_nested", lambda tree, number, worker: None,
+        tree_scenarios.STEPPED, _STEPPING, True,
+    ),
+    STEPS_WITH_PARENT,
+    Fault(
+        "a nested stack that begins after run stops at its rules",
+        stack_tree, "mode_of_nested", _rules_unless_into, tree_scenarios.RUN, _MODES,
+    ),
+    Fault(
+        "a step in a nested stack does not reach its parents",
+        stack_tree, "step_mode_change", _change_without("parents", "step"),
+        tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING, True,
+    ),
+    Fault(
+        "a step out of a nested stack does not stop in its parent",
+        stack_tree, "step_mode_change", _change_without("parents", "step-out"),
+        tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING, True,
+    ),
+    Fault(
+        "a step out of a stack leaves its nested stacks stepping",
+        stack_tree, "step_mode_change", _change_without("nested", "step-out"),
+        tree_scenarios.STEPPED_BESIDE_INSIDE, _MODES,
+    ),
+    Fault(
+        "a step out of a stack resumes no other hook of stepping",
+        stack_tree, "step_mode_change", _resume_nothing_outside,
+        tree_scenarios.STEPPED_BESIDE_INSIDE, "stepping_ends_with_its_hooks",
+    ),
+    Fault(
+        "continue in a nested stack does not end stepping in its parent",
+        stack_tree, "step_mode_change", _change_without("parents", "continue"),
+        tree_scenarios.STEPPED, _OVER, True,
+    ),
+    Fault(
+        "run leaves nested stacks as they are",
+        stack_tree, "step_mode_change", _change_without("nested", "run"),
+        tree_scenarios.RUN, "run_leaves_no_hook_that_it_skips", True,
+    ),
+    Fault(
+        "a step begins stepping in the parent, whose ready operations begin",
+        store, "_begins_without_hook", lambda node: False,
+        tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING,
+    ),
+    Fault(
+        "a worker begins an operation of the parent, decided before the step in the nested stack",
+        store, "is_of_other_mode", lambda system, worker: False,
+        tree_scenarios.STEPPED_WITH_RULES, _STEPPING,
+    ),
+    INTO_AFTER_RUN,
+    OTHER_CHANGE,
+    Fault(
+        "a nested stack in which stepping ended wakes no parent",
+        stack_tree, "wake_parent", lambda tree, number: tree,
+        tree_scenarios.STEPPED, "every_live_node_is_woken",
+    ),
+    Fault(
+        "a change that supersedes stepping leaves the hooks of nested stacks waiting",
+        stack_tree, "wake_waiting", lambda tree, number, after: after,
+        tree_scenarios.STEPPED_SUPERSEDED, "an_ended_traversal_waits_for_no_nested_stack",
+    ),
+    Fault(
+        "an operation that is superseded while its nested stack steps does not end it",
+        stack_tree, "end_nested_early", _keep_nested,
+        tree_scenarios.STEPPED_CANCELLED, "no_nested_traversal_outlives_its_operation",
+    ),
+    Fault(
+        "an update does not read its data again",
+        forward, "_with_data", lambda draft, names, reads: names, scenarios.DATA,
+        "every_update_reads_the_data",
+    ),
+    Fault(
+        "a suspend includes data",
+        Existing, "is_data", property(lambda row: False), scenarios.DATA_SUSPENDED,
+        "data_is_only_read",
+    ),
+    Fault(
+        "a delete deletes the physical resource of data",
+        worker_decisions, "change", _ignore_retention, scenarios.DATA_SUSPENDED,
+        "data_is_only_read", True,
+    ),
     Fault("a timer is lost", worker_decisions, "decide", _lose_timer, scenarios.CHAIN, _WOKEN),
 )  # fmt: skip
 
@@ -791,7 +941,7 @@ def find_counterexample(fault: Fault) -> Counterexample | None:
     return exploration.counterexamples.get(fault.invariant)
 
 
-def shortest_trace(fault: Fault) -> Sequence[Move]:
+def shortest_trace(fault: Fault) -> Sequence[Any]:
     counterexample = find_counterexample(fault)
     assert counterexample is not None
     return counterexample.trace

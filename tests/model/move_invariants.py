@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from engine.hot.syntax.data_names import is_data_name
 from engine.node.breakpoints import POINTS
 from engine.node.node import ENDED, MustReplace, MustRetry
 from engine.store.traversal_start import STEPPED
@@ -381,6 +382,14 @@ def updates_find_no_suspended_resource(
     return "a suspended resource is updated" if node.resource in before.suspended else None
 
 
+def data_is_only_read(before: SystemState, move: Move, after: SystemState) -> str | None:
+    node = _called_node(before, move)
+    name = before.traversal(move.traversal).graph.nodes[move.node].name if node else ""
+    if node is None or not is_data_name(name) or node.operation is Operation.ADOPT:
+        return None
+    return f"{node.operation} of {name} is called"
+
+
 def a_run_writes_only_what_may_begin(
     before: SystemState, move: Move, after: SystemState
 ) -> str | None:
@@ -419,6 +428,7 @@ MOVE_INVARIANTS: tuple[Callable[[SystemState, Move, SystemState], str | None], .
     only_stepping_opens_its_hooks,
     a_snapshot_has_the_current_value,
     updates_find_no_suspended_resource,
+    data_is_only_read,
     a_run_writes_only_what_may_begin,
     a_cancelled_operation_begins_nothing,
     removed_resources_are_deleted_last,

@@ -109,6 +109,7 @@ def _numbered(
             Row(
                 row.id.int, row.name, "INIT", "COMPLETE", "",
                 requires=tuple(sorted(one.int for one in row.requires)), rules=row.rules,
+                has_physical_id=row.adopted is not None,
             )
             for row in draft.rows
         ),
@@ -162,6 +163,9 @@ def _definition(spec: ResourceSpec) -> ResourceDefinition:
         description="",
         digest=spec.value,
         place=f"resources.{spec.name}",
+        external_id="there" if spec.data else None,
+        is_data=spec.data,
+        reads_data=spec.data,
     )
 
 
@@ -223,6 +227,7 @@ def _node_plan(
         policy=spec.policy if spec and forward else "Delete",
         confirms=spec.confirms if spec and forward else (),
         computes=bool(spec and forward and spec.computes),
+        nests=bool(spec and forward and spec.nested),
     )
 
 

@@ -34,6 +34,7 @@ from engine.words import (
     AnswerChannel,
     Decision,
     HookState,
+    How,
     Mode,
     OnTimeout,
     Operation,
@@ -90,6 +91,7 @@ class Move(NamedTuple):
     worker: Worker | None = None
     input: Input | None = None
     hook: Hook | None = None
+    how: How = How.OVER
 
 
 def initial_state(scenario: Scenario) -> SystemState:
@@ -392,6 +394,8 @@ def change_physical(system: SystemState, worker: Worker, node: Node, outcome: In
     if operation is Operation.UPDATE and all(one[0] != row for one in system.physical_resources):
         return system  # the worker has lost its claim, and the resource is deleted
     if operation is Operation.REPLACE and not succeeded and outcome != FAILED_LEAVING_RESOURCE:
+        return system
+    if operation is Operation.ADOPT and not succeeded:
         return system
     new = operation is Operation.CREATE and system.row(row) is None
     if new or operation is Operation.REPLACE:

@@ -5,6 +5,7 @@ call `advance`, and workers prepare, decide and write as in a process. Only time
 move needs a due row, the replay makes the row due.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from engine.hooks.answers import Answer
 from engine.hooks.rule import Limits as HookLimits
 from engine.hooks.rule import Rule
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
+from engine.hot.syntax.data_names import PREFIX
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.node.node import (
     Answered,
@@ -190,6 +192,7 @@ class Replay:
             name=f"s{uuid4().hex}",
             template=_template(request.template),
             environment=_environment(request.template, self.scenario.stack),
+            files=_files(request.template),
         )
         if request.breakpoint:
             await self._set_breakpoint(request.breakpoint)
@@ -342,7 +345,7 @@ class Replay:
         assert isinstance(move.input, Answered)
         await self.engine.hooks.answer(
             hook,
-            Answer(move.input.decision, named(move.input.by), AnswerChannel.API),
+            Answer(move.input.decision, named(move.input.by), AnswerChannel.API, how=move.how),
             project=PROJECT,
         )
 
@@ -373,14 +376,41 @@ def _outcome(work: Work, node_input: Input) -> Outcome:
 def _template(specs: tuple[ResourceSpec, ...]) -> Json:
     resources: Mapping[str, Json] = {
         spec.name: {
-            "type": COMPUTED if spec.computes else "T",
+            "type": _file(spec) if spec.nested else COMPUTED if spec.computes else "T",
             "properties": {"value": spec.value},
             "depends_on": list(spec.requires),
             "deletion_policy": spec.policy,
         }
         for spec in specs
+        if not spec.data
     }
+    data: Mapping[str, Json] = {
+        spec.name.removeprefix(PREFIX): {
+            "type": "T",
+            "id": "there",
+            "properties": {"value": spec.value},
+        }
+        for spec in specs
+        if spec.data
+    }
+    if data:
+        return {"heat_template_version": "2026-12-01", "data": data, "resources": resources}
     return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def _files(specs: tuple[ResourceSpec, ...]) -> dict[str, str]:
+    """The templates of nested stacks, at all levels."""
+    files: dict[str, str] = {}
+    for spec in specs:
+        if spec.nested:
+            parameters = {"parameters": {"value": {"type": "string"}}}
+            files |= {_file(spec): json.dumps(_template(spec.nested) | parameters)}
+            files |= _files(spec.nested)
+    return files
+
+
+def _file(spec: ResourceSpec) -> str:
+    return f"{spec.name}.yaml"
 
 
 def _environment(specs: tuple[ResourceSpec, ...], stack: tuple[Rule, ...]) -> Json:
@@ -394,8 +424,15 @@ def _environment(specs: tuple[ResourceSpec, ...], stack: tuple[Rule, ...]) -> Js
 
 
 def _hooks(specs: tuple[ResourceSpec, ...], stack: tuple[Rule, ...]) -> list[Json]:
-    of_resources = [{"at": spec.name, **_hook(rule)} for spec in specs for rule in spec.rules]
-    return of_resources + [_hook(rule) for rule in stack]
+    return _hooks_inside(specs, "") + [_hook(rule) for rule in stack]
+
+
+def _hooks_inside(specs: tuple[ResourceSpec, ...], path: str) -> list[Json]:
+    hooks: list[Json] = []
+    for spec in specs:
+        hooks += [{"at": path + spec.name, **_hook(rule)} for rule in spec.rules]
+        hooks += _hooks_inside(spec.nested, f"{path}{spec.name}/")
+    return hooks
 
 
 def _hook(rule: Rule) -> dict[str, Json]:

@@ -436,4 +436,27 @@ RUN_TO_A_JOIN = Scenario(
     Incidents(lease=1),
 )
 
+#: Data, and a resource that requires it.
+D = ResourceSpec("data.d", policy="Retain", data=True)
+READER = ResourceSpec("r", ("data.d",))
+DATA = Scenario(
+    "data that every update reads again",
+    (create(D, READER), update(D, READER), update(ResourceSpec("r", value="2"))),
+    Incidents(lease=1, fail=1),
+)
+DATA_STEPPED = Scenario(
+    "data in an update in steps",
+    (
+        create(D, A),
+        update(D, A2_WITH_HOOK, READER),
+    ),
+    Incidents(step=2),
+    sequential=True,
+)
+DATA_SUSPENDED = Scenario(
+    "data in a stack that is suspended, resumed and deleted",
+    (create(D, READER), SUSPEND, RESUME, DELETE),
+    sequential=True,
+)
+
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Scenario))

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from engine.hooks.rule import is_confirm
+from engine.hot.syntax.data_names import is_data_name
 from engine.words import (
     GATES,
     REPEATED,
     Action,
+    Direction,
     Operation,
     Phase,
     State,
@@ -235,6 +237,16 @@ def _template_is_applied(system: SystemState) -> bool:
     return current is not None and current.state == "complete" and current.action not in IN_PLACE
 
 
+def every_update_reads_the_data(system: SystemState) -> str | None:
+    if not _template_is_applied(system):
+        return None
+    current = system.traversal(system.current)
+    read = {one.name for one in current.graph.nodes if one.direction is Direction.FORWARD}
+    data = [one.name for one in system.template if one.data]
+    unread = [name for name in data if name not in read]
+    return f"an update is complete and has not read {unread[0]}" if unread else None
+
+
 def a_rollback_leads_to_the_last_complete_version(system: SystemState) -> str | None:
     if not system.current or system.traversal(system.current).action is not Action.ROLLBACK:
         return None
@@ -259,7 +271,8 @@ def an_in_place_action_reaches_every_resource(system: SystemState) -> str | None
     current = system.traversal(system.current) if system.current else None
     if current is None or current.state != "complete":
         return None
-    has_physical_id = {row.id for row in system.rows if row.has_physical_id}
+    owned = [row for row in system.rows if not is_data_name(row.name)]
+    has_physical_id = {row.id for row in owned if row.has_physical_id}
     intact = {row.id for row in system.rows if row.has_physical_id and not row.tainted}
     if current.action is Action.SUSPEND and (not_suspended := has_physical_id - system.suspended):
         return f"the suspend completed, and the rows {sorted(not_suspended)} are not suspended"
@@ -379,6 +392,7 @@ STATE_INVARIANTS: tuple[Callable[[SystemState], str | None], ...] = (
     a_name_has_one_current_row,
     a_complete_stack_equals_its_template,
     a_complete_stack_equals_its_physical_resources,
+    every_update_reads_the_data,
     a_rollback_leads_to_the_last_complete_version,
     retained_physical_resources_exist,
     an_in_place_action_reaches_every_resource,

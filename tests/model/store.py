@@ -171,7 +171,9 @@ def move_node(
         operation=transition.operation,
         breakpoints_hit=transition.breakpoints_hit,
         claim=next_claim(node.claim),
-        wake=transition.wake or transition.state in (State.RUNNING, State.READY),
+        wake=transition.wake
+        or transition.state in (State.RUNNING, State.READY)
+        or is_called_again(node, transition),
         key=operation_key(node, transition),
         attempts=transition.attempts,
         begun=node.begun
@@ -295,12 +297,12 @@ def update_wake(system: SystemState) -> SystemState:
 
 
 def is_working(traversal: Traversal) -> bool:
-    """`working_since`: time counts unless all active nodes are at hooks."""
-    at_hooks = sum(
-        node is not None and node.state is State.PARKED and node.phase is not Phase.EXECUTE
+    """`working_since`: time counts unless all active nodes wait for hooks or nested stacks."""
+    blocked = sum(
+        node is not None and node.state is State.PARKED and not node.wake
         for node in traversal.nodes
     )
-    return traversal.state == RUNNING and traversal.active_nodes > at_hooks
+    return traversal.state == RUNNING and traversal.active_nodes > blocked
 
 
 def is_ending(traversal: Traversal) -> bool:

@@ -24,7 +24,9 @@ class ResourceSpec(NamedTuple):
     """A resource of a template. A value with an exclamation mark requires a replacement.
 
     confirms: the steps that its create, update and replace must have confirmed, in this order.
-    computes: its create only computes.
+    computes: its create only computes. nested: the template of its nested stack; its value is a
+    parameter, which is to differ whenever the template does. data: an entry of the section `data`,
+    whose name begins with "data.".
     """
 
     name: str
@@ -35,6 +37,8 @@ class ResourceSpec(NamedTuple):
     restricted: tuple[str, ...] = ()
     confirms: tuple[str, ...] = ()
     computes: bool = False
+    nested: tuple["ResourceSpec", ...] = ()
+    data: bool = False
 
 
 class Request(NamedTuple):
@@ -106,6 +110,7 @@ class NodePlan(NamedTuple):
     policy: str
     confirms: tuple[str, ...] = ()
     computes: bool = False
+    nests: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -223,7 +228,8 @@ class Transition(NamedTuple):
 
 
 class NodeView(NamedTuple):
-    """A claimed node as its worker reads it. uses: the rows whose values it reads."""
+    """A claimed node as its worker reads it. uses: the rows whose values it reads. superseded: its
+    traversal had ended; only of operations that run a nested stack."""
 
     operation: Operation
     phase: Phase
@@ -237,6 +243,7 @@ class NodeView(NamedTuple):
     step_mode: StepMode | None = None
     begun: bool = False
     cancelled: bool = False
+    superseded: bool = False
 
 
 class LaterNode(NamedTuple):

@@ -4,21 +4,35 @@ Faults planted in the statements of the store must be detected, so that neither 
 """
 
 import random
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pytest
 
-from engine.store import current_resources, graph_archive, hooks, traversal_end, traversal_start
+from engine.store import (
+    current_resources,
+    graph_archive,
+    hooks,
+    nested_stacks,
+    stack_tree,
+    step_into,
+    traversal_end,
+    traversal_start,
+)
 from engine.store.database import Database
-from tests.model import faults, scenarios
+from tests.model import faults, scenarios, tree_scenarios
 from tests.model.explore import explore_once
 from tests.model.faults import Fault, shortest_trace
 from tests.model.random_walks import random_walk, replay_trace
 from tests.model.replay import Divergence
+from tests.model.stack_tree import TreeScenario
 from tests.model.system_state import Scenario
+from tests.model.tree_replay import random_tree_walk, replay_tree_trace
 
 #: Random walks for each scenario, and at most this many until a fault is detected.
 WALKS, MAX_WALKS = 4, 200
+#: Those of stack trees.
+TREE_WALKS = 3
 
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
@@ -27,6 +41,16 @@ async def test_the_engine_equals_the_model(database: Database, scenario: Scenari
     lengths = [await random_walk(database, scenario, rng) for _ in range(WALKS)]
     print(f"{scenario.name}: {sum(lengths)} moves in {WALKS} walks")
     assert sum(lengths) > 5 * WALKS
+
+
+@pytest.mark.parametrize("scenario", tree_scenarios.ALL, ids=lambda scenario: scenario.name)
+async def test_the_engine_steps_through_a_tree_as_the_model(
+    database: Database, scenario: TreeScenario
+) -> None:
+    rng = random.Random(scenario.name)
+    lengths = [await random_tree_walk(database, scenario, rng) for _ in range(TREE_WALKS)]
+    print(f"{scenario.name}: {sum(lengths)} moves in {TREE_WALKS} walks")
+    assert sum(lengths) > 5 * TREE_WALKS
 
 
 async def test_known_violations_happen_in_the_engine(database: Database) -> None:
@@ -58,7 +82,7 @@ class StatementFault(NamedTuple):
     where: tuple[object, str] | str
     correct: str
     faulty: str
-    scenario: Scenario
+    scenario: Scenario | TreeScenario
     model_fault: Fault | None = None
 
 
@@ -181,6 +205,40 @@ STATEMENT_FAULTS = (
     StatementFault("the row that an operation will create is not read", (current_resources,
           "READ_CURRENT"),
           "where n.replacement_id is not null", "where false", scenarios.RECREATED_DURING_DELETE),
+    StatementFault("stepping stops before data is read", (hooks, "SET_STEP_MODES"),
+          "'adopt', 'snapshot'", "'snapshot'", scenarios.DATA_STEPPED),
+    StatementFault("a step into a nested stack is not stored", (hooks, "SET_STEP_INTO"),
+          "step_into = true", "step_into = false", tree_scenarios.STEPPED),
+    StatementFault("a nested stack does not step into", "start_traversal",
+          "when n.step_into then 'step'", "when false then 'step'", tree_scenarios.STEPPED),
+    StatementFault("a step over a nested stack stops inside", "start_traversal",
+          "when p.step_mode = 'run' then 'run'", "else p.step_mode", tree_scenarios.STEPPED),
+    StatementFault("run does not apply to a nested stack that begins later", "start_traversal",
+          "when p.step_mode = 'run' then 'run'", "", tree_scenarios.RUN),
+    StatementFault("a nested traversal in step mode begins operations at once", "start_traversal",
+          "then n.stepped_phase else n.phase", "then n.phase else n.phase",
+          tree_scenarios.STEPPED),
+    StatementFault("an answer does not reach parents", (stack_tree, "READ"),
+          "on p.id = a.parent_id and", "on false and", tree_scenarios.STEPPED_FROM_INSIDE),
+    StatementFault("an answer does not reach nested stacks", (stack_tree, "READ"),
+          "join stack c on c.parent_id = i.id and", "join stack c on false and",
+          tree_scenarios.RUN),
+    StatementFault("an answer reaches the nested stack of an earlier change",
+          (stack_tree, "READ"),
+          "and t.parent_traversal = i.traversal\n)", "\n)",
+          tree_scenarios.STEPPED_SUPERSEDED, faults.OTHER_CHANGE),
+    StatementFault("a step into a nested stack outlasts run", (step_into, "CLEAR_ALL"),
+          "and n.step_into", "and false", tree_scenarios.STEPPED_BESIDE,
+          faults.INTO_AFTER_RUN),
+    StatementFault("a step into a nested stack outlasts the end of its stepping",
+          (step_into, "CLEAR_OWNERS"), "and n.step_into", "and false", tree_scenarios.STEPPED),
+    StatementFault("a nested stack that failed wakes no parent", (nested_stacks, "WAKE"),
+          "select wake_nodes(", "select (", tree_scenarios.STEPPED_FAILING),
+    StatementFault("a nested stack that is complete wakes no parent", "complete_traversals",
+          "perform wake_nodes(v_parents)", "null", tree_scenarios.STEPPED),
+    StatementFault("operations with a nested stack do not end early",
+          (traversal_end, "WAKE_WAITING"),
+          "state in ('parked', 'running')", "false", tree_scenarios.STEPPED_STOPPED),
 )  # fmt: skip
 
 
@@ -214,7 +272,22 @@ async def test_a_fault_in_a_statement_is_detected(
     rng = random.Random(fault.description)
     trace = () if fault.model_fault is None else shortest_trace(fault.model_fault)
     with pytest.raises(Divergence) as divergence:
-        await replay_trace(database, fault.scenario, trace)
-        for _ in range(MAX_WALKS):
-            await random_walk(database, fault.scenario, rng)
+        await _find_divergence(database, fault.scenario, trace, rng)
     print(f"{fault.description}: {divergence.value}")
+
+
+async def _find_divergence(
+    database: Database,
+    scenario: Scenario | TreeScenario,
+    trace: Sequence[Any],
+    rng: random.Random,
+) -> None:
+    """Replay the trace, then random walks. Raises Divergence."""
+    if isinstance(scenario, TreeScenario):
+        await replay_tree_trace(database, scenario, trace)
+        for _ in range(MAX_WALKS):
+            await random_tree_walk(database, scenario, rng)
+        return
+    await replay_trace(database, scenario, trace)
+    for _ in range(MAX_WALKS):
+        await random_walk(database, scenario, rng)

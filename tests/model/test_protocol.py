@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.model import nested, scenarios
-from tests.model.explore import explore_once
-from tests.model.nested import NestedScenario
-from tests.model.system_state import Scenario
+from tests.model import nested, scenarios, tree_scenarios
+from tests.model.explore import AnyScenario, explore_once
 
 
 @pytest.mark.parametrize(
-    "scenario", [*scenarios.ALL, *nested.ALL], ids=lambda scenario: scenario.name
+    "scenario",
+    [*scenarios.ALL, *nested.ALL, *tree_scenarios.ALL],
+    ids=lambda scenario: scenario.name,
 )
-def test_every_rule_holds_except_known_violations(scenario: Scenario | NestedScenario) -> None:
+def test_every_rule_holds_except_known_violations(scenario: AnyScenario) -> None:
     exploration = explore_once(scenario)
     print(
         f"{scenario.name}: {exploration.states} states, {exploration.transitions} transitions, "

@@ -15,6 +15,7 @@ from engine.node.node import (
     Input,
     MustConfirm,
     MustRetry,
+    MustStop,
     MustWait,
     NotifyType,
     OpenHook,
@@ -50,8 +51,10 @@ from engine.work.hook_opening import ACTION_OF
 from tests.model.system_state import KEPT, NodePlan, NodeView, Row, Transition, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
-#: A failure that leaves a physical resource; and a refusal before the operation.
+#: A failure, and a stop, that leave a physical resource; and a refusal before the operation.
 FAILED_LEAVING_RESOURCE, FORBIDDEN_OUTCOME = OperationFailed("left"), OperationForbidden("no")
+STOPPED_LEAVING_RESOURCE = MustStop("left")
+LEAVING = (FAILED_LEAVING_RESOURCE, STOPPED_LEAVING_RESOURCE)
 #: The state of a new hook.
 STATE_AT: dict[Mode, str] = {Mode.WAIT: "waiting", Mode.NOTIFY: "continue", Mode.STOP: "stop"}
 
@@ -105,13 +108,13 @@ def _transition(
         phase=node.phase,
         operation=node.operation,
         breakpoints_hit=node.breakpoints_hit,
-        wake=any(isinstance(effect, WakeAt) for effect in step.effects),
+        wake=any(isinstance(effect, WakeAt) and effect.until for effect in step.effects),
         write=_write(
             node_plan,
             view,
             node,
             step.effects,
-            leaves_resource=node_input == FAILED_LEAVING_RESOURCE,
+            leaves_resource=node_input in LEAVING,
         ),
         hooks=tuple(
             (effect.rule.point, STATE_AT[effect.rule.mode], effect.rule.stepped)
@@ -183,7 +186,11 @@ def change(node_plan: NodePlan, view: NodeView) -> Operation | None:
             view.row is not None and view.row.policy == "Retain",
         )
         return cleanup_change(_actual(view.row), only_if_replaced=only, retained=stays).operation
-    found = forward_change(_actual(view.row), "T", SCHEMA, {"value": node_plan.value})
+    if view.operation is Operation.ADOPT:
+        return Operation.ADOPT
+    found = forward_change(
+        _actual(view.row), "T", SCHEMA, {"value": node_plan.value}, nests=node_plan.nests
+    )
     replacing = view.begun and view.operation is Operation.REPLACE
     if found.operation is Operation.UPDATE and (replacing or node_plan.value.endswith("!")):
         return Operation.REPLACE

@@ -1,0 +1,242 @@
+"""Invariants of stack trees. Each returns a message if the move violates it, else None."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from engine.node.breakpoints import POINTS
+from engine.node.node import ENDED
+from engine.store.traversal_start import STEPPED
+from engine.words import Action, Phase, State, StepMode
+from tests.model import store
+from tests.model.protocol import rule_of
+from tests.model.stack_tree import (
+    ROOT,
+    UNDER_WAY,
+    TreeMove,
+    TreeState,
+    change_of,
+    is_under_way,
+)
+from tests.model.state_invariants import LIVE, LocatedNode, nodes_of
+from tests.model.system_state import Hook
+
+Invariant = Callable[[TreeState, TreeMove, TreeState], str | None]
+
+
+def in_change(tree: TreeState) -> Iterator[int]:
+    """The stacks that the change of the root stack runs."""
+    if not tree.stacks[ROOT].current:
+        return
+    ended = {-1}
+    for number in sorted(change_of(tree, ROOT)):
+        runs = tree.stacks[number].traversal(tree.stacks[number].current).state == store.RUNNING
+        parent = tree.positions[number].parent
+        if (number == ROOT or parent not in ended) and runs:
+            yield number
+        else:
+            ended.add(number)
+
+
+def step_modes_follow_the_answers(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """Whether a nested stack stops does not depend on when an answer arrives: before or after the
+    nested stack has begun."""
+    for number in in_change(after):
+        system = after.stacks[number]
+        mode, expected = system.traversal(system.current).step_mode, after.expected.mode(number)
+        if mode is not expected:
+            return f"stack {number} has the step mode {mode}, and {expected} was expected"
+    return None
+
+
+def _begun(before: TreeState, after: TreeState, number: int) -> Iterator[LocatedNode]:
+    """The operations that the move begins in a stack."""
+    system = before.stacks[number]
+    for traversal, at, node_plan, node in nodes_of(after.stacks[number]):
+        was = system.node(traversal, at) if traversal <= len(system.traversals) else None
+        if was is not None and node.begun and not was.begun and node.operation in STEPPED:
+            yield traversal, at, node_plan, node
+
+
+def stepping_stops_before_every_operation(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """Where stepping is expected, an operation begins only after an answer to its last hook."""
+    stepped = [one for one in in_change(before) if before.expected.mode(one) is StepMode.STEP]
+    for number in stepped:
+        for traversal, at, node_plan, node in _begun(before, after, number):
+            point = POINTS[node.operation, Phase.PRE][-1]
+            hooks = [
+                one for one in before.stacks[number].hooks if one[:3] == (traversal, at, point)
+            ]
+            if not any(hook.state == "continue" for hook in hooks):
+                return f"{node.operation} of {node_plan.name} begins without a stop at {point}"
+    return None
+
+
+def _opened(before: TreeState, after: TreeState, number: int) -> set[Hook]:
+    return set(after.stacks[number].hooks) - set(before.stacks[number].hooks)
+
+
+def only_stepping_stops(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    """Stepping over a nested stack never stops inside; and nothing stops after stepping ended."""
+    for number in in_change(before):
+        for hook in _opened(before, after, number):
+            stops = hook.stepped and hook.state == "waiting"
+            if stops and before.expected.mode(number) is not StepMode.STEP:
+                return f"stack {number} stops at {hook.point}, and does not step"
+    return None
+
+
+def an_operation_stops_once(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    for number, system in enumerate(after.stacks):
+        stops = Counter(hook[:2] for hook in system.hooks if hook.stepped)
+        if any(count > 1 for count in stops.values()):
+            return f"an operation of stack {number} stops twice"
+    return None
+
+
+def stepping_ends_with_its_hooks(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    """No hook of stepping waits where stepping has ended with `step-out` or `run`."""
+    if move.move.hook is None or (move.move.how == "over" and not _runs(move)):
+        return None
+    if _expects(after, move.stack) is StepMode.STEP:
+        return None
+    for number, level in change_of(after, move.stack).items():
+        system = after.stacks[number]
+        for hook in system.hooks if level >= 0 and is_under_way(after, number) else ():
+            if hook.state == "waiting" and hook.stepped:
+                return f"{hook.point} of stack {number} waits, and stepping has ended there"
+    return None
+
+
+def _runs(move: TreeMove) -> bool:
+    return getattr(move.move.input, "decision", "") == "run"
+
+
+def _expects(tree: TreeState, number: int) -> StepMode | None:
+    return tree.expected.mode(number)
+
+
+def an_answer_leaves_earlier_changes_alone(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """A nested traversal that a superseded change has started is not stepped by answers in the
+    newer one."""
+    for number, system in enumerate(before.stacks):
+        by, parent = before.parent_step(number), before.positions[number].parent
+        if move.kind != "hook" or by is None or move.stack not in {*in_change(before)}:
+            continue
+        if by.traversal != before.stacks[parent].current and after.stacks[number] != system:
+            return f"an answer in stack {move.stack} changes stack {number} of an earlier change"
+    return None
+
+
+def run_leaves_no_hook_that_it_skips(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    for number in in_change(after):
+        system = after.stacks[number]
+        for hook in system.hooks:
+            if hook.state != "waiting" or after.expected.mode(number) is not StepMode.RUN:
+                continue
+            node_plan = system.traversal(hook.traversal).graph.nodes[hook.node]
+            if rule_of(node_plan, hook).passable:
+                return f"{hook.point} of stack {number} waits in spite of run"
+    return None
+
+
+def every_live_node_is_woken(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    """A node that is due has a wake-up time; else it waits for a hook, or for a nested stack that
+    is under way and wakes it."""
+    for number, system in enumerate(after.stacks):
+        hooks = {hook[:2] for hook in system.hooks if hook.state == "waiting"}
+        for traversal, at, node_plan, node in nodes_of(system):
+            if node.wake and not system.traversal(traversal).wake:
+                return f"the wake-up of stack {number} leaves out {node_plan.name}"
+            if node.state not in LIVE or node.wake or (traversal, at) in hooks:
+                continue
+            nested = after.nested_in(number, node_plan.name)
+            by = None if nested is None else after.parent_step(nested)
+            runs = nested is not None and is_under_way(after, nested)
+            if not (runs and by is not None and by[:2] == (traversal, at)):
+                return f"{node_plan.name} of stack {number} waits for nothing"
+    return None
+
+
+def a_waiting_hook_blocks_a_node(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    for number, system in enumerate(after.stacks):
+        for hook in system.hooks:
+            if hook.state != "waiting":
+                continue
+            node = system.node(hook.traversal, hook.node)
+            at_hook = node is not None and node.state is State.PARKED and not node.wake
+            current = hook.traversal == system.current and is_under_way(after, number)
+            if not (at_hook and current):
+                return f"{hook.point} of stack {number} waits, and blocks nothing"
+    return None
+
+
+def no_nested_traversal_outlives_its_operation(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    for number, position in enumerate(after.positions):
+        by = after.parent_step(number)
+        if by is None or not is_under_way(after, number):
+            continue
+        node = after.stacks[position.parent].node(by.traversal, by.node)
+        if node is None or node.state in ENDED:
+            return f"stack {number} is under way after the operation that started it"
+    return None
+
+
+def an_ended_traversal_waits_for_no_nested_stack(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """When a change ends early, its nested traversals end, too, and close their hooks."""
+    for number, system in enumerate(after.stacks):
+        for traversal, _, node_plan, node in nodes_of(system):
+            ended = system.traversal(traversal).state not in UNDER_WAY
+            if ended and node.state is State.PARKED and not node.wake:
+                return f"{node_plan.name} of stack {number} waits, and its traversal has ended"
+    return None
+
+
+def a_complete_root_has_complete_nested_stacks(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    root = after.stacks[ROOT]
+    if not root.current or root.traversal(root.current).state != "complete":
+        return None
+    for number, system in enumerate(after.stacks):
+        if root.traversal(root.current).action is Action.DELETE:
+            if system.current and not system.deleted:
+                return f"the root stack is deleted, and stack {number} is not"
+            continue
+        expected = {spec.name: (spec.value, "COMPLETE") for spec in system.template}
+        if {row.name: (row.value, row.status) for row in system.rows} != expected:
+            return f"the root stack is complete, and stack {number} is not"
+    return None
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    step_modes_follow_the_answers,
+    stepping_stops_before_every_operation,
+    only_stepping_stops,
+    an_operation_stops_once,
+    stepping_ends_with_its_hooks,
+    an_answer_leaves_earlier_changes_alone,
+    run_leaves_no_hook_that_it_skips,
+    every_live_node_is_woken,
+    a_waiting_hook_blocks_a_node,
+    no_nested_traversal_outlives_its_operation,
+    an_ended_traversal_waits_for_no_nested_stack,
+    a_complete_root_has_complete_nested_stacks,
+)
+
+
+def violated_invariants(before: TreeState, move: TreeMove, after: TreeState) -> dict[str, str]:
+    """The messages of the invariants that a move violates, by name."""
+    found = {rule.__name__: rule(before, move, after) for rule in INVARIANTS}
+    return {name: message for name, message in found.items() if message is not None}

@@ -1,0 +1,98 @@
+"""Scenarios of stack trees: small trees, the requests for them, and steps through them."""
+
+from engine.words import Mode, Point
+from tests.model.scenarios import CANCEL, DELETE, STOP, create, rule, update
+from tests.model.stack_tree import TreeScenario
+from tests.model.system_state import Incidents, ResourceSpec
+
+PRE_CREATE, PRE_DELETE = (rule(Point.PRE_CREATE),), (rule(Point.PRE_DELETE),)
+X, Y = ResourceSpec("x"), ResourceSpec("y", ("x",))
+HOOKED_X = X._replace(rules=PRE_CREATE)
+WEB = ResourceSpec("web", rules=PRE_CREATE, nested=(X,))
+AFTER = ResourceSpec("after", ("web",))
+X2, WEB2 = X._replace(value="2"), WEB._replace(value="2", rules=(), nested=(X._replace(value="2"),))
+DB = ResourceSpec("db", nested=(ResourceSpec("d"),))
+
+STEPPED = TreeScenario(
+    "stepping into, over and out of a nested stack",
+    (create(WEB._replace(nested=(X, Y)), AFTER),),
+    Incidents(step=3),
+)
+STEPPED_BESIDE = TreeScenario(
+    "stepping into a nested stack, and an answer beside it",
+    (create(WEB, ResourceSpec("side", rules=PRE_CREATE)),),
+    Incidents(step=2),
+    workers=2,
+)
+STEPPED_TWO_LEVELS = TreeScenario(
+    "stepping through two levels of nested stacks",
+    (create(WEB._replace(nested=(DB, ResourceSpec("z", ("db",)))), AFTER),),
+    Incidents(step=3),
+)
+STEPPED_BESIDE_INSIDE = TreeScenario(
+    "stepping into a nested stack beside a step out of its parent",
+    (
+        create(
+            WEB._replace(nested=(DB, ResourceSpec("z"))),
+        ),
+    ),
+    Incidents(step=4),
+)
+STEPPED_FROM_INSIDE = TreeScenario(
+    "stepping that begins at a rule in a nested stack",
+    (create(ResourceSpec("web", nested=(HOOKED_X, Y)), ResourceSpec("side"), AFTER),),
+    Incidents(step=2, refusal=1),
+)
+STEPPED_WITH_RULES = TreeScenario(
+    "a step at a rule in a nested stack, beside an operation with a hook that does not block",
+    (
+        create(
+            ResourceSpec("web", nested=(HOOKED_X,)),
+            ResourceSpec("side", rules=(rule(Point.PRE_CREATE, Mode.NOTIFY),)),
+        ),
+    ),
+    Incidents(step=1),
+    workers=2,
+)
+RUN = TreeScenario(
+    "run at two levels with rules",
+    (create(WEB._replace(nested=(HOOKED_X,)), ResourceSpec("side", rules=PRE_CREATE)),),
+    Incidents(step=2),
+)
+STEPPED_SUPERSEDED = TreeScenario(
+    "stepping into a nested stack, and an update",
+    (create(WEB), update(WEB2, ResourceSpec("side", rules=PRE_CREATE))),
+    Incidents(step=2),
+)
+STEPPED_CANCELLED = TreeScenario(
+    "stepping into a nested stack, cancelled and updated",
+    (create(WEB, AFTER), CANCEL, update(WEB2, AFTER)),
+    Incidents(step=2),
+)
+STEPPED_STOPPED = TreeScenario(
+    "stepping through two levels, stopped and updated",
+    (
+        create(WEB._replace(nested=(DB,))),
+        STOP,
+        update(WEB._replace(nested=(DB,))),
+    ),
+    Incidents(step=2),
+)
+STEPPED_DELETE = TreeScenario(
+    "stepping through a delete",
+    (create(WEB._replace(rules=PRE_DELETE, nested=(X, Y))), DELETE),
+    Incidents(step=3),
+    sequential=True,
+)
+STEPPED_THEN_DELETED = TreeScenario(
+    "stepping into a nested stack, and a delete",
+    (create(WEB, AFTER), DELETE),
+    Incidents(step=2),
+)
+STEPPED_FAILING = TreeScenario(
+    "stepping into a nested stack that fails",
+    (create(WEB._replace(nested=(X, Y)), AFTER),),
+    Incidents(step=2, fail=1, refusal=1),
+)
+
+ALL = tuple(one for one in list(vars().values()) if isinstance(one, TreeScenario))
