@@ -158,28 +158,18 @@ class DryRun:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 moved = await self._moves.apply(conn, project, locked, request, blueprint)
             if request.converge:
-                only = await self._traversals.select(
-                    request, [*blueprint.definition.resources], project
-                )
-                selected = only and [*filter(only, blueprint.definition.resources)]
+                selected = await self._traversals.select_defined(request, blueprint, project)
                 await repair_drift(conn, stack.id, selected)
             current = await read_whole_state(conn, stack.id, blueprint)
-            names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
-            desired = DesiredState(
+            desired = await self._traversals.desired_by_update(
+                project,
+                request,
+                blueprint,
+                current,
                 stack_id=stack.id,
-                action=Action.UPDATE,
                 number=stack.traversal + 1,
                 version=stack.version + 1,
-                blueprint=blueprint,
-                current=current,
-                requested_by=request.requested_by,
-                cleared_breakpoints=request.hooks_clear,
-                options=Options(
-                    chosen=await self._traversals.select(request, names, project),
-                    adopted=imported(blueprint.definition),
-                ),
                 moved=moved,
-                wanted_plan=request.plan_digest,
             )
             preview = await self.preview(conn, project, stack.name, desired)
         await self._external_validation.validate(blueprint.definition, project, request.credential)

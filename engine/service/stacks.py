@@ -214,12 +214,9 @@ class Stacks:
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
-            chosen = repair and repair.chosen(blueprint.definition)
+            chosen = repair.chosen(blueprint.definition) if repair else None
             if request.converge:
-                only = await self._traversals.select(
-                    request, [*blueprint.definition.resources], project
-                )
-                selected = only and [*filter(only, blueprint.definition.resources)]
+                selected = await self._traversals.select_defined(request, blueprint, project)
                 repaired = await repair_drift(conn, stack_id, repair.names if repair else selected)
                 if repair is not None and not repaired:
                     raise RepairNotNeeded
@@ -231,25 +228,18 @@ class Stacks:
                 timeout_mins=request.timeout_mins,
                 disable_rollback=request.disable_rollback,
             )
-            names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
-            desired = DesiredState(
+            desired = await self._traversals.desired_by_update(
+                project,
+                request,
+                blueprint,
+                current,
                 stack_id=stack_id,
-                action=Action.UPDATE,
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
-                blueprint=blueprint,
-                current=current,
-                requested_by=request.requested_by,
-                cleared_breakpoints=request.hooks_clear,
                 moved=moved,
-                options=Options(
-                    chosen=chosen or await self._traversals.select(request, names, project),
-                    adopted=imported(blueprint.definition),
-                ),
-                wanted_plan=request.plan_digest,
-                credential=request.credential,
-                excluded=excluded,
+                chosen=chosen,
             )
+            desired = replace(desired, credential=request.credential, excluded=excluded)
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)
             planned = await self._traversals.start_update(conn, desired, warned)

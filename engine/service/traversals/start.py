@@ -15,7 +15,7 @@ from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.plan.convergence import SECTION
-from engine.plan.draft import Existing, Plan
+from engine.plan.draft import Existing, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
@@ -25,6 +25,7 @@ from engine.service.reads.stack_outputs import (
     read_stack_outputs,
     with_stack_outputs,
 )
+from engine.service.requests.adoption import imported
 from engine.service.requests.blueprint import (
     Blueprint,
     Limits,
@@ -35,7 +36,7 @@ from engine.service.requests.blueprint import (
     stored_outputs,
 )
 from engine.service.requests.breakpoint_targets import check_rules
-from engine.service.requests.change import DesiredState, live_breakpoints
+from engine.service.requests.change import CurrentState, DesiredState, live_breakpoints
 from engine.service.requests.change_checks import check_root_stack, partial_filter
 from engine.service.requests.definition_cache import CacheKey, DefinitionCache
 from engine.service.requests.policy_check import check_policy
@@ -248,6 +249,49 @@ class Traversals:
         if not request.only and not request.except_:
             return None
         return await self.thread_pool(partial(partial_filter, request, names), project)
+
+    async def select_defined(
+        self, request: StackRequest, blueprint: Blueprint, project: str
+    ) -> list[str] | None:
+        """The names of the template's resources that an update includes; None: all."""
+        resources = blueprint.definition.resources
+        only = await self.select(request, [*resources], project)
+        return None if only is None else [*filter(only, resources)]
+
+    async def desired_by_update(
+        self,
+        project: str,
+        request: StackRequest,
+        blueprint: Blueprint,
+        current: CurrentState,
+        *,
+        stack_id: UUID,
+        number: int,
+        version: int,
+        moved: Mapping[str, str],
+        chosen: Callable[[str], bool] | None = None,
+    ) -> DesiredState:
+        """What an update wants, and what its preview shows.
+
+        chosen: the resources that it may change; None: those that the request selects.
+        """
+        names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
+        return DesiredState(
+            stack_id=stack_id,
+            action=Action.UPDATE,
+            number=number,
+            version=version,
+            blueprint=blueprint,
+            current=current,
+            requested_by=request.requested_by,
+            cleared_breakpoints=request.hooks_clear,
+            options=Options(
+                chosen=chosen or await self.select(request, names, project),
+                adopted=imported(blueprint.definition),
+            ),
+            moved=moved,
+            wanted_plan=request.plan_digest,
+        )
 
     def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
         blueprint = desired.blueprint
