@@ -19,7 +19,7 @@ from channels.store.records import (
     shown_target,
 )
 from engine.store.records import EventRecord, HookRecord
-from engine.words import HookState, Json, Mode
+from engine.words import DRIFT, HookState, Json, Mode
 
 CONTENT_TYPE = "application/cloudevents+json"
 #: The version of the schemas of `data`. New keys in `data` do not change it.
@@ -122,7 +122,9 @@ def cloud_event(
         document["rootstack"] = str(stack_header.root_id or event.stack_id)
     if stack_header is not None and stack_header.path:
         document["stackpath"] = stack_header.path
-    subject = path_of(stack_header.path if stack_header else "", event.resource_name)
+    # Reminders of hooks about drift have no resource of their own.
+    resource_name = event.resource_name or (hook.resource_name if hook else None)
+    subject = path_of(stack_header.path if stack_header else "", resource_name)
     if subject is not None:
         document["subject"] = subject
     if event.traceparent:
@@ -214,14 +216,15 @@ def _hook(
         "root_stack_id": str(hook.root_stack_id),
         "root_stack_name": hook.root_stack_name,
         "traversal": hook.traversal,
-        "node": hook.node,
+        "node": _node_of(hook),
         "resource_name": hook.resource_name or None,
         "path": hook.path,
         "point": hook.point,
         "mode": hook.mode,
         "state": state.value,
         "opened_at": rfc3339(hook.opened_at),
-        "deadline": rfc3339(hook.deadline),
+        # A hook about drift waits until it is answered or closed.
+        "deadline": None if hook.point == DRIFT else rfc3339(hook.deadline),
         "on_timeout": hook.on_timeout,
         "allowed": list(hook.allowed) if waits and hook.mode == Mode.WAIT else [],
         "digest": hook.digest,
@@ -259,6 +262,11 @@ def _hook(
             assert_never(never)
 
 
+def _node_of(hook: HookRecord) -> int | None:
+    """None: a hook about drift, which belongs to no change."""
+    return None if hook.point == DRIFT else hook.node
+
+
 def _subject(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     """The subject of the hook: a resource, or the change of the whole stack."""
     if hook.resource_name:
@@ -291,7 +299,12 @@ def _hook_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
         "changes": notification.get("changes") or {},
         "dependents": notification.get("dependents") or [],
         "seen": notification.get("seen") or {},
+        "drift": _drift(notification["drift"]) if "drift" in notification else None,
     }
+
+
+def _drift(drift: Mapping[str, Json]) -> dict[str, Json]:
+    return {**drift, "since": rfc3339(datetime.fromisoformat(drift["since"]))}
 
 
 def _of_stack(source: _Source) -> dict[str, Json]:
@@ -320,7 +333,7 @@ def _of_resource(source: _Source) -> dict[str, Json]:
     more = {"moved": event.data.get("moved")} if operation == "move" else {}
     if operation == "drift":
         drift = event.data["drift"]
-        more = {"drift": drift | {"since": rfc3339(datetime.fromisoformat(drift["since"]))}}
+        more = {"drift": _drift(drift)}
     if event.type.endswith(".restarted"):
         more = {name: event.data[name] for name in ("attempt", "operation_key")}
     return {
@@ -351,19 +364,21 @@ def _of_hook(source: _Source) -> dict[str, Json]:
             "hook": _hook(hook, HookState.WAITING, (), source.notified),
             "stack": source.stack,
             "traversal": hook.traversal,
-            "node": hook.node,
+            "node": _node_of(hook),
             **_subject(hook, event.resource_type),
             "signal_url": source.signal_url,
             "token": source.token,
         }
-    resource = {"name": event.resource_name, "type": event.resource_type}
+    name = event.resource_name or hook.resource_name
+    resource_type = event.resource_type or hook.notification.get("type")
+    resource = {"name": name, "type": resource_type} if name else None
     details = {name: value for name, value in event.data.items() if name in _HOOK_EVENT_KEYS}
     return {
         "hook": _hook(hook, HookState(hook.state), (), source.notified),
         "stack": source.stack,
-        "resource": resource if event.resource_name else None,
+        "resource": resource,
         "traversal": hook.traversal,
-        "node": hook.node,
+        "node": _node_of(hook),
         "details": details | {"reason": event.reason},
     }
 

@@ -68,10 +68,12 @@ class ObservedState(StrEnum):
 
 
 class OnDrift(StrEnum):
-    """What a convergence policy does about drift. REPAIR: an update, after a notification."""
+    """What a convergence policy does about drift. HOLD: a hook, whose answer decides. REPAIR: an
+    update, after a notification."""
 
     IGNORE = "ignore"
     NOTIFY = "notify"
+    HOLD = "hold"
     REPAIR = "repair"
 
 
@@ -184,6 +186,8 @@ class Point(StrEnum):
 
 #: Points inside operations with names of their own. Their hooks open each time.
 REPEATED = frozenset({Point.PRE_BATCH, Point.PRE_SCALE_IN})
+#: The point of hooks about drift, which belong to no change. No rule of a template has it.
+DRIFT = "drift"
 #: The prefix of all other points inside operations.
 CONFIRM = "confirm-"
 

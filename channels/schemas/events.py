@@ -43,7 +43,7 @@ def or_null(schema: Json) -> Json:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-POINT: Json = {"type": "string", "pattern": "^(pre|post|confirm)-[a-z].*$"}
+POINT: Json = {"type": "string", "pattern": "^((pre|post|confirm)-[a-z].*|drift)$"}
 _NOTIFICATION = fields({
     "subscription": UUID,
     "channel": TEXT,
@@ -65,8 +65,8 @@ STACK = {
     "root": fields({"id": UUID, "name": TEXT}),
 }
 
-#: The node of the event, as in GET .../graph.
-_NODE: Mapping[str, Json] = {"traversal": COUNT, "node": COUNT}
+#: The node of the event, as in GET .../graph. Null: a hook about drift, which belongs to no change.
+_NODE_OR_NULL: Mapping[str, Json] = {"traversal": COUNT, "node": or_null(COUNT)}
 
 _HOOK: Mapping[str, Json] = {
     "id": UUID,
@@ -74,13 +74,14 @@ _HOOK: Mapping[str, Json] = {
     "stack_name": TEXT,
     "root_stack_id": UUID,
     "root_stack_name": TEXT,
-    **_NODE,
+    **_NODE_OR_NULL,
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,
     "mode": one_of("notify", "wait", "stop"),
     "opened_at": TIME,
-    "deadline": TIME,
+    # Null: a hook about drift has none.
+    "deadline": or_null(TIME),
     "on_timeout": one_of("stop", "continue", "reject"),
     "allowed": list_of(one_of("continue", "reject", "step", "run", "patch", "progress")),
     "digest": TEXT,
@@ -107,6 +108,11 @@ _DECIDED: Mapping[str, Json] = {
     "decided_at": or_null(TIME),
 }
 _STATE = one_of("waiting", "answered", "expired", "superseded")
+_DRIFT: Mapping[str, Json] = {
+    "state": one_of(*ObservedState),
+    "differences": list_of(fields({"path": TEXT, "desired": {}, "observed": {}})),
+    "since": TIME,
+}
 #: A hook as it is when the event is sent.
 HOOK = fields({**_HOOK, "state": _STATE}, _DECIDED)
 HOOK_RESOURCE = fields({
@@ -118,6 +124,8 @@ HOOK_RESOURCE = fields({
     "changes": MAP,
     "dependents": list_of(TEXT),
     "seen": MAP,
+    # Null: the hook is not about drift.
+    "drift": or_null(fields({**_DRIFT, "reason": TEXT})),
 })  # fmt: skip
 _SUBSCRIPTION: Mapping[str, Json] = {"id": UUID, "channel": TEXT, "target": TEXT}
 SUBSCRIPTION = fields(_SUBSCRIPTION)
@@ -168,11 +176,7 @@ def _of_resource(operation: str, moment: str = "") -> Json:
         # Services get the key as Idempotency-Key.
         more = {"attempt": COUNT, "operation_key": TEXT}
     if operation == "drift":
-        more = {"drift": fields({
-            "state": one_of(*ObservedState),
-            "differences": list_of(fields({"path": TEXT, "desired": {}, "observed": {}})),
-            "since": TIME,
-        })}  # fmt: skip
+        more = {"drift": fields(_DRIFT)}
     return {
         **more,
         "stack": fields(STACK),
@@ -200,7 +204,7 @@ def _of_hook(state: str | None) -> Json:
         "stack": fields(STACK),
         "resource": or_null(fields({"name": TEXT, "type": TEXT_OR_NULL})),
         "details": fields({"reason": TEXT}),
-        **_NODE,
+        **_NODE_OR_NULL,
     }
 
 
@@ -226,7 +230,7 @@ def _of_subscription(state: str | None) -> Json:
 _WAITING: Json = {
     "hook": fields({**_HOOK, "state": {"const": "waiting"}}),
     "stack": fields(STACK),
-    **_NODE,
+    **_NODE_OR_NULL,
     "resource": or_null(HOOK_RESOURCE),
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from engine.errors import AnswerRefused, Conflict, Finding, HookDecision, Invalid
+from engine.hooks import drift_hooks
 from engine.hooks.answer_data import DataCheck
 from engine.hooks.answer_rights import Automation, StoredHook, check_right
 from engine.hooks.deadline import HookClock, extend, has_expired, latest_deadline
@@ -16,6 +17,7 @@ from engine.hooks.member_choice import InvalidChoice, chosen_members
 from engine.hooks.rule import ANY_PROPERTY, Limits, Rule
 from engine.principal import Principal
 from engine.words import (
+    DRIFT,
     RESUMING_DECISIONS,
     AnswerChannel,
     Decision,
@@ -163,6 +165,8 @@ def _check_allowed(hook: StoredHook, answer: Answer) -> None:
             raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
         words = ", ".join(allowed)
         raise _wrong("decision", f'"{answer.decision}" is not allowed here', f"Allowed: {words}.")
+    if hook.point == DRIFT:
+        drift_hooks.ignored_for(answer.decision, answer.data)
     properties = answer.properties
     if (properties is not None) != (answer.decision is Decision.PATCH) or properties == {}:
         remedy = "Send `properties` with the decision patch, and with no other."
@@ -177,6 +181,8 @@ def _check_allowed(hook: StoredHook, answer: Answer) -> None:
 def allowed_decisions(rule: Rule, point: str, operator_approval: str | None) -> list[Decision]:
     """Return the decisions that an answer to a waiting hook may have. operator_approval: see
     `StoredHook`."""
+    if point == DRIFT:
+        return [one for one in rule.allows() if one in drift_hooks.DECISIONS]
     patchable = point in PATCHABLE and operator_approval is None
     return [one for one in rule.allows() if one is not Decision.PATCH or patchable]
 
@@ -237,6 +243,9 @@ def _expired(hook: StoredHook) -> tuple[str, str, str]:
 
 
 def _superseded(hook: StoredHook) -> tuple[str, str, str]:
+    if hook.point == DRIFT:
+        why = "the drift has changed or ended, or a change of the stack concerns the resource"
+        return "HookSuperseded", why, "Show the drift of the stack, and answer the newer hook."
     why = "a newer change of the stack superseded it"
     return "HookSuperseded", why, "Answer the hooks of the newer change, if it has any."
 

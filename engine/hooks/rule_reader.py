@@ -16,7 +16,7 @@ from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.schema.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
 from engine.hot.syntax.globs import check_globs
-from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
+from engine.words import CONFIRM, DRIFT, STACK_POINTS, Json, Mode, OnTimeout, Point
 
 #: Keys of a rule besides ``at``, its resources.
 KEYS = (
@@ -106,6 +106,11 @@ class Reader:
                 self.findings.add(here, "is neither a rule nor a string", remedy)
         return self.declarations(hooks)
 
+    def fields(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:
+        """Return the fields of a rule without its point; those that are not in `item` have their
+        default."""
+        return self._rule(item, place)
+
     def _short(self, hook: HookDeclaration) -> list[Rule]:
         point = self._point(hook.item, hook.place)
         if point in STACK_POINTS:
@@ -156,6 +161,8 @@ class Reader:
         reason = f'Invalid hook type "{name}" for resource breakpoint'
         near = nearest(name, [*known, *STACK_POINTS]) if isinstance(name, str) else ""
         remedy = near or f"Acceptable hook types are: {', '.join(known)}."
+        if name == DRIFT:
+            remedy = "Write on_drift: hold in the section convergence of the environment."
         self.findings.add(place, reason, remedy, "InvalidBreakPointHook")
         return None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engine.errors import Findings, nearest, one_of, quote_value
+from engine.hooks.drift_hooks import read_hold
 from engine.hooks.durations import format_duration, parse_span
 from engine.hooks.rule_patterns import LEAF, Tree, nearest_place, pattern_at, reaches
 from engine.hot.syntax.globs import check_globs, matches_glob
@@ -17,13 +18,16 @@ from engine.words import Json, OnDrift
 
 SECTION = "convergence"
 OBSERVE, ON_DRIFT, IGNORE, TOLERATE = "observe", "on_drift", "ignore", "tolerate"
-REPAIRS_PER_DAY, WINDOW = "repairs_per_day", "window"
-KEYS = (OBSERVE, ON_DRIFT, IGNORE, TOLERATE, REPAIRS_PER_DAY, WINDOW)
+REPAIRS_PER_DAY, WINDOW, HOLD = "repairs_per_day", "window", "hold"
+KEYS = (OBSERVE, ON_DRIFT, IGNORE, TOLERATE, REPAIRS_PER_DAY, WINDOW, HOLD)
+#: Reactions to drift, which need observations.
+REACTIONS = (OnDrift.NOTIFY, OnDrift.HOLD, OnDrift.REPAIR)
 #: Keys without effect unless `on_drift` has one of these values.
 NEEDED = {
-    TOLERATE: (OnDrift.NOTIFY, OnDrift.REPAIR),
+    TOLERATE: REACTIONS,
     REPAIRS_PER_DAY: (OnDrift.REPAIR,),
     WINDOW: (OnDrift.REPAIR,),
+    HOLD: (OnDrift.HOLD,),
 }
 DEFAULT_REPAIRS, MAX_REPAIRS = 5, 1000
 NEVER, EVERY = "never", "every"
@@ -40,7 +44,8 @@ class ConvergencePolicy:
     """every: interval of observations; None: only on request. ignore: patterns of the paths of
     differences, by pattern of the resource. tolerate: how long drift must last until it is reported
     or repaired. repairs: maximum number within a day. window: when they may start; None: always.
-    by_operator: keys that an operator rule sets.
+    by_operator: keys that an operator rule sets. hold: who may answer drift hooks, in the form of
+    the environment's; None: all approvers.
     """
 
     every: timedelta | None = None
@@ -50,6 +55,7 @@ class ConvergencePolicy:
     repairs: int = DEFAULT_REPAIRS
     window: RepairWindow | None = None
     by_operator: frozenset[str] = frozenset()
+    hold: Json = None
 
     def repairs_in(self, now: datetime) -> timedelta | None:
         """The time until repairs may start; None: never."""
@@ -114,6 +120,7 @@ class PolicyRules:
             _read_repairs(whole.get(REPAIRS_PER_DAY), "", Findings()),
             read_window(whole.get(WINDOW), "", Findings()),
             frozenset(rules),
+            whole.get(HOLD),
         )
 
     def check(
@@ -150,7 +157,7 @@ class PolicyRules:
     def _check_effect(self, section: Mapping[str, Json], project: str, findings: Findings) -> None:
         """Add findings for keys that contradict others."""
         rules = self._rules_by_key(project)
-        if section.get(ON_DRIFT) in (OnDrift.NOTIFY, OnDrift.REPAIR) and ON_DRIFT not in rules:
+        if section.get(ON_DRIFT) in REACTIONS and ON_DRIFT not in rules:
             rule = rules.get(OBSERVE)
             observe = rule.section[OBSERVE] if rule else section.get(OBSERVE)
             if observe is None or observe == NEVER:
@@ -191,6 +198,7 @@ def read_section(section: Json, place: str, findings: Findings) -> None:
     _read_tolerance(section.get(TOLERATE), f"{place}.{TOLERATE}", findings)
     _read_repairs(section.get(REPAIRS_PER_DAY), f"{place}.{REPAIRS_PER_DAY}", findings)
     read_window(section.get(WINDOW), f"{place}.{WINDOW}", findings)
+    read_hold(section.get(HOLD), f"{place}.{HOLD}", findings)
 
 
 def _check_needed(section: Mapping[str, Json], place: str, findings: Findings) -> None:

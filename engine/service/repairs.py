@@ -1,24 +1,24 @@
-"""Repairs of drift that a convergence policy starts: updates of the drifted resources and of those
-that depend on them."""
+"""Repairs of drift that a convergence policy or an answer to a drift hook starts: updates of the
+drifted resources and of those that depend on them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from engine.errors import HeadgateError, LimitReached, NotFound, Unavailable
+from engine.errors import Conflict, HeadgateError, LimitReached, NotFound, Unavailable
 from engine.hot.definition.stack import StackDefinition
 from engine.plan.graph import downstream
-from engine.principal import internal
+from engine.principal import Principal
 from engine.service.requests.requests import StackRequest
 from engine.store import observations
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.drift_hooks import ApprovedRepair
 from engine.store.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
+from engine.work.drift_hooks import OBSERVER
 
-#: Requests these updates.
-OBSERVER = internal("observer")
 #: After these actions, a complete stack is as its template says. A suspended one is not repaired.
 REPAIRABLE_ACTIONS = frozenset({*Action} - {Action.DELETE, Action.SUSPEND})
 #: Characters of a reason.
@@ -32,10 +32,12 @@ class RepairNotNeeded(Exception):
 @dataclass(frozen=True, slots=True)
 class Repair:
     """names: of resources of the stack with drift, or with nested stacks that have it. limit:
-    maximum number of repairs within a day."""
+    maximum number of repairs within a day; None: an answer has approved this one. resources: with
+    drift, also in nested stacks; None: all those of `names`."""
 
     names: list[str]
-    limit: int
+    limit: int | None
+    resources: Sequence[UUID] | None = None
 
     def chosen(self, definition: StackDefinition) -> Callable[[str], bool]:
         """Whether the update may change a resource: those with drift, and dependent ones."""
@@ -44,9 +46,17 @@ class Repair:
 
 
 async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) -> None:
-    """Raises RepairNotNeeded, LimitReached."""
+    """Raises RepairNotNeeded, LimitReached, Conflict."""
+    if repair.limit is None and locked.state in (TraversalState.FAILED, TraversalState.STOPPED):
+        raise Conflict(
+            f"the last action of the stack, {locked.action}, is not complete",
+            remedy="Update the stack. An approved repair starts after the next observation.",
+            code="ActionInProgress",
+        )
     if locked.state != TraversalState.COMPLETE or locked.action not in REPAIRABLE_ACTIONS:
         raise RepairNotNeeded
+    if repair.limit is None:
+        return
     count = await observations.count_repairs(conn, locked.id, OBSERVER)
     if count >= repair.limit:
         raise LimitReached(
@@ -71,8 +81,15 @@ class Repairs:
     async def start(self, project: str, stack_id: UUID, names: list[str], limit: int) -> None:
         """Repair the drift of a root stack. names, limit: see `Repair`. If the repair is refused,
         events say why. Raises Unavailable."""
-        repair = Repair(names, limit)
-        request = StackRequest(existing=True, converge=True, requested_by=OBSERVER)
+        await self._start(project, stack_id, Repair(names, limit), OBSERVER)
+
+    async def start_approved(self, project: str, stack_id: UUID, approved: ApprovedRepair) -> None:
+        """As `start`, for the drift whose repair answers to drift hooks have approved."""
+        repair = Repair(approved.names, None, approved.resources)
+        await self._start(project, stack_id, repair, approved.by)
+
+    async def _start(self, project: str, stack_id: UUID, repair: Repair, by: Principal) -> None:
+        request = StackRequest(existing=True, converge=True, requested_by=by)
         try:
             await self._check(project, stack_id, repair)
             await self._update(project, stack_id, request, repair=repair)
@@ -81,7 +98,7 @@ class Repairs:
         except Unavailable:
             raise
         except HeadgateError as error:
-            await self._record_unrepaired(stack_id, str(error))
+            await self._record_unrepaired(stack_id, str(error), repair.resources)
 
     async def _check(self, project: str, stack_id: UUID, repair: Repair) -> None:
         """As `check_repair`, before the template is read; the update checks again."""
@@ -91,8 +108,10 @@ class Repairs:
                 raise RepairNotNeeded
             await check_repair(conn, locked, repair)
 
-    async def _record_unrepaired(self, stack_id: UUID, reason: str) -> None:
+    async def _record_unrepaired(
+        self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None
+    ) -> None:
         async with self._database.transaction() as conn:
             stacks = await observations.read_tree(conn, stack_id)
             await lock_stacks(conn, stacks)
-            await observations.record_unrepaired(conn, stacks, reason[:MAX_REASON])
+            await observations.record_unrepaired(conn, stacks, reason[:MAX_REASON], resources)

@@ -217,7 +217,9 @@ class Stacks:
             chosen = repair.chosen(blueprint.definition) if repair else None
             if request.converge:
                 selected = await self._traversals.select_defined(request, blueprint, project)
-                repaired = await repair_drift(conn, stack_id, repair.names if repair else selected)
+                drifted = repair.names if repair else selected
+                of = repair.resources if repair else None
+                repaired = await repair_drift(conn, stack_id, drifted, of)
                 if repair is not None and not repaired:
                     raise RepairNotNeeded
             current = await read_current_state(conn, stack_id, blueprint)

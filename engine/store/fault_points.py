@@ -28,10 +28,12 @@ COMPLETION_POINTS = tuple(
     f"{what}.{when}" for what in ("wait", "look", "complete", "looked")
     for when in ("before", "after")
 )  # fmt: skip
+#: Of the observer: hooks about drift open and close.
+HOLD_POINTS = ("drift.before", "drift.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
 #: In commands, not in servers.
 COMMANDS = ("reencrypt.page",)
-KNOWN = (*POINTS, *DRIFT_POINTS, *COMPLETION_POINTS, *STAGE_POINTS, *COMMANDS)
+KNOWN = (*POINTS, *DRIFT_POINTS, *HOLD_POINTS, *COMPLETION_POINTS, *STAGE_POINTS, *COMMANDS)
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 RAISE, ALL = "raise", "all"
 

@@ -110,7 +110,7 @@ select t.stack_id, t.number from traversal t join stack s on s.id = t.stack_id
 HOOKS_WAIT_AT_PARKED_NODES = """
 select h.stack_id, h.id from hook h left join node n on n.stack_id = h.stack_id
    and n.traversal = h.traversal and n.id = h.node
- where ($1::uuid is null or h.stack_id = $1) and h.state = 'waiting'
+ where ($1::uuid is null or h.stack_id = $1) and h.state = 'waiting' and h.point <> 'drift'
    and (n.state is distinct from 'parked' or n.phase = 'execute')
 """
 PARKED_NODES_HAVE_ONE_HOOK = """

@@ -405,9 +405,9 @@ IS_EXTERNAL = """(
                       is not null)
 )"""
 #: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
-#: resources of the stack, which may own nested stacks; null: all. The resources that own the stacks
-#: of changed ones lose their digest, so that the update continues into these stacks. Resources that
-#: the stack does not own (external_id, data) are left out.
+#: resources of the stack, which may own nested stacks; $5: resources with drift; null: all. The
+#: resources that own the stacks of changed ones lose their digest, so that the update continues
+#: into these stacks. Resources that the stack does not own (external_id, data) are left out.
 MARK_DRIFTED = f"""
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
@@ -431,6 +431,7 @@ with recursive tree (id, parent_id, parent_resource) as (
        and r.replaced_by is null
        and (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
        and not {IS_EXTERNAL}
+       and ($5::uuid[] is null or r.id = any ($5))
     returning r.stack_id
 ), owner (stack_id, id) as (
     select parent_id, parent_resource from tree
@@ -539,13 +540,15 @@ READ_TREE = """
 select id from stack where (id = $1 or root_id = $1) and deleted_at is null
 """
 #: $1: stacks, which the caller has locked. $2: why their reported drift is not repaired. Drift with
-#: this reason is left out. $3: that of resources that the stacks do not own, or of the others.
+#: this reason is left out. $3: that of resources that the stacks do not own, or of the others. $4:
+#: only of these resources; null: of all.
 RECORD_UNREPAIRED = f"""
 with marked as (
     update observation b set reported = b.reported || jsonb_build_object('unrepaired', $2::text)
       from resource r
      where b.stack_id = any ($1) and b.reported is not null and b.resolved_at is null
        and b.state <> 'unknown' and b.reported ->> 'unrepaired' is distinct from $2
+       and ($4::uuid[] is null or b.resource_id = any ($4))
        and r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
        and {IS_EXTERNAL} = $3
     returning b.stack_id, b.state, b.differences, b.since, r.name, r.type, r.physical_id, r.action,
@@ -848,15 +851,17 @@ async def mark_drifted(
     stack_id: UUID,
     repaired_as: Mapping[ObservedState, ResourceAction],
     names: Sequence[str] | None = None,
+    resources: Sequence[UUID] | None = None,
 ) -> int:
     """Mark the drifted resources of a stack and its nested stacks as failed, so that the next
     update repairs them; return their number. The caller has locked these stacks.
 
     repaired_as: the action that a resource gets, by observed state. names: of resources of the
-    stack; those of the nested stacks of others are left out, too. None: all.
+    stack; those of the nested stacks of others are left out, too. None: all. resources: only these;
+    None: all.
     """
     states, actions = list(repaired_as), list(repaired_as.values())
-    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names)
+    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, resources)
     return marked
 
 
@@ -894,8 +899,14 @@ async def read_tree(conn: Connection, root_id: UUID) -> list[UUID]:
 
 
 async def record_unrepaired(
-    conn: Connection, stack_ids: Sequence[UUID], reason: str, *, external: bool = False
+    conn: Connection,
+    stack_ids: Sequence[UUID],
+    reason: str,
+    resources: Sequence[UUID] | None = None,
+    *,
+    external: bool = False,
 ) -> None:
-    """Record once for each reason that reported drift is not repaired. external: of resources that
-    the stacks do not own; else of the others. The caller has locked the stacks."""
-    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason, external)
+    """Record once for each reason that reported drift is not repaired. resources: only of these;
+    None: of all. external: of resources that the stacks do not own; else of the others. The caller
+    has locked the stacks."""
+    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason, external, resources)

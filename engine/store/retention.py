@@ -91,11 +91,14 @@ with page as materialized (
 ), deleted as (
     delete from hook h using page l, stack s
      where h.stack_id = l.stack_id and h.id = l.id and s.id = l.stack_id
-       and s.pinned_at is null and l.traversal < s.traversal
+       and s.pinned_at is null
        and not exists (select from mentioned m
                         where m.stack_id = l.stack_id and m.hook_id = l.id::text)
-       and not exists (select from node n
-                        where n.stack_id = l.stack_id and n.traversal = l.traversal)
+       -- Hooks about drift belong to no change.
+       and (h.point = 'drift'
+            or l.traversal < s.traversal
+               and not exists (select from node n
+                                where n.stack_id = l.stack_id and n.traversal = l.traversal))
     returning 1
 )
 select (select max(decided_at) from page) as reached, (select count(*) from deleted) as deleted,
@@ -256,6 +259,8 @@ with sinks as (
     delete from observation_schedule where stack_id = any ($1)
 ), completions as (
     delete from completion where stack_id = any ($1)
+), drift_hooks as (
+    delete from drift_hook where stack_id = any ($1)
 )
 delete from stack where id = any ($1)
 """

@@ -25,6 +25,7 @@ from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store import observations, usage
 from engine.store.database import Database
+from engine.store.drift_hooks import ApprovedRepair, read_approved_repairs
 from engine.store.fault_points import reach
 from engine.store.observations import (
     ClaimedStack,
@@ -39,6 +40,7 @@ from engine.types.observation import PRESENT, Difference, Observation, count_req
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
+from engine.work.drift_hooks import DriftHooks, holds
 from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
 from engine.work.prepare import HIDDEN_REASON
 from engine.work.worker_metrics import Measures
@@ -73,6 +75,8 @@ MAX_REASON, MAX_DIFFERENCES = 1_000, 20
 
 #: `Repairs.start`.
 RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
+#: `Repairs.start_approved`.
+ApprovedRepairStart = Callable[[str, UUID, ApprovedRepair], Awaitable[None]]
 
 NO_ANSWER = "the type did not report a state of the resource"
 #: Why drift of a resource with `external_id`, or of data, is not repaired.
@@ -151,8 +155,9 @@ class _Progress:
 
 
 class Observer:
-    """One loop. policies: the operator's rules. repair: starts repairs. new_id: of the calls of
-    types. chance: a number from 0 up to 1, for jitter."""
+    """One loop. policies: the operator's rules. repair: starts repairs. approved: starts those that
+    answers to hooks have approved. new_id: of the calls of types, and of hooks. chance: a number
+    from 0 up to 1, for jitter."""
 
     def __init__(
         self,
@@ -161,6 +166,7 @@ class Observer:
         policies: PolicyRules = PolicyRules(),  # noqa: B008  frozen
         *,
         repair: RepairStart | None = None,
+        approved: ApprovedRepairStart | None = None,
         new_id: Callable[[], UUID] = uuid4,
         page_timeout: timedelta = PAGE_TIMEOUT,
         chance: Callable[[], float] = lambda: 0.5,
@@ -171,6 +177,8 @@ class Observer:
         self._registry = registry
         self._policies = policies
         self._repair = repair
+        self._approved = approved
+        self._drift_hooks = DriftHooks(database, new_id)
         self._new_id = new_id
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
@@ -306,8 +314,24 @@ class Observer:
             return await observations.read_reported(conn, left, *size)
 
     async def _react(self, ended: Sequence[_Progress]) -> None:
-        """Report drift, and repair it, as the policies say. What fails is done after the next
-        observation."""
+        """Report drift, open hooks about it, and repair it, as the policies say. What fails is done
+        after the next observation."""
+        if not ended:
+            return
+        await self._report_drift(ended)
+        stacks = [one.stack for one in ended]
+        await self._hold(stacks, {one.stack.stack_id: one.policy for one in ended})
+        limits = {
+            one.stack.root_id: one.policy.repairs
+            for one in ended
+            if one.policy
+            and one.stack.root_id
+            and one.policy.repairs_in(one.stack.claimed_at) == timedelta(0)
+        }
+        if limits and self._repair is not None:
+            await self._start_repairs(ended[0].stack.project, limits, self._repair)
+
+    async def _report_drift(self, ended: Sequence[_Progress]) -> None:
         policies = {
             one.stack.stack_id: one.policy
             for one in ended
@@ -322,15 +346,29 @@ class Observer:
             await self._guard.attempt(
                 self._report(stack_id, policies[stack_id]), stack_id=str(stack_id)
             )
-        limits = {
-            one.stack.root_id: one.policy.repairs
-            for one in ended
-            if one.policy
-            and one.stack.root_id
-            and one.policy.repairs_in(one.stack.claimed_at) == timedelta(0)
-        }
-        if limits and self._repair is not None:
-            await self._start_repairs(ended[0].stack.project, limits, self._repair)
+
+    async def _hold(
+        self,
+        stacks: Sequence[ClaimedStack],
+        policies: Mapping[UUID, ConvergencePolicy | None],
+    ) -> None:
+        """Open and close hooks about drift, and start the repairs that their answers approved."""
+        due = await self._drift_hooks.read_due(policies)
+        for one in stacks:
+            if one.stack_id in due:
+                update = self._drift_hooks.update(one, policies[one.stack_id])
+                await self._guard.attempt(update, stack_id=str(one.stack_id))
+        roots = {one.root_id for one in stacks if one.root_id and holds(policies[one.stack_id])}
+        if not roots or self._approved is None:
+            return
+        async with self._database.connection() as conn:
+            approved = await read_approved_repairs(conn, [*roots], [*REPAIRED_AS])
+        for root_id, repair in approved.items():
+            if repair.names:
+                start = self._approved(stacks[0].project, root_id, repair)
+                await self._guard.attempt(start, stack_id=str(root_id))
+            if repair.has_external:
+                await self._guard.attempt(self._record_external(root_id), stack_id=str(root_id))
 
     async def _start_repairs(
         self, project: str, limits: Mapping[UUID, int], start: RepairStart
@@ -376,6 +414,8 @@ class Observer:
                 await observations.release(conn, ended, None)
             if roots:
                 await observations.schedule_nested(conn, roots)
+        if ended:
+            await self._hold(ended, {one.stack_id: None for one in ended})
         return {one.stack.stack_id: one for one in due}
 
     async def _write(

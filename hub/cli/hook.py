@@ -156,7 +156,7 @@ def hand_over(
 @app.command(name="continue")
 @with_options
 def continue_(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
-    """Approve: continue the operation."""
+    """Approve: continue the operation. At a drift hook: repair the resource."""
     _approve(server, which, "continue", answer, {})
 
 
@@ -220,9 +220,22 @@ def progress(
 
 @app.command()
 @with_options
-def reject(server: ServerOptions, answer: AnswerOptions, which: Which) -> None:
-    """Reject: fail the operation."""
-    _answer(server, which, "reject", answer, {})
+def reject(
+    server: ServerOptions,
+    answer: AnswerOptions,
+    which: Which,
+    ignore_for: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="At a drift hook: ignore drift of the resource for so long: 2h."
+        ),
+    ] = "",
+) -> None:
+    """Reject: fail the operation. At a drift hook: leave the resource as it is."""
+    if ignore_for:
+        seconds(ignore_for)
+    more = {"data": {"ignore": {"for": ignore_for}}} if ignore_for else {}
+    _answer(server, which, "reject", answer, more)
 
 
 def _approve(

@@ -151,6 +151,8 @@ def _hook_reason(moment: str, hook: Mapping[str, Json], details: Mapping[str, Js
     """details: of an event that does not decide the hook."""
     point = hook["point"]
     if moment == "waiting":
+        if hook["deadline"] is None:
+            return f"{point}: waits until it is answered, or the drift ends"
         return f"{point} until {hook['deadline']}, then: {hook['on_timeout']}"
     if moment in UNDECIDED:
         return str(details.get("reason") or point)
@@ -184,7 +186,7 @@ def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
         "state": hook["state"],
         "approvals": approvals(hook),
         "may_answer": may_answer(hook),
-        "deadline": hook["deadline"],
+        "deadline": hook["deadline"] or "",
         "decision": hook.get("decision") or "",
         "by": hook.get("decided_by") or "",
         "reason": hook.get("reason") or "",

@@ -167,10 +167,12 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
 
 
 def _waiting_text(place: str, hook: Json, now: datetime) -> Text:
-    left = datetime.fromisoformat(hook["deadline"]) - now
     count = output.approvals(hook)
     approved = f", {count} approved" if count else ""
-    waits = f"waits at {hook['point']}{approved}, {format_countdown(left.total_seconds())} left"
+    waits = f"waits at {hook['point']}{approved}"
+    if hook["deadline"] is not None:
+        left = datetime.fromisoformat(hook["deadline"]) - now
+        waits += f", {format_countdown(left.total_seconds())} left"
     return Text.assemble(place, (f"  {waits}", "yellow"))
 
 
@@ -296,8 +298,11 @@ class _LineView:
     def begin(self, state: StackView) -> None:
         if not self._as_json:
             first = f"{state.name}: {state.title}"
-            waits = [f"{output.label(place)} waits at {hook['point']} until {hook['deadline']}"
-                     for place, hook in state.hooks.items()]  # fmt: skip
+            waits = [
+                f"{output.label(place)} waits at {hook['point']}"
+                + (f" until {hook['deadline']}" if hook["deadline"] else "")
+                for place, hook in state.hooks.items()
+            ]
             print_line(output.plain("; ".join([first, *waits])))
 
     def event(self, document: Json) -> None:

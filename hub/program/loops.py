@@ -179,6 +179,7 @@ class Loops:
             self._types.registry,
             limits.convergence,
             repair=self.engine.repairs.start,
+            approved=self.engine.repairs.start_approved,
             new_id=uuid4,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,

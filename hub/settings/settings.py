@@ -19,10 +19,12 @@ from engine.hooks.rule import SUBSCRIPTION, Limits
 from engine.hot.functions.cost_budget import CostLimits
 from engine.plan.convergence import (
     EVERY,
+    HOLD,
     IGNORE,
     NEVER,
     OBSERVE,
     ON_DRIFT,
+    REACTIONS,
     REPAIRS_PER_DAY,
     TOLERATE,
     WINDOW,
@@ -237,11 +239,12 @@ class PolicyRule(Section):
 
     projects: Texts = ("*",)
     observe: str | None = None
-    on_drift: Literal["ignore", "notify", "repair"] | None = None
+    on_drift: Literal["ignore", "notify", "hold", "repair"] | None = None
     ignore: Mapping[str, Texts] | None = None
     tolerate: str | None = None
     repairs_per_day: Count | None = None
     window: Mapping[str, Any] | None = None
+    hold: Mapping[str, Any] | None = None
 
     def as_policy(self, place: str) -> OperatorPolicy:
         section: dict[str, Any] = {}
@@ -249,7 +252,7 @@ class PolicyRule(Section):
             section[OBSERVE] = NEVER if self.observe == NEVER else {EVERY: self.observe}
         if self.ignore is not None:
             section[IGNORE] = {name: list(paths) for name, paths in self.ignore.items()}
-        for key in (ON_DRIFT, TOLERATE, REPAIRS_PER_DAY, WINDOW):
+        for key in (ON_DRIFT, TOLERATE, REPAIRS_PER_DAY, WINDOW, HOLD):
             if getattr(self, key) is not None:
                 section[key] = getattr(self, key)
         return OperatorPolicy(self.projects, section, place)
@@ -269,7 +272,7 @@ class Convergence(Section):
                     "is missing", "Set observe, on_drift or ignore", "rules", number, OBSERVE
                 )
             read_section(section, f"{number}", findings)
-            if section.get(OBSERVE) == NEVER and rule.on_drift in ("notify", "repair"):
+            if section.get(OBSERVE) == NEVER and rule.on_drift in REACTIONS:
                 reason = f"is {rule.on_drift}, but observe is never"
                 findings.add(f"{number}.{ON_DRIFT}", reason, "Set an interval, or remove it")
         for one in findings.all:

@@ -118,7 +118,8 @@ async def create_and_delete_full_stack(
         "properties": {"server": "srv", "signal_transport": "NO_SIGNAL"},
     }
     resources = {"a": thing(2), "deployed": deployed} | retained
-    await put(run, "s", resources, environment=environment)
+    hold = {"convergence": {"observe": {"every": "1d"}, "on_drift": "hold"}}
+    await put(run, "s", resources, environment=environment | hold)
     hook = await only_waiting_hook(run, "s")
     ids.add(hook["id"])
     await collect_tables()
@@ -126,6 +127,7 @@ async def create_and_delete_full_stack(
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
     world.observed["a"] = Observation(ObservedState.DEGRADED)
     assert [one["state"] for one in (await observed(run))["resources"]] == ["degraded"]
+    ids.add((await only_waiting_hook(run, "s"))["id"])
     await collect_tables()
     await run.stack_request("DELETE", "s")
     hook = await only_waiting_hook(run, "s")

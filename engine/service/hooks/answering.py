@@ -28,6 +28,7 @@ from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
 from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
+from engine.service.hooks.drift_answers import about_drift, drift_event, record_answers
 from engine.service.traversals.start import UNDER_WAY, Traversals
 from engine.store import audit_log, step_into
 from engine.store.connection import Connection
@@ -52,7 +53,7 @@ from engine.store.hooks import (
 )
 from engine.store.records import HookRecord
 from engine.store.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
-from engine.words import RESUMING_DECISIONS, Decision, HookState, How, Json, Point, StepMode
+from engine.words import DRIFT, RESUMING_DECISIONS, Decision, HookState, How, Json, Point, StepMode
 from engine.work.hook_decisions import Verdict, apply, entry_of, hook_event
 from engine.work.worker_metrics import Measures, report_step
 
@@ -161,13 +162,16 @@ class Hooks:
             try:
                 own = await self._judge(conn, locked)
                 verdicts += own
-                credentials |= _credentials(own, locked.answer.credential)
+                if not about_drift(locked.hook):  # no traversal would use a credential
+                    credentials |= _credentials(own, locked.answer.credential)
             except Forbidden as error:
                 errors[locked.hook.id] = error
                 await self._record_refusal(conn, locked, str(error))
             except (AnswerRefused, Invalid) as error:
                 errors[locked.hook.id] = error
         steps = await self._apply(conn, verdicts, credentials) if verdicts else ()
+        if about := [one for one in verdicts if about_drift(one.hook)]:
+            await record_answers(conn, about)
         records = await read_hooks_by_id(conn, [one.hook.id for one in answers]) if answers else {}
         return DecidedBatch(errors, records, steps)
 
@@ -215,7 +219,7 @@ class Hooks:
 
         Raises Invalid (InvalidBreakPointHook) if no hook waits there, and as `answer` does.
         """
-        known = [one.value for one in Point]
+        known = [*(one.value for one in Point), DRIFT]
         if point not in known:
             raise _invalid_point(
                 f'Invalid hook type "{point}" for resource "{resource_name}"', known
@@ -410,7 +414,8 @@ async def _record(
     by, note = locked.answer.by.name, locked.answer.reason
     details = {**data, "by": by, "reason": note}
     await audit_log.record(conn, [entry])
-    event = hook_event(locked.hook, f"headgate.hook.{kind}", reason, details)
+    make_event = drift_event if about_drift(locked.hook) else hook_event
+    event = make_event(locked.hook, f"headgate.hook.{kind}", reason, details)
     await record_events(conn, [event])
 
 

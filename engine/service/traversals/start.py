@@ -14,7 +14,7 @@ from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
-from engine.plan.convergence import SECTION
+from engine.plan.convergence import SECTION, ConvergencePolicy
 from engine.plan.draft import Existing, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
@@ -54,6 +54,7 @@ from engine.store import (
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.database import Database
+from engine.store.drift_hooks import close_drift_hooks
 from engine.store.encryption import Keyring, Scope
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.traversal_end import cancel_operations, supersede
@@ -61,6 +62,7 @@ from engine.store.traversal_start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation, ResourceId, StackId, TraversalState
+from engine.work.drift_hooks import holds
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
@@ -370,19 +372,33 @@ class Traversals:
             view = await view_of_update(conn, started, planned, desired.blueprint, rows, registry)
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
         await _store_rules(conn, desired)
+        policy = None
         if desired.parent_step is None:
-            await self._schedule_observation(conn, desired, started.project)
+            policy = await self._schedule_observation(conn, desired, started.project)
+        # The policy of a nested stack is that of its root stack.
+        if desired.number > 1 and (desired.parent_step is not None or holds(policy)):
+            await self._close_drift_hooks(conn, started, planned)
         await self.keep_credential(conn, desired.stack_id, desired.number, desired.credential)
         return planned
 
     async def _schedule_observation(
         self, conn: Connection, desired: DesiredState, project: str
-    ) -> None:
-        """Observe the stack as its policy says. A policy that ends is noticed by the observer."""
+    ) -> ConvergencePolicy | None:
+        """Observe the stack as its policy says; return the policy. A policy that ends is noticed by
+        the observer."""
         section = desired.blueprint.environment.document.get(SECTION)
         policy = self.limits.convergence.policy(section, project)
         if policy is not None and policy.every is not None:
             await observations.schedule(conn, desired.stack_id, policy.every)
+        return policy
+
+    @staticmethod
+    async def _close_drift_hooks(conn: Connection, started: GateView, planned: Plan) -> None:
+        """Close the hooks about the drift of resources that a change concerns."""
+        concerned = [node.resource_id for node in planned.nodes if not node.is_gate]
+        everything = None if started.action is Action.DELETE else concerned
+        why = f"Stack {started.action} started"
+        await close_drift_hooks(conn, started.stack_id, everything, started.requested_by, why)
 
     async def keep_credential(
         self, conn: Connection, stack_id: UUID, traversal: int, credential: str
@@ -512,6 +528,8 @@ class Traversals:
             else None
         )
         await self._store(conn, started, planned, {}, (), view, nested_context)
+        if action not in (Action.CHECK, Action.SNAPSHOT):
+            await self._close_drift_hooks(conn, started, planned)
 
     async def _gate_view(
         self,

@@ -53,6 +53,7 @@ def policy_document(policy: ConvergencePolicy, now: datetime) -> responses.Conve
         "repairs_per_day": policy.repairs,
         "window": window_document(policy.window, now) if policy.window else None,
         "ignore": {pattern: list(paths) for pattern, paths in policy.ignore.items()},
+        "hold": dict(policy.hold or {}),
         "by_operator": sorted(policy.by_operator),
     }
 

@@ -18,7 +18,7 @@ from engine.principal import BY_NAME
 from engine.service import Answer
 from engine.store.hook_lists import HookFilter
 from engine.store.records import HookRecord
-from engine.words import CONFIRM, STACK_POINTS, AnswerChannel, HookState, Point
+from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, AppContext, context_of, identity_of, project_of
 from hub.api.headgate import responses
@@ -103,7 +103,7 @@ def _point(request: web.Request) -> str | None:
     point = request.query.get("point")
     if point is None or "*" in point or point.startswith(CONFIRM):
         return point
-    return _one_of(request, "point", [*(point.value for point in Point), *STACK_POINTS])
+    return _one_of(request, "point", [*(point.value for point in Point), *STACK_POINTS, DRIFT])
 
 
 def _older(request: web.Request) -> timedelta | None:

@@ -390,6 +390,7 @@ class ConvergencePolicy(TypedDict):
     repairs_per_day: Count
     window: RepairWindow | None
     ignore: dict[str, list[str]]
+    hold: dict[str, Json]
     by_operator: list[str]
 
 

@@ -37,6 +37,7 @@ _OF: Mapping[tuple[str, str], Sequence[Iterable[str]]] = {
             state for state in words.ObservedState if state is not words.ObservedState.PRESENT
         ),
     ),
+    ("drift_hook", "decision"): (DECISIONS,),
     ("hook", "state"): (words.HookState,),
     ("hook", "mode"): (words.Mode,),
     ("hook", "on_timeout"): (words.OnTimeout,),

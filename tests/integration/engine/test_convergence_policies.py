@@ -95,7 +95,7 @@ async def test_a_policy_observes_without_a_request(unobserved: Program, things: 
     before = await drift_of(unobserved)
     assert before["policy"] == {
         "observe": {"every": "10m"}, "on_drift": "ignore", "tolerate": "0s", "repairs_per_day": 5,
-        "window": None, "ignore": {}, "by_operator": [],
+        "window": None, "ignore": {}, "hold": {}, "by_operator": [],
     }  # fmt: skip
     assert before["observing"] is False and before["observed_at"] is None
     assert before["next_observation_at"] is not None
@@ -342,7 +342,8 @@ async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
         policy = (await drift_of(run))["policy"]
         assert policy == {
             "observe": {"every": "1h"}, "on_drift": "ignore", "tolerate": "0s",
-            "repairs_per_day": 5, "window": None, "ignore": {"x": ["$.y"]}, "by_operator": ["ignore", "observe"],
+            "repairs_per_day": 5, "window": None, "ignore": {"x": ["$.y"]}, "hold": {},
+            "by_operator": ["ignore", "observe"],
         }  # fmt: skip
         (minutes,) = await intervals(run)
         assert 50 < minutes < 70

@@ -468,7 +468,7 @@ async def test_a_repair_waits_at_an_operator_rule(run: Program, world: World) ->
         (REPAIR | {"window": {"from": "02:00", "to": "02:00"}}, "convergence.window",
          "never opens", "24:00"),
         ({"observe": {"every": "1h"}, "tolerate": "1h"}, "convergence.tolerate", "no effect",
-         "notify or repair"),
+         "notify or hold or repair"),
     ],
 )  # fmt: skip
 async def test_policies_that_contradict_are_refused(

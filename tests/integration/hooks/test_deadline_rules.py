@@ -144,6 +144,7 @@ def test_only_the_statements_of_the_rules_write_deadlines() -> None:
     assert names == {
         "4_apply_transitions.sql",
         "engine.store.clock_correction.HOOKS",
+        "engine.store.drift_hooks.OPEN",
         "engine.store.hook_deadlines.WRITE_CLOCKS",
     }
 

@@ -112,7 +112,7 @@ alter table snapshot drop column root_id;
 alter table template drop column key_order, drop column stack_outputs, drop column sources;
 drop index stack_listed;
 drop index resource_by_physical_id;
-drop table observation, observation_schedule, completion, completion_request;
+drop table observation, observation_schedule, completion, completion_request, drift_hook;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';
 delete from routines; -- the views that were dropped are created again

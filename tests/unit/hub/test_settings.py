@@ -59,8 +59,13 @@ def flatten(tree: dict[str, Any], place: str = "") -> set[str]:
     return found
 
 
-#: Settings that are tables themselves: the operator chooses their keys.
-TABLES = ("auth.keystone.roles", "convergence.rules.ignore", "convergence.rules.window")
+#: Settings that are tables themselves: the operator chooses their keys, or the engine reads them.
+TABLES = (
+    "auth.keystone.roles",
+    "convergence.rules.ignore",
+    "convergence.rules.window",
+    "convergence.rules.hold",
+)
 #: Sections that exist once for each name that the operator chooses; see the example's comment.
 BY_NAME = (
     "quotas.projects",

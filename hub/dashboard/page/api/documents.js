@@ -15,11 +15,11 @@
  * @property {"wait" | "notify" | "stop"} mode
  * @property {"waiting" | "answered" | "expired" | "superseded"} state
  * @property {string} opened_at
- * @property {string} deadline
+ * @property {string | null} deadline null: a hook about drift
  * @property {"stop" | "continue" | "reject"} on_timeout
  * @property {Decision[]} allowed
  * @property {string} digest
- * @property {number} node node ID in the graph of its stack
+ * @property {number | null} node node ID in the graph of its stack; null: a hook about drift
  * @property {{needed: number, given: number, by: string[]}} approvals
  * @property {string[]} answer_by empty: anyone
  * @property {string} exclude
@@ -61,6 +61,9 @@
  * @property {Record<string, Change>} changes
  * @property {string[]} dependents
  * @property {Record<string, unknown>} seen
+ * @property {HookDrift | null} [drift] of a hook about drift
+ *
+ * @typedef {{state: string, reason: string, since: string}} HookDrift
  *
  * @typedef {object} NoticedChange
  * @property {string} action

@@ -12,10 +12,15 @@ const URGENT_SECONDS = 300;
 
 /** Only the text is updated each second. @param {{hook: Hook}} props */
 export function Countdown({ hook }) {
-  const at = Date.parse(hook.deadline);
+  return hook.deadline ? html`<${TimeLeft} hook=${hook} deadline=${hook.deadline} />` : null;
+}
+
+/** @param {{hook: Hook, deadline: string}} props */
+function TimeLeft({ hook, deadline }) {
+  const at = Date.parse(deadline);
   const text = useComputed(() => remainingText(at));
   const urgent = useComputed(() => (at - now.value < URGENT_SECONDS * 1000 ? "true" : undefined));
-  return html`<time class="countdown" dateTime=${hook.deadline} title=${`${hook.deadline}: ${AT_DEADLINE[hook.on_timeout]}`}
+  return html`<time class="countdown" dateTime=${deadline} title=${`${deadline}: ${AT_DEADLINE[hook.on_timeout]}`}
     data-pressing=${urgent}>${text}</time>`;
 }
 
@@ -28,7 +33,7 @@ function remainingText(at) {
 /** The elapsed share of the time as a bar. @param {{hook: Hook}} props */
 export function TimeBar({ hook }) {
   const begun = Date.parse(hook.opened_at);
-  const whole = Date.parse(hook.deadline) - begun;
+  const whole = Date.parse(hook.deadline ?? "") - begun;
   // In steps of one percent, to avoid an update each second.
   const value = useComputed(() =>
     Math.min(100, Math.max(0, Math.floor((100 * (now.value - begun)) / whole))),

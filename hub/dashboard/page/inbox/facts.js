@@ -12,6 +12,8 @@ import { AT_DEADLINE, approversText, deliveryText, principalText } from "./hook_
 
 /** Operations that create a resource with the given properties. */
 const CREATING = new Set(["create", "adopt"]);
+/** Observed states of a resource with drift. @type {Record<string, string>} */
+const DRIFT_TEXTS = { missing: "does not exist", degraded: "does not work" };
 /** Number of plan entries shown without expanding. */
 const PLAN_ROWS = 12;
 
@@ -26,6 +28,7 @@ export function Facts({ project, hook, history }) {
     <dd><${Ago} at=${hook.opened_at} />, requested by ${hook.requested_by}</dd>
     ${
       waits &&
+      hook.deadline &&
       html`<dt>Deadline</dt>
         <dd><${Countdown} hook=${hook} />, then ${AT_DEADLINE[hook.on_timeout]} <${TimeBar} hook=${hook} /></dd>`
     }
@@ -110,11 +113,12 @@ function EarlierAnswers({ hook }) {
 export function PlannedChanges({ hook, level }) {
   const heading = `h${level}`;
   if (!hook.resource) return html`<${StackPlan} hook=${hook} heading=${heading} />`;
-  const { operation, properties, changes, seen } = hook.resource;
+  const { operation, properties, changes, seen, drift } = hook.resource;
   const all = CREATING.has(operation ?? "") ? asNewValues(properties) : changes;
   const rows = Object.entries(all);
   return html`<div class="planned">
-    <${heading}>${operation ? `Planned ${operation}` : "Planned changes"}<//>
+    <${heading}>${drift ? "Repair" : operation ? `Planned ${operation}` : "Planned changes"}<//>
+    ${drift && html`<p>${driftText(drift)}</p>`}
     ${rows.length === 0 ? html`<p class="muted">${noChangesText(operation)}</p>` : html`<${Changes} changes=${all} />`}
     ${
       Object.keys(seen ?? {}).length > 0 &&
@@ -131,8 +135,15 @@ function asNewValues(properties) {
   );
 }
 
+/** What was observed, as a sentence. @param {import("../api/documents.js").HookDrift} drift */
+function driftText(drift) {
+  const reason = drift.reason ? `: ${drift.reason}` : "";
+  return `The resource ${DRIFT_TEXTS[drift.state] ?? "has changed"}${reason}.`;
+}
+
 /** @param {string | null} operation */
 function noChangesText(operation) {
+  if (operation === "drift") return "No property differs.";
   return operation === "delete" ? "The resource will be deleted." : "No property changes.";
 }
 

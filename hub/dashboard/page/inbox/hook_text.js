@@ -5,6 +5,7 @@
 
 /** A hook point in words: "before create", "after stack update". @param {string} point */
 export function pointInWords(point) {
+  if (point === "drift") return "to repair drift";
   if (point.startsWith("confirm-")) return `to confirm ${point.slice("confirm-".length)}`;
   const [, side, rest = ""] = point.match(/^(pre|post)-(.+)$/) ?? [];
   if (!side) return `at ${point}`;
@@ -76,6 +77,8 @@ export function decisionText(kind) {
 
 /** The outcome of a hook as a sentence. @param {Hook} hook */
 export function outcomeText(hook) {
+  if (hook.state === "superseded" && hook.point === "drift")
+    return "The drift changed or ended, or a change of the stack concerns the resource.";
   if (hook.state === "superseded") return "A newer change of the stack superseded this hook.";
   if (hook.state === "expired") {
     return `${decisionText(`expired-${hook.decision ?? hook.on_timeout}`)}.`;

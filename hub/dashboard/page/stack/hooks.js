@@ -45,8 +45,8 @@ export function Hooks({ viewState, subject, seen }) {
     (hook) => html`<section key=${hook.id} class="stack-gate column">
       <h3>${hook.state === "waiting" ? "Waiting for approval" : "No longer waiting"}: ${hook.point}</h3>
       <p class="muted">
-        Opened <${Ago} at=${hook.opened_at} />. Approvers: ${approversText(hook)}. At the deadline${" "}
-        (<${Ago} at=${hook.deadline} />), ${AT_DEADLINE[hook.on_timeout]}.
+        Opened <${Ago} at=${hook.opened_at} />. Approvers: ${approversText(hook)}.
+        ${hook.deadline && html`${" "}At the deadline (<${Ago} at=${hook.deadline} />), ${AT_DEADLINE[hook.on_timeout]}.`}
       </p>
       ${changes(hook)}
       <${Answer} project=${watched.project} hook=${hook} />

@@ -1,0 +1,143 @@
+"""Hooks about drift: when one opens, is replaced or closes, and what its answers mean. Pure.
+
+A drift hook belongs to a resource, not to a change: nothing is under way while it waits. An answer
+`continue` repairs the resource, `reject` leaves the drift as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from engine.errors import Finding, Findings, Invalid, nearest, quote_value
+from engine.hooks.durations import parse_span
+from engine.hooks.rule import Limits, Rule
+from engine.hooks.rule_reader import Reader
+from engine.words import DRIFT, Decision, Json, ObservedState, OnTimeout
+
+#: The decisions that an answer to a drift hook may have.
+DECISIONS = (Decision.CONTINUE, Decision.REJECT)
+#: In the data of a rejection: ``{"ignore": {"for": "2h"}}``.
+IGNORE, FOR = "ignore", "for"
+IGNORE_EXAMPLE = 'Send {"ignore": {"for": "2h"}}, or leave it out.'
+#: Keys of a rule about drift hooks. They never expire, so the others do not apply.
+KEYS = ("answer_by", "approvals", "exclude", "remind", "escalate")
+#: A drift hook waits until it is answered or closed: its deadline is too far away to matter.
+NO_DEADLINE = timedelta(days=36_500)
+#: Longest time for which drift is ignored.
+MAX_IGNORED = timedelta(days=366)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What an observation says about a resource. state: PRESENT: it is as recorded, or it is gone;
+    UNKNOWN: the observation says nothing about its current state. recorded_at: of the recorded
+    state."""
+
+    state: ObservedState
+    differences: Sequence[Mapping[str, Json]] = ()
+    recorded_at: datetime | None = None
+
+    def is_same(self, other: "Drift") -> bool:
+        """Whether both are the same difference, perhaps after changes of the record."""
+        return self.state is other.state and [*self.differences] == [*other.differences]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDrift:
+    """The drift of the resource's last hook. waiting: the hook does. decision: its answer; None: it
+    has none. ignored_until: None: the answer has no such time."""
+
+    drift: Drift
+    waiting: bool
+    decision: Decision | None = None
+    ignored_until: datetime | None = None
+
+
+class DriftStep(StrEnum):
+    """What happens to the hook of a resource.
+
+    KEEP: nothing. OPEN: a hook opens; one that waits for another difference closes before. CLOSE: a
+    hook that waits closes; its record is deleted. REPAIR: its answer has approved a repair of
+    exactly this drift.
+    """
+
+    KEEP = "keep"
+    OPEN = "open"
+    CLOSE = "close"
+    REPAIR = "repair"
+
+
+def drift_step(
+    found: Drift, asked: AskedDrift | None, now: datetime, *, holds: bool, changing: bool
+) -> DriftStep:
+    """Return what happens after an observation. holds: the policy is `hold`. changing: a change of
+    the stack is under way, so no hook opens."""
+    ignored = asked is not None and asked.ignored_until is not None and now < asked.ignored_until
+    if not holds:
+        return DriftStep.KEEP if asked is None else DriftStep.CLOSE
+    if found.state is ObservedState.UNKNOWN or ignored:
+        return DriftStep.KEEP
+    if found.state is ObservedState.PRESENT:
+        return DriftStep.KEEP if asked is None else DriftStep.CLOSE
+    if asked is not None and found.is_same(asked.drift):
+        if asked.waiting:
+            return DriftStep.KEEP
+        if asked.decision is Decision.REJECT and asked.ignored_until is None:
+            return DriftStep.KEEP
+        if asked.decision is Decision.CONTINUE and found.recorded_at == asked.drift.recorded_at:
+            return DriftStep.KEEP if changing else DriftStep.REPAIR
+    if changing:
+        return DriftStep.CLOSE if asked is not None and asked.waiting else DriftStep.KEEP
+    return DriftStep.OPEN
+
+
+def drift_rule(hold: Json, *, by_operator: bool, excluded: Sequence[str] = ()) -> Rule:
+    """Return the rule of a drift hook. hold: `hold` of the policy, which was valid when it was
+    stored. excluded: keys of the principals who requested what a repair applies."""
+    rule = read_hold(hold, "", Findings())
+    return replace(rule, by_operator=by_operator, excluded=tuple(excluded) if rule.exclude else ())
+
+
+def read_hold(value: Json, place: str, findings: Findings) -> Rule:
+    """Read the key `hold` of a convergence policy. Adds findings."""
+    empty = Rule(DRIFT, on_timeout=OnTimeout.REJECT)
+    if value is None:
+        return empty
+    if not isinstance(value, Mapping):
+        findings.add(place, "must be a map", "Write a map such as {answer_by: [role:operator]}.")
+        return empty
+    for key in value:
+        if key not in KEYS:
+            remedy = nearest(str(key), KEYS) or f"Known: {', '.join(KEYS)}."
+            findings.add(f"{place}.{key}", "is not a known key", remedy)
+    known = {key: value[key] for key in KEYS if value.get(key) is not None}
+    before = len(findings.all)
+    fields = Reader(findings, Limits(NO_DEADLINE, NO_DEADLINE)).fields(known, place)
+    if len(findings.all) > before:
+        return empty
+    return replace(empty, **{key: fields[key] for key in known})
+
+
+def ignored_for(decision: Decision, data: Json) -> timedelta | None:
+    """Return for how long an answer ignores drift, whatever it is; None: it does not. Raises
+    Invalid."""
+    if data is None:
+        return None
+    if decision is not Decision.REJECT:
+        raise _invalid("data", f"is not valid with the decision {decision}", "Leave it out.")
+    ignore = data.get(IGNORE) if isinstance(data, Mapping) and set(data) == {IGNORE} else None
+    if not isinstance(ignore, Mapping) or set(ignore) != {FOR}:
+        raise _invalid("data", "is not valid at a drift hook", IGNORE_EXAMPLE)
+    time = parse_span(ignore[FOR])
+    if time is None:
+        reason = f"{quote_value(ignore[FOR])} is not a duration"
+        raise _invalid(f"data.{IGNORE}.{FOR}", reason, "Send a duration such as 90s, 30m or 2h.")
+    if time > MAX_IGNORED:
+        reason = f"{quote_value(ignore[FOR])} is longer than {MAX_IGNORED.days} days"
+        raise _invalid(f"data.{IGNORE}.{FOR}", reason, "Add the path to `ignore` of the policy.")
+    return time
+
+
+def _invalid(place: str, reason: str, remedy: str) -> Invalid:
+    return Invalid([Finding(place, reason, remedy, "AnswerInvalid")])

@@ -1,0 +1,512 @@
+"""Hooks about drift: they open without a change, and their answers repair, leave or ignore it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from aiohttp import web
+
+from engine.plan.convergence import PolicyRules
+from engine.store.fault_points import injected
+from engine.types.observation import Difference, Observation
+from engine.types.registry import Registry
+from engine.words import ObservedState
+from engine.work.observer import Observer
+from tests.support.changes import LONG_WAIT, put, thing
+from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
+from tests.support.http_things import thing as http_thing
+from tests.support.program import Json, Program, eventually, program, template
+from tests.support.receiver import Received, Receiver, running_receiver, until
+from tests.support.scripted_type import Thing, World
+
+HOLD: Json = {"observe": {"every": "10m"}, "on_drift": "hold"}
+WEBHOOKS = {"channels.webhook.allow": ["127.0.0.0/8"]}
+MISSING = Observation(ObservedState.MISSING)
+
+
+def changed(size: int) -> Observation:
+    return Observation(ObservedState.CHANGED, [Difference("$.size", 1, size)])
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return HTTP_SETTINGS | WEBHOOKS
+
+
+#: The observer's registry and policies in the program.
+OBSERVERS: list[tuple[Registry, PolicyRules]] = []
+
+
+@pytest.fixture
+async def run(
+    database_url: str, world: World, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observer does not run, so that tests run their own."""
+
+    async def keep(self: Observer, stop: asyncio.Event) -> None:
+        OBSERVERS.append((self._registry, self._policies))
+        await stop.wait()
+
+    monkeypatch.setattr(Observer, "run", keep)
+    OBSERVERS.clear()
+    async with program(database_url, settings, types=[Thing(world)]) as running:
+        yield running
+
+
+def observer_of(run: Program) -> Observer:
+    registry, policies = OBSERVERS[0]
+    repairs = run.engine.repairs
+    return Observer(
+        run.database, registry, policies, repair=repairs.start, approved=repairs.start_approved
+    )
+
+
+async def observe(run: Program) -> None:
+    """Observe all stacks that a policy has scheduled, or that are requested."""
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
+    )
+    await observer_of(run).observe_due()
+
+
+async def created(run: Program, resources: Json, convergence: Json = HOLD, name: str = "s") -> None:
+    await run.create(name, resources, environment={"convergence": convergence})
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+
+
+async def hooks(run: Program, state: str = "waiting", stack: str = "s") -> list[Json]:
+    _, found = await run.call("GET", f"/hooks?state={state}&stack={stack}&point=drift")
+    return list(found["hooks"])
+
+
+async def hook(run: Program) -> Json:
+    (found,) = await hooks(run)
+    return found
+
+
+async def hook_events(run: Program) -> list[tuple[str, str]]:
+    """(moment, resource) of the events of hooks."""
+    history = await run.stack_request("GET", "s", "/history?nested=true")
+    return [
+        (one["type"].removeprefix("headgate.hook."), one["subject"])
+        for one in history["events"]
+        if one["type"].startswith("headgate.hook.")
+    ]
+
+
+async def traversals(run: Program) -> list[Json]:
+    """The changes of the stack, newest first."""
+    found: list[Json] = (await run.stack_request("GET", "s", "/versions"))["traversals"]
+    return found
+
+
+async def drift_of(run: Program) -> list[Json]:
+    found: list[Json] = (await run.stack_request("GET", "s", "/drift"))["resources"]
+    return found
+
+
+async def test_drift_opens_a_hook_once_without_a_change(run: Program, world: World) -> None:
+    await created(run, {"a": thing(), "reader": thing({"get_resource": "a"})})
+    await observe(run)
+    assert await hooks(run) == []
+    world.observed["a"] = changed(7)
+    for _ in range(3):
+        await observe(run)
+    found = await hook(run)
+    assert (found["point"], found["resource_name"], found["path"]) == ("drift", "a", "a")
+    assert found["allowed"] == ["continue", "reject"]
+    assert found["deadline"] is None and found["node"] is None
+    assert found["requested_by"] == "observer"
+    resource = found["resource"]
+    assert resource["operation"] == "drift" and resource["dependents"] == ["reader"]
+    assert resource["changes"] == {"$.size": {"from": 7, "to": 1}}
+    drift = resource["drift"]
+    assert drift["state"] == "changed"
+    assert drift["differences"] == [{"path": "$.size", "desired": 1, "observed": 7}]
+    assert await hook_events(run) == [("waiting", "a")]
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    assert len(await traversals(run)) == 1
+    _, detail = await run.call("GET", f"/hooks/{found['id']}")
+    assert detail == found
+
+
+async def test_continue_repairs_the_resource_and_what_depends_on_it(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(), "reader": thing({"get_resource": "a"}), "b": thing()})
+    world.observed = {"a": MISSING, "b": MISSING}
+    await observe(run)
+    first, second = await hooks(run)
+    assert (first["resource_name"], second["resource_name"]) == ("a", "b")
+    status, answered = await run.signal(first, user="ada")
+    assert status == 200, answered
+    assert (answered["state"], answered["decision"]) == ("answered", "continue")
+    assert len(await traversals(run)) == 1
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("a").count("create") == 2
+    assert world.operations("reader") != ["create"]
+    assert world.operations("b") == ["create"]
+    newest, _ = await traversals(run)
+    assert newest["requested_by"] == "ada"
+    # The hook of the other resource still waits, and what was repaired is not asked again.
+    del world.observed["a"]
+    await observe(run)
+    assert [one["id"] for one in await hooks(run)] == [second["id"]]
+    assert len(await traversals(run)) == 2
+    assert await hook_events(run) == [("waiting", "a"), ("waiting", "b"), ("answered", "a")]
+
+
+async def test_an_approved_repair_is_of_the_drift_that_was_shown(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    first = await hook(run)
+    assert (await run.signal(first))[0] == 200
+    world.observed["a"] = changed(8)
+    await observe(run)
+    assert len(await traversals(run)) == 1
+    second = await hook(run)
+    assert second["resource"]["changes"] == {"$.size": {"from": 8, "to": 1}}
+
+
+async def test_drift_that_ended_before_its_repair_is_not_repaired(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    assert (await run.signal(await hook(run)))[0] == 200
+    del world.observed["a"]
+    await observe(run)
+    assert len(await traversals(run)) == 1 and await hooks(run) == []
+
+
+async def test_a_repair_that_drifts_again_is_asked_again(run: Program, world: World) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    for count in (2, 3):
+        await observe(run)
+        assert (await run.signal(await hook(run)))[0] == 200
+        await observe(run)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        assert len(await traversals(run)) == count
+    await observe(run)
+    await hook(run)
+    assert len(await traversals(run)) == 3
+
+
+async def test_rejected_drift_is_asked_again_only_if_it_changes(run: Program, world: World) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    status, answered = await run.signal(await hook(run), "reject", user="ada", reason="wanted")
+    assert (status, answered["decision"]) == (200, "reject")
+    for _ in range(2):
+        await observe(run)
+    assert await hooks(run) == [] and len(await drift_of(run)) == 1
+    world.observed["a"] = changed(8)
+    await observe(run)
+    assert (await hook(run))["resource"]["drift"]["differences"][0]["observed"] == 8
+    log = await run.stack_request("GET", "s", "/decisions")
+    assert [(one["kind"], one["by"], one["reason"]) for one in log["decisions"]] == [
+        ("reject", "ada", "wanted")
+    ]
+    assert await hook_events(run) == [("waiting", "a"), ("answered", "a"), ("waiting", "a")]
+
+
+async def test_ignored_drift_is_not_asked_until_the_time_is_over(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    found = await hook(run)
+    data = {"ignore": {"for": "2h"}}
+    assert (await run.signal(found, "reject", data={"ignore": {"for": "soon"}}))[0] == 400
+    assert (await run.signal(found, data=data))[0] == 400
+    status, answered = await run.signal(found, "reject", data=data)
+    assert status == 200, answered
+    # Also another difference, and drift that ended meanwhile.
+    world.observed["a"] = changed(8)
+    await observe(run)
+    del world.observed["a"]
+    await observe(run)
+    world.observed["a"] = changed(7)
+    await observe(run)
+    assert await hooks(run) == []
+    await run.database.pool.execute("update drift_hook set ignored_until = now()")
+    await observe(run)
+    assert (await hook(run))["id"] != found["id"]
+
+
+async def test_a_hook_is_about_the_drift_there_is(run: Program, world: World) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    first = await hook(run)
+    world.observed["a"] = Observation(ObservedState.UNKNOWN, reason="it is slow")
+    await observe(run)
+    assert (await hook(run))["id"] == first["id"]
+    world.observed["a"] = changed(8)
+    await observe(run)
+    second = await hook(run)
+    assert second["id"] != first["id"]
+    (gone,) = await hooks(run, "superseded")
+    assert gone["id"] == first["id"]
+    status, error = await run.signal(first)
+    assert (status, error["error"]["type"]) == (409, "HookSuperseded")
+    del world.observed["a"]
+    await observe(run)
+    assert await hooks(run) == []
+    assert await hook_events(run) == [
+        ("waiting", "a"), ("superseded", "a"), ("waiting", "a"), ("superseded", "a"),
+    ]  # fmt: skip
+    assert await run.database.pool.fetchval("select count(*) from drift_hook") == 0
+
+
+async def test_a_change_closes_the_hooks_of_its_resources(run: Program, world: World) -> None:
+    await created(run, {"a": thing(), "b": thing()})
+    world.observed = {"a": changed(7), "b": changed(7)}
+    await observe(run)
+    first, second = await hooks(run)
+    await put(run, "s", {"a": thing(2), "b": thing()}, environment={"convergence": HOLD})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert [one["id"] for one in await hooks(run)] == [second["id"]]
+    (closed,) = await hooks(run, "superseded")
+    assert closed["id"] == first["id"]
+    world.observed = {"b": changed(7)}
+    await observe(run)
+    assert [one["id"] for one in await hooks(run)] == [second["id"]]
+    await run.stack_request("DELETE", "s")
+
+    async def gone() -> bool:
+        return (await run.call("GET", "/stacks/s"))[0] == 404
+
+    await eventually(gone)
+    counts = "select count(*) from hook where state = 'waiting'"
+    assert await run.database.pool.fetchval(counts) == 0
+    assert await run.database.pool.fetchval("select count(*) from drift_hook") == 0
+
+
+async def test_no_hook_opens_during_a_change(run: Program, world: World) -> None:
+    await created(run, {"a": thing(), "b": thing()})
+    world.script("update", "b", LONG_WAIT)
+    await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
+    await run.until_parked("s", 1)
+    world.observed["a"] = changed(7)
+    await observe(run)
+    assert await hooks(run) == [] and len(await drift_of(run)) == 1
+
+
+async def test_without_the_policy_the_hook_closes(run: Program, world: World) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await hook(run)
+    await put(run, "s", {"a": thing()}, environment={})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await observe(run)
+    assert await hooks(run) == []
+    assert await hook_events(run) == [("waiting", "a"), ("superseded", "a")]
+
+
+async def test_rights_approvals_and_the_audit_log(run: Program, world: World) -> None:
+    hold = {"answer_by": ["role:dba"], "approvals": 2}
+    await created(run, {"a": thing()}, HOLD | {"hold": hold})
+    world.observed["a"] = MISSING
+    await observe(run)
+    found = await hook(run)
+    assert found["answer_by"] == ["role:dba"] and found["approvals"]["needed"] == 2
+    status, error = await run.signal(found, user="eve", roles="member")
+    assert (status, error["error"]["type"]) == (403, "MayNotAnswer")
+    status, one = await run.signal(found, user="ada", roles="dba")
+    assert (status, one["state"], one["approvals"]["given"]) == (200, "waiting", 1)
+    await observe(run)
+    assert len(await traversals(run)) == 1
+    status, two = await run.signal(found, user="bob", roles="dba")
+    assert (status, two["state"]) == (200, "answered")
+    log = await run.stack_request("GET", "s", "/decisions")
+    assert [(one["kind"], one["by"]) for one in log["decisions"]] == [
+        ("refused", "eve"), ("continue", "ada"), ("continue", "bob"),
+    ]  # fmt: skip
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await hook_events(run) == [("waiting", "a"), ("approved", "a"), ("answered", "a")]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {
+            "convergence.rules": [
+                {"observe": "10m", "on_drift": "hold", "hold": {"answer_by": ["role:operator"]}}
+            ]
+        }
+    ],
+    ids=["rule"],
+)
+async def test_a_rule_of_the_operator_holds_drift(run: Program, world: World) -> None:
+    await created(run, {"a": thing()}, {"on_drift": "ignore"})
+    world.observed["a"] = MISSING
+    await observe(run)
+    found = await hook(run)
+    assert found["by_operator"] and found["answer_by"] == ["role:operator"]
+    assert (await run.signal(found, user="eve"))[0] == 403
+    assert (await run.signal(found, roles="operator"))[0] == 200
+
+
+async def test_an_unanswered_hook_is_reminded_and_escalated(run: Program, world: World) -> None:
+    hold = {"answer_by": ["user:ada"], "remind": "1h", "escalate": {"after": "1d", "to": ["user:bob"]}}  # fmt: skip
+    await created(run, {"a": thing()}, HOLD | {"hold": hold})
+    world.observed["a"] = MISSING
+    await observe(run)
+    found = await hook(run)
+    await run.database.pool.execute(
+        "update hook set opened_at = opened_at - interval '1h', wake_at = now() where point = 'drift'"
+    )
+    await run.database.pool.execute("select pg_notify('headgate_hook', '')")
+
+    async def reminded() -> bool:
+        reminders: int = (await hook(run))["reminders"]
+        return reminders == 1
+
+    await eventually(reminded)
+    assert await hook_events(run) == [("waiting", "a"), ("reminder", "a")]
+    now = await hook(run)
+    assert (now["id"], now["state"]) == (found["id"], "waiting")
+
+
+async def test_a_fault_between_observation_and_hook_loses_and_doubles_nothing(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    with injected("drift.before:1:raise"):
+        await observe(run)
+    assert await hooks(run) == [] and len(await drift_of(run)) == 1
+    assert await hook_events(run) == []
+    with injected("drift.after:1:raise"):
+        await observe(run)
+    await hook(run)
+    await observe(run)
+    await hook(run)
+    assert await hook_events(run) == [("waiting", "a")]
+
+
+async def test_two_observers_open_one_hook(run: Program, world: World) -> None:
+    await created(run, {"a": thing()}, name="s")
+    await created(run, {"a": thing()}, name="t")
+    world.observed["a"] = changed(7)
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s'"
+    )
+    one, two = observer_of(run), observer_of(run)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(one.observe_due())
+        group.create_task(two.observe_due())
+    await hook(run)
+    policy = one._policies.policy(HOLD, "p")
+    stack_id = UUID(str((await run.stack("s"))["id"]))
+    assert await one._drift_hooks.read_due({stack_id: policy}) == []
+    assert await hook_events(run) == [("waiting", "a")]
+
+
+async def test_a_member_of_a_group_is_repaired_through_the_group(
+    run: Program, world: World
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": thing()},
+    }  # fmt: skip
+    await created(run, {"group": group, "a": thing()})
+    world.observed = {"0": MISSING, "1": MISSING}
+    for _ in range(2):
+        await observe(run)
+    first, second = await hooks(run)
+    assert [first["path"], second["path"]] == ["group/0", "group/1"]
+    assert (await run.signal(second))[0] == 200
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("1").count("create") == 2
+    assert world.operations("0").count("create") == 1
+    assert world.operations("a").count("create") == 1
+
+
+async def test_a_suspension_closes_hooks(run: Program, world: World) -> None:
+    await created(run, {"a": thing(), "b": thing()})
+    world.observed["a"] = MISSING
+    await observe(run)
+    found = await hook(run)
+    await run.act("s", "suspend")
+    assert await run.until_ended("s") == "SUSPEND_COMPLETE"
+    assert await hooks(run) == []
+    (closed,) = await hooks(run, "superseded")
+    assert closed["id"] == found["id"]
+
+
+async def test_secret_values_are_masked(run: Program) -> None:
+    async with serve_things() as things:
+        await _check_masked(run, things)
+
+
+async def _check_masked(run: Program, things: Things) -> None:
+    parameters = {"size": {"type": "number", "default": 4711, "hidden": True}}
+    resource = http_thing(things, {"get_param": "size"})  # type: ignore[arg-type]
+    sent = {
+        "stack_name": "s", "template": template({"a": resource}, parameters=parameters),
+        "environment": {"convergence": HOLD},
+    }  # fmt: skip
+    status, answer = await run.call("POST", "/stacks", sent)
+    assert status == 201, answer
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    (found,) = things.objects.values()
+    found["size"] = 4712
+    await observe(run)
+    shown = await hook(run)
+    assert shown["resource"]["changes"] == {"$.size": {"from": "******", "to": "******"}}
+    assert "4711" not in str(shown) and "4712" not in str(shown)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
+
+
+async def test_a_webhook_receives_the_difference_and_its_response_repairs(
+    run: Program, receiver: Receiver
+) -> None:
+    """From a deleted object of a service to its repair: over HTTP, a webhook, and back."""
+
+    async def respond(received: Received) -> web.StreamResponse:
+        if received.event["type"] != "headgate.hook.waiting":
+            return web.Response()
+        drift = received.event["data"]["resource"]["drift"]
+        decision = "continue" if drift["state"] == "missing" else "reject"
+        return web.json_response({"decision": decision, "reason": "checked"})
+
+    receiver.handle = respond
+    async with serve_things() as things:
+        await created(run, {"a": http_thing(things)})
+        body = {"channel": "webhook", "target": receiver.url, "events": ["headgate.hook.*"]}
+        assert (await run.call("POST", "/subscriptions", body))[0] == 201
+        things.objects.clear()
+        await observe(run)
+        await until(lambda: [one["type"] for one in receiver.events] == [
+            "headgate.hook.waiting", "headgate.hook.answered",
+        ])  # fmt: skip
+        waiting, answered = receiver.events
+        assert waiting["subject"] == answered["subject"] == "a"
+        assert waiting["data"]["hook"]["deadline"] is None
+        assert waiting["data"]["resource"]["drift"]["state"] == "missing"
+        assert answered["data"]["resource"] == {"name": "a", "type": "Headgate::HTTP"}
+        assert answered["data"]["hook"]["channel"] == "webhook"
+        await observe(run)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+        assert len(things.objects) == 1
+        await observe(run)
+        assert await hooks(run) == [] and await drift_of(run) == []
