@@ -10,6 +10,7 @@ from aiohttp import web
 
 from engine.plan.convergence import PolicyRules
 from engine.store.fault_points import injected
+from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.types.registry import Registry
 from engine.words import ObservedState
@@ -434,6 +435,28 @@ async def test_a_member_of_a_group_is_repaired_through_the_group(
     assert world.operations("1").count("create") == 2
     assert world.operations("0").count("create") == 1
     assert world.operations("a").count("create") == 1
+
+
+async def test_an_approved_repair_of_a_failed_stack_says_why_it_waits(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(), "b": thing()})
+    world.observed["a"] = MISSING
+    await observe(run)
+    world.script("update", "b", Failed("broken"))
+    await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert (await run.signal(await hook(run)))[0] == 200
+    for _ in range(2):
+        await observe(run)
+    assert len(await traversals(run)) == 2
+    (found,) = await drift_of(run)
+    assert "UPDATE, is not complete" in found["unrepaired"]
+    await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert world.operations("a").count("create") == 2
 
 
 async def test_a_suspension_closes_hooks(run: Program, world: World) -> None:
