@@ -459,6 +459,21 @@ async def test_an_approved_repair_of_a_failed_stack_says_why_it_waits(
     assert world.operations("a").count("create") == 2
 
 
+async def test_what_the_stack_does_not_own_is_not_repaired(run: Program) -> None:
+    async with serve_things() as things:
+        things.objects["foreign"] = {"id": "foreign", "state": "ready", "size": 1}
+        resources = {"a": {**http_thing(things), "external_id": "foreign"}}
+        await created(run, resources)
+        things.objects["foreign"]["size"] = 7
+        await observe(run)
+        assert (await run.signal(await hook(run)))[0] == 200
+        for _ in range(2):
+            await observe(run)
+        assert len(await traversals(run)) == 1
+        (found,) = await drift_of(run)
+        assert "does not own" in found["unrepaired"]
+
+
 async def test_a_suspension_closes_hooks(run: Program, world: World) -> None:
     await created(run, {"a": thing(), "b": thing()})
     world.observed["a"] = MISSING
