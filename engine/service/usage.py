@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from engine.errors import Finding, Invalid
-from engine.service.repairs import OBSERVER
 from engine.store import usage
 from engine.store.database import Database
 from engine.store.usage import DayUsage
+from engine.work.drift_hooks import OBSERVER
 
 #: Days of one request.
 MAX_DAYS = 366

@@ -16,7 +16,6 @@ from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loops import LoopRun, Supervisor
 from engine.service import Engine, Limits
-from engine.service.repairs import OBSERVER
 from engine.service.software.configs import ConfigStore, Software
 from engine.store.completions import CHANNEL as COMPLETE
 from engine.store.database import Database
@@ -35,6 +34,7 @@ from engine.work.archive import ArchiveLoop
 from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
 from engine.work.completion_observer import CompletionObserver
+from engine.work.drift_hooks import OBSERVER
 from engine.work.lifecycle_notifier import LifecycleNotifier
 from engine.work.observer import Observer
 from engine.work.presence import Presence

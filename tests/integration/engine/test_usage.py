@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.service.repairs import OBSERVER
 from engine.types.registry import Registry
+from engine.work.drift_hooks import OBSERVER
 from engine.work.observer import Observer
 from engine.work.purge import purge_old
 from engine.work.usage_roll_up import UsageRollUp
