@@ -65,9 +65,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove the plugin of Hypothesis if no test has used it: it imports Hypothesis to report."""
-    if "hypothesis" not in sys.modules:
-        session.config.pluginmanager.unregister(name="hypothesispytest")
+    """Remove the plugin of Hypothesis if no test has used it: it imports Hypothesis to report. The
+    controller of pytest-xdist reports for its workers."""
+    plugins = session.config.pluginmanager
+    if "hypothesis" not in sys.modules and not plugins.has_plugin("dsession"):
+        plugins.unregister(name="hypothesispytest")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

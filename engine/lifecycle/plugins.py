@@ -1,14 +1,13 @@
 """The installed lifecycle plug-ins, called in their order."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.metadata import EntryPoint
-from inspect import isawaitable
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.installed import entry_points, load_plugin, wrong_type_error
+from engine.installed import call_plugin, entry_points, load_plugin, wrong_type_error
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
@@ -48,10 +47,7 @@ class Plugins:
     async def _call_before(self, plugin: LifecyclePlugin, view: StackView) -> str | None:
         name = type(plugin).__name__
         try:
-            async with asyncio.timeout(self._max_seconds):
-                result = plugin.before(view)
-                if isawaitable(result):
-                    await result
+            await call_plugin(partial(plugin.before, view), self._max_seconds)
         except Refused as refused:
             return f"{name} refused it: {refused}"
         except TimeoutError:
@@ -66,10 +62,7 @@ class Plugins:
     ) -> None:
         for plugin in reversed(plugins):
             try:
-                async with asyncio.timeout(self._max_seconds):
-                    result = plugin.after(view, ended)
-                    if isawaitable(result):
-                        await result
+                await call_plugin(partial(plugin.after, view, ended), self._max_seconds)
             except Exception as error:
                 name = type(plugin).__name__
                 log.error(

@@ -7,18 +7,17 @@ member keeps through all updates. Arguments are frozen. Within version 1, fields
 is removed or renamed.
 """
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import isawaitable
+from functools import partial
 from uuid import UUID
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict
-from engine.installed import entry_points, load_plugin, wrong_type_error
+from engine.installed import call_plugin, entry_points, load_plugin, wrong_type_error
 from engine.words import Json
 
 #: Increases when the arguments of plug-ins get new fields.
@@ -85,9 +84,7 @@ class Placer:
         """The properties of the new members, or the reason why there are none."""
         name = type(self._placement).__name__
         try:
-            async with asyncio.timeout(self._max_seconds):
-                result = self._placement.place(view)
-                places = await result if isawaitable(result) else result
+            places = await call_plugin(partial(self._placement.place, view), self._max_seconds)
         except Refused as refused:
             return f"{name} refused to place members: {refused}"
         except TimeoutError:
