@@ -24,7 +24,12 @@ from engine.errors import (
 )
 from hub.api.admission import ADMISSION
 from hub.api.app_context import CONTEXT, REQUEST_ID
-from hub.api.heat_sentences import heat_sentence
+from hub.api.heat_sentences import (
+    SEPARATOR,
+    VALIDATE_SEPARATOR,
+    InvalidTemplate,
+    heat_sentence,
+)
 from hub.api.openapi_components import Time
 from hub.api.request_validation import check_request, invalid
 from hub.api.routes import PREFIXES, Handler, json_response
@@ -143,11 +148,14 @@ def findings_of(error: HeadgateError) -> tuple[Finding, ...]:
 
 def heat_form(error: HeadgateError) -> HeatProblem:
     """The error in Heat's format, with a line in the message for each finding."""
-    findings = findings_of(error)
-    sentences = [heat_sentence(one) for one in findings]
+    findings, separator = findings_of(error), SEPARATOR
+    if isinstance(error, InvalidTemplate):
+        findings, separator = error.originals, VALIDATE_SEPARATOR
+    alone = len(findings) == 1
+    sentences = [heat_sentence(one, separator, alone=alone) for one in findings]
     lines = [known or str(one) for one, known in zip(findings, sentences, strict=True)]
     document = heat_document(status_of(error), error.code, "\n".join(lines))
-    if len(findings) == 1 and sentences[0] is not None:
+    if alone and sentences[0] is not None:
         document["error"]["place"] = findings[0].place
         document["error"]["remedy"] = findings[0].remedy
     if isinstance(error, Invalid):

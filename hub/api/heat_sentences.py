@@ -5,10 +5,12 @@ message of an error leaves them out if Heat has a sentence for it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from engine.errors import Finding
+from engine.errors import Finding, Invalid
+from engine.hot.language.versions import VERSIONS
 
 #: Heat's formats by code: `msg_fmt` of the class of that name in heat/common/exception.py.
 FORMATS: Final[Mapping[str, str]] = {
@@ -37,6 +39,52 @@ FORMATS: Final[Mapping[str, str]] = {
     "UnknownUserParameter": "The Parameter (%(key)s) was not defined in template.",
     "UserParameterMissing": "The Parameter (%(key)s) was not provided.",
 }
+#: Heat's other sentences, which are the whole message.
+SENTENCES: Final = (
+    r"Parameter '.+?' is invalid: .+",
+    r"Missing parameter type for parameter: .+",
+    r"Invalid type \(.+\)",
+    r"Invalid parameter \(.+\), expected a mapping",
+    r"Invalid key '.+' for parameter (\(.+\)|constraints)",
+    r"Invalid parameter constraints, expected a mapping",
+    r"No constraint expressed",
+    r"A (length|range) constraint must have a min value and/or a max value specified\.",
+    r"A modulo constraint must have a step value and an offset value specified\.",
+    r"step cannot be 0\.",
+    r"offset must be smaller \(by absolute value\) than step\.",
+    r"step and offset must be both positive or both negative\.",
+    r"The Resource Type \(.+\) could not be found\.",
+    r"Each [Rr]esource must contain a [Tt]ype key\.",
+    r'".+" is not a valid keyword inside a resource definition',
+    r'Invalid deletion policy ".*"',
+    r"The template section is invalid: .+",
+    r"Duplicate names \{.+\}",
+)
+#: Heat's sentences that follow the kind of the error.
+SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
+    r'environment has (wrong|empty) section ".+"': "Environment not in valid format",
+    r"The template is not a JSON object or YAML mapping\.": "Template not in valid format",
+}
+#: Heat's sentences that follow the place.
+SENTENCES_AT_PLACES: Final = (
+    r'Invalid condition ".+"',
+    r'The function ".+" is invalid in this context',
+    r"The Referenced Attribute \(.+\) is incorrect\.",
+    r'Arguments to ".+" must be of the form:? \[.+\]',
+    r'".+" deletion policy not supported',
+    *(
+        rf'Incorrect arguments to "{name}" should be: .+'
+        for name in ("Fn::Join", "str_split", "resource_facade", "Fn::ResourceFacade")
+    ),
+    r'Incorrect arguments to "(resource_facade|Fn::ResourceFacade)" should be one of: .+',
+    r'"Fn::Replace" parameters must be a mapping',
+    r'The "expression" argument to yaql must contain a string\.',
+    r"Invalid URL port \d+, must be in range 1-65535",
+    r"Fn::MemberListToMap (Key|Value) Name must be a string",
+    r'"permutations" should be boolean type for repeat function\.',
+)
+#: Heat's sentences about outputs, which follow the kind of the error and the place.
+SENTENCES_OF_OUTPUTS: Final = (r"Each output definition must contain a [Vv]alue key\.",)
 _KEY = re.compile(r"%\(\w+\)s")
 _PATTERNS: Final = {
     code: re.compile(".+".join(map(re.escape, _KEY.split(text))), re.DOTALL)
@@ -44,16 +92,69 @@ _PATTERNS: Final = {
 }
 #: The code of errors whose sentence contains a reason of Headgate's own.
 _LIMIT: Final = "RequestLimitExceeded"
-_PROPERTY_PLACE = re.compile(r"resources\..*\.properties|Resources\..*\.Properties")
+#: The functions that Heat has.
+_FUNCTIONS: Final = "|".join(
+    sorted(
+        {
+            re.escape(name)
+            for version in VERSIONS.values()
+            if not version.extended
+            for name in version.functions
+        }
+    )
+)
+#: The place of a property, without that of a function in its value.
+_PROPERTY_PLACE = re.compile(
+    r"(?:resources\..+?\.properties|Resources\..+?\.Properties)"
+    rf"(?:\.[^.]+(?:\.(?!(?:{_FUNCTIONS})(?:\.|$))[^.]+)*)?"
+)
+_WHOLE = re.compile("|".join(SENTENCES), re.DOTALL)
+_AT_PLACE = re.compile("|".join(SENTENCES_AT_PLACES), re.DOTALL)
+_OF_OUTPUT = re.compile("|".join(SENTENCES_OF_OUTPUTS))
+_OF_KINDS = [(re.compile(text), kind) for text, kind in SENTENCES_OF_KINDS.items()]
+_UNSUPPORTED_FUNCTION = re.compile(r"The function .+ is not supported in this version of HOT\.")
+#: What Heat writes after the kind and the place of an error: in responses to requests that reach
+#: its engine as messages, and in those of POST /validate.
+SEPARATOR: Final = ": : "
+VALIDATE_SEPARATOR: Final = ": "
 
 
-def heat_sentence(finding: Finding) -> str | None:
-    """Heat's message of an error; None if Heat has none."""
+class InvalidTemplate(Invalid):
+    """The error of POST /validate: Heat has one type for all. originals: with their own types."""
+
+    def __init__(self, originals: Sequence[Finding]) -> None:
+        super().__init__([replace(one, code="Invalid") for one in originals])
+        self.originals = tuple(originals)
+
+
+def heat_sentence(
+    finding: Finding, separator: str = SEPARATOR, *, alone: bool = True
+) -> str | None:
+    """Heat's message of an error; None if Heat has none, or if its message does not say which of
+    several errors it is. alone: whether the response has no other error."""
+    reason, place = finding.reason, finding.place
     if pattern := _PATTERNS.get(finding.code):
-        if pattern.fullmatch(finding.reason):
-            return finding.reason
+        if pattern.fullmatch(reason):
+            return reason
         if finding.code == _LIMIT:
-            return FORMATS[_LIMIT] % {"message": finding.reason}
-    if _PROPERTY_PLACE.match(finding.place):
-        return f"Property error: : {finding.place}: : {finding.reason}"
+            return FORMATS[_LIMIT] % {"message": reason}
+    if alone and "<" not in place and _WHOLE.fullmatch(reason):
+        return reason
+    for sentence, kind in _OF_KINDS:
+        if sentence.fullmatch(reason):
+            return f"{kind}: {reason}"
+    if _UNSUPPORTED_FUNCTION.fullmatch(reason):
+        return f"{place}{separator}The template version is invalid: {reason}"
+    prefix = _prefix(place, reason)
+    return None if prefix is None else separator.join((*prefix, reason))
+
+
+def _prefix(place: str, reason: str) -> tuple[str, ...] | None:
+    """Return what Heat writes before a reason; None if it has another one."""
+    if place and _AT_PLACE.fullmatch(reason):
+        return (place,)
+    if _OF_OUTPUT.fullmatch(reason):
+        return ("Output validation error", place)
+    if found := _PROPERTY_PLACE.match(place):
+        return ("Property error", found[0])
     return None

@@ -294,11 +294,16 @@ class Evaluator:
             known = self.suggest(str(name), [*self.scope.types], "Resources")
             remedy = "Its condition is false." if off else known
             raise FunctionError(
-                f'The specified reference "{shown}" (in {self.owner}) is incorrect.',
+                f'The specified reference "{shown}" (in {self._referrer(place)}) is incorrect.',
                 remedy,
                 "InvalidTemplateReference",
             )
         self.reads.add(name)
+
+    def _referrer(self, place: str) -> str:
+        """Return what refers to a resource, as Heat names it. place: of the function."""
+        _, found, path = place.partition(f"resources.{self.owner}.properties.")
+        return f"{self.owner}.Properties.{path.rpartition('.')[0]}" if found else self.owner
 
     def _get_attr(self, args: Json, place: str) -> Expression:
         known = self.evaluate(args, place)

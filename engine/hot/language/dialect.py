@@ -10,7 +10,8 @@ class Dialect:
     version: the key whose value is the version. sections, resource_keys, output_keys: all that are
     valid. ignores_unknown_keys: unknown keys that do not resemble a valid one are ignored (JSON
     templates use them as comments). ignored_keys: AWS keys that are valid and have no effect.
-    conditions_since: the versions with conditions, for messages.
+    conditions_since: the versions with conditions, for messages. missing_type: the error of a
+    resource without a type.
     """
 
     version: str
@@ -32,6 +33,7 @@ class Dialect:
     resource_keys: tuple[str, ...]
     output_keys: tuple[str, ...]
     conditions_since: str
+    missing_type: str
     ignores_unknown_keys: bool = False
     ignored_keys: frozenset[str] = frozenset()
 
@@ -62,6 +64,7 @@ HOT = Dialect(
     ),
     output_keys=("value", "description", "condition"),
     conditions_since="heat_template_version 2016-10-14 or later",
+    missing_type="Each resource must contain a type key.",
 )  # fmt: skip
 
 AWS = Dialect(
@@ -90,6 +93,7 @@ AWS = Dialect(
     ),
     output_keys=("Value", "Description", "Condition"),
     conditions_since="AWSTemplateFormatVersion 2010-09-09",
+    missing_type="Each Resource must contain a Type key.",
     ignores_unknown_keys=True,
     ignored_keys=frozenset({"CreationPolicy", "UpdateReplacePolicy"}),
 )  # fmt: skip

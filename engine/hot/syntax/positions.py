@@ -16,6 +16,9 @@ import yaml
 from engine.errors import MAX_WARNINGS
 from engine.hot.syntax.yaml_reader import DocumentReader, key_text
 
+#: Collections in each other. The YAML scanner takes longer for each token the deeper it is: without
+#: a limit, the time would grow with the square of the text.
+MAX_LEVELS: Final = 500
 #: Kinds of tokens: the start of a collection, its end, and a scalar.
 MAP, LIST, END, SCALAR = "{", "[", "}", ""
 
@@ -79,7 +82,8 @@ class _Level:
 
 
 def iterate_children(text: str, *, is_json: bool) -> Iterator[Child]:
-    """Yield each key and each item, in the order of the text. Ends where the text is not valid."""
+    """Yield each key and each item, in the order of the text. Ends where the text is not valid, or
+    deeper than `MAX_LEVELS`."""
     levels: list[_Level] = []
     for token in _json_tokens(text) if is_json else _yaml_tokens(text):
         if token.kind == END:
@@ -94,6 +98,8 @@ def iterate_children(text: str, *, is_json: bool) -> Iterator[Child]:
                 yield Child(len(levels) - 1, token.text, token.line, token.column, token.written)
             here.at_key = not here.at_key
         if token.kind != SCALAR:
+            if len(levels) >= MAX_LEVELS:
+                return
             levels.append(_Level(token.kind == MAP))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from engine.errors import Findings, nearest, one_of
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget
+from engine.hot.functions.function import quoted
 from engine.hot.language.versions import EXTENDED_SINCE, Version
 from engine.hot.patterns.pattern import InvalidPattern, read_pattern
 from engine.hot.schema.parameters import (
@@ -84,7 +85,7 @@ def _read(
         fault(f"The name {name} belongs to a pseudo parameter.", "Choose another name.")
         return None
     if not isinstance(body, dict):
-        fault("A parameter must be a map with a type.")
+        fault(f"Invalid parameter ({name}), expected a mapping", "Write a map with a type.")
         return None
     for key in body:
         if key not in KNOWN_KEYS or (key == "tags" and not version.parameter_tags):
@@ -92,16 +93,17 @@ def _read(
             remedy = one_of(key, known, "Keys")
             if key in KNOWN_KEYS:
                 remedy = f"Use heat_template_version {TAGS_SINCE} or later."
-            fault(f"Invalid key '{key}' for parameter", remedy, key=key)
+            fault(f"Invalid key '{key}' for parameter ({name})", remedy, key=key)
     if "schema" in body and not version.extended:
         reason = f'"schema" of parameter {name} has no effect.'
         remedy = f"Remove it, or use heat_template_version {EXTENDED_SINCE}."
         findings.warn(f"{place}.schema", reason, remedy, "NoEffect")
     kind = body.get("type")
     if kind not in KINDS:
-        reason = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'
+        missing = f"Missing parameter type for parameter: {name}"
+        reason = missing if kind is None else f"Invalid type ({kind})"
         remedy = nearest(str(kind), KINDS) or f"One of: {', '.join(KINDS)}."
-        fault(f"{reason} for parameter: {name}", remedy, key="" if kind is None else "type")
+        fault(reason, remedy, key="" if kind is None else "type")
         return None
     schema = ParameterSchema(
         name=name,
@@ -134,7 +136,13 @@ def check_default(
     try:
         check_value(plain, schema.default, budget)
     except InvalidValue as bad:
-        fault(f"Invalid default: {bad}", bad.remedy, at=at)
+        text = "" if schema.hidden else f" {_default_text(schema.default)}"
+        reason = f"Parameter '{schema.name}' is invalid: Invalid default{text} ({bad})"
+        fault(reason, bad.remedy, at=at)
+
+
+def _default_text(default: Json) -> str:
+    return str(default)[:200] if isinstance(default, str | int | float) else quoted(default)
 
 
 def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:

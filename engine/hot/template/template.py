@@ -338,7 +338,7 @@ def _resource(
     dialect = version.dialect
     place = f"{dialect.resources}.{name}"
     if type(given) is not dict:
-        findings.add(place, "Each Resource must contain a Type key.")
+        findings.add(place, dialect.missing_type)
         return None
     if not name or "/" in name:
         findings.add(place, f'The resource name "{name}" must not be empty or contain "/".')
@@ -346,7 +346,7 @@ def _resource(
         _unknown_keys(given, version.known_resource_keys, "resource", version, place, findings)
     kind = given.get(dialect.type)
     if not isinstance(kind, str) or not kind:
-        reason = f'Resource "{name}" has no type' if kind is None else "The type must be text."
+        reason = dialect.missing_type if kind is None else "The type must be text."
         findings.add(place, reason, f'Add "{dialect.type}: OS::Heat::None", or another one.')
         return None
     depends_on = given.get(dialect.depends_on)
@@ -533,7 +533,7 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
         return None
     _unknown_keys(given, version.output_keys, "output", version, place, findings)
     if dialect.value not in given:
-        reason = f"Each output must contain a {dialect.value} key."
+        reason = f"Each output definition must contain a {dialect.value} key."
         findings.add(place, reason, f'Add "{dialect.value}".')
         return None
     condition = given.get(dialect.condition)

@@ -34,6 +34,7 @@ from engine.service.requests.parsing import ParsedRequest
 from engine.words import Json
 from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly
+from hub.api.heat_sentences import InvalidTemplate
 from hub.api.orchestration import responses
 from hub.api.orchestration.documents import (
     hidden_names,
@@ -75,8 +76,11 @@ async def validate(request: web.Request) -> web.Response:
     limits, validators = context.engine.limits_of(project), context.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
-    async with located_errors(request, new):
-        validated = await _validate(request, new, types, limits, validators, show_nested)
+    try:
+        async with located_errors(request, new):
+            validated = await _validate(request, new, types, limits, validators, show_nested)
+    except Invalid as error:
+        raise InvalidTemplate(error.findings) from None
     warnings = await warning_documents(request, new, validated.definition.warnings)
     return json_response(validated.document(warnings, show_nested))
 
@@ -91,34 +95,28 @@ async def _validate(
 ) -> "Validated":
     """Raises Invalid with all findings."""
     context, project = context_of(request), project_of(request)
-    try:
-        validated = await with_stack_outputs(
-            lambda outputs: with_fetched_templates(
-                lambda fetched: context.engine.thread_pool(
-                    partial(
-                        validate_template,
-                        new,
-                        project,
-                        types,
-                        limits,
-                        validators,
-                        fetched,
-                        show_nested=show_nested,
-                        stack_outputs=outputs,
-                    ),
+    validated = await with_stack_outputs(
+        lambda outputs: with_fetched_templates(
+            lambda fetched: context.engine.thread_pool(
+                partial(
+                    validate_template,
+                    new,
                     project,
+                    types,
+                    limits,
+                    validators,
+                    fetched,
+                    show_nested=show_nested,
+                    stack_outputs=outputs,
                 ),
-                lambda url: context.fetch_template(url, limits.source.max_bytes),
+                project,
             ),
-            partial(context.engine.validation_outputs, project),
-            {},
-        )
-        await context.engine.external_validation.validate(
-            validated.definition, project, new.credential
-        )
-    except Invalid as error:
-        # Heat has one type for all errors of this route.
-        raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
+            lambda url: context.fetch_template(url, limits.source.max_bytes),
+        ),
+        partial(context.engine.validation_outputs, project),
+        {},
+    )
+    await context.engine.external_validation.validate(validated.definition, project, new.credential)
     return validated
 
 

@@ -72,7 +72,7 @@ MISTAKES = (
     Mistake("section", V + WEB.replace("resources", "resource"), 2, "section", '"resources"'),
     Mistake("no resources", f"{V}resources:\n- web\n", 2, "map", "write"),
     # -- resources
-    Mistake("no type", f"{V}resources:\n  web:\n    properties: {{}}\n", 3, "no type", "add"),
+    Mistake("no type", f"{V}resources:\n  web:\n    properties: {{}}\n", 3, "must contain a type key", "add"),
     Mistake("type", prop("length: 3", type_="OS::Heat::RandomSting"), 4, "could not be found",
             '"os::heat::randomstring"'),
     Mistake("property", prop("lenght: 3"), 6, "unknown property", '"length"'),

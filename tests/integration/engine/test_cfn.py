@@ -143,7 +143,9 @@ async def test_errors_are_reported_with_their_cloudformation_path(
         status, response = await run.call("POST", path, sent)
         message = error_text(response["error"])
         assert status == 400
-        assert "Property error: : Resources.c.Properties: : Unknown Property sise" in message
+        separator = ": " if path == "/validate" else ": : "
+        parts = ("Property error", "Resources.c.Properties", "Unknown Property sise")
+        assert separator.join(parts) in message
         assert 'Did you mean "size"?' in message
         assert 'The specified reference "nobody" (in d) is incorrect.' in message
         assert "Resources.d.DependsOn: " in message

@@ -39,7 +39,7 @@ async def refused(run: Program, template: Json, **more: Json) -> Json:
     for path in ("/stacks", "/stacks/preview", "/validate"):
         status, response = await run.call("POST", path, body)
         assert status == 400, (path, response)
-        errors.append(response["error"]["message"])
+        errors.append(response["error"]["message"].replace(": : ", ": "))
     assert len({text.partition(": ")[2] or text for text in errors}) == 1, errors
     return errors[0]
 

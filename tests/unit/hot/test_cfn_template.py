@@ -113,7 +113,7 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     (cfn(Mappings=[1]), "Mappings", '"Mappings" must be a map'),
     (cfn(Resources=[1]), "Resources", '"Resources" must be a map'),
     (cfn(Resources={"a": None}), "Resources.a", "Each Resource must contain a Type key."),
-    (cfn(Resources={"a": {}}), "Resources.a", 'Resource "a" has no type'),
+    (cfn(Resources={"a": {}}), "Resources.a", "Each Resource must contain a Type key"),
     (cfn(Resources={"a/b": cfn_thing()}), "Resources.a/b", 'must not be empty or contain "/"'),
     (one(Type="Test::Thign"), "Resources.a.Type", "(Test::Thign) could not be found"),
     (one(Properties={"sise": 1}), "Resources.a.Properties", "Unknown Property sise"),
@@ -133,7 +133,7 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
     (one(Condition=5), "Resources.a.Condition", 'Invalid condition "5"'),
     (output("x"), "Outputs.o", "must be a map with a value"),
-    (output({"value": 1}), "Outputs.o", "Each output must contain a Value key"),
+    (output({"value": 1}), "Outputs.o", "Each output definition must contain a Value key"),
     (
         cfn(
             Resources={

@@ -115,7 +115,10 @@ def test_a_false_condition_disables_all() -> None:
     web = each(["a"]) | {"condition": False}
     assert [*built({"web": web, "b": thing() | {"depends_on": "web"}}).resources] == ["b"]
     _, reason, remedy = wrong({"web": web, "b": thing(value={"get_attr": ["web", "output"]})})
-    assert '"web" (in b) is incorrect' in reason and remedy == "Its condition is false."
+    assert (
+        '"web" (in b.Properties.value) is incorrect' in reason
+        and remedy == "Its condition is false."
+    )
 
 
 @pytest.mark.parametrize(

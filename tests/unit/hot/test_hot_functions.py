@@ -160,8 +160,14 @@ def test_results_of_functions(snippet: Json, result: Json) -> None:
         ({"get_param": "nope"}, "The Parameter (nope) was not provided."),
         ({"get_param": "OS::region"}, "The Parameter (OS::region) was not provided."),
         ({"get_file": "g"}, 'No content found in the "files" section for get_file path: g'),
-        ({"get_resource": "bb"}, 'The specified reference "bb" (in a) is incorrect. Did you mean'),
-        ({"get_attr": ["bb", "output"]}, 'The specified reference "bb" (in a) is incorrect.'),
+        (
+            {"get_resource": "bb"},
+            'The specified reference "bb" (in a.Properties.value) is incorrect. Did you mean',
+        ),
+        (
+            {"get_attr": ["bb", "output"]},
+            'The specified reference "bb" (in a.Properties.value) is incorrect.',
+        ),
         ({"get_attr": ["b", "outptu"]}, "The Referenced Attribute (b outptu) is incorrect."),
         ({"get_attr": "b"}, 'Arguments to "get_attr"'),
         ({"if": ["nope", 1, 2]}, 'Invalid condition "nope"'),

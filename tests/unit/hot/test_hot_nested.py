@@ -159,7 +159,7 @@ def test_errors_in_nested_templates_have_their_path() -> None:
         (
             template(parameters={"a": {"type": "strng"}}),
             "resources.web<server.yaml>.parameters.a",
-            'Invalid type "strng"',
+            "Invalid type (strng)",
         ),
         (
             template(conditions={"c": {"equals": [1]}}),

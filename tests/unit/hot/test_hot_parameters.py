@@ -113,8 +113,8 @@ def test_valid_values_are_accepted(rule: Json, text: Json) -> None:
     ("body", "message"),
     [
         ({}, "Missing parameter type"),
-        ({"type": "strnig"}, 'Invalid type "strnig"'),
-        ("string", "must be a map"),
+        ({"type": "strnig"}, "Invalid type (strnig)"),
+        ("string", "expected a mapping"),
         ({"type": "string", "defualt": 1}, "Invalid key 'defualt' for parameter"),
         ({"type": "string", "constraints": {}}, "expected a list"),
         ({"type": "string", "constraints": [{}]}, "No constraint expressed"),

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import ENVIRONMENT, TEMPLATE, Finding, Invalid
 from engine.hot.syntax.document import read_document
-from engine.hot.syntax.positions import find_positions
+from engine.hot.syntax.positions import MAX_LEVELS, find_positions, iterate_children
 from engine.hot.syntax.source_lines import locate
 
 YAML = """\
@@ -80,6 +80,13 @@ def test_memory_and_time_do_not_grow_with_the_length_of_paths() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 50_000_000
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_collections_are_read_to_a_limited_depth(is_json: bool) -> None:
+    """The YAML scanner takes longer for each token the deeper it is."""
+    found = list(iterate_children("[" * 10_000, is_json=is_json))
+    assert len(found) == MAX_LEVELS
 
 
 def test_lines_are_quoted_with_a_caret() -> None:

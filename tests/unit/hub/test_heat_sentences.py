@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
 from hub.api.error_middleware import heat_form
-from hub.api.heat_sentences import FORMATS, heat_sentence
+from hub.api.heat_sentences import FORMATS, InvalidTemplate, heat_sentence
 from hub.cli.client import response_error
 
 #: Values for the keys of Heat's formats.
@@ -61,6 +61,52 @@ def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
 )  # fmt: skip
 def test_places_and_remedies_are_not_in_the_message(error: HeadgateError, message: str) -> None:
     assert heat_form(error)["error"]["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("place", "reason", "message"),
+    [
+        ("", "Parameter 'p' is invalid: 9 is out of range (min: 1, max: 5)", "{reason}"),
+        ("resources.a", "Each resource must contain a type key.", "{reason}"),
+        ("parameters.p", "Invalid type (text)", "{reason}"),
+        ("resources.a.condition", 'Invalid condition "x"', "{place}{separator}{reason}"),
+        ("outputs.o", "Each output definition must contain a value key.",
+         "Output validation error{separator}{place}{separator}{reason}"),
+        ("resources.a.properties.length", "0 is out of range (min: 1, max: 5)",
+         "Property error{separator}{place}{separator}{reason}"),
+        ("parameter", 'environment has wrong section "parameter"',
+         "Environment not in valid format: {reason}"),
+        ("outputs.o.value.Ref", "The function Ref is not supported in this version of HOT.",
+         "{place}{separator}The template version is invalid: {reason}"),
+    ],
+)  # fmt: skip
+def test_messages_have_the_form_of_the_route(place: str, reason: str, message: str) -> None:
+    findings = [Finding(place, reason, "Do this.")]
+    for error, separator in ((Invalid(findings), ": : "), (InvalidTemplate(findings), ": ")):
+        document = heat_form(error)["error"]
+        assert document["message"] == message.format(
+            place=place, reason=reason, separator=separator
+        )
+        assert (document["place"], document["remedy"]) == (place, "Do this.")
+    assert heat_form(InvalidTemplate(findings))["error"]["type"] == "HTTPBadRequest"
+
+
+def test_the_place_of_a_property_has_no_functions() -> None:
+    begin = "resources.a.properties"
+    for place, shown in {
+        f"{begin}.value.list_join": f"{begin}.value",
+        f"{begin}.value.x[0].get_attr": f"{begin}.value.x[0]",
+        f"{begin}.length": f"{begin}.length",  # a property, although it is also a function
+        f"{begin}.repeat.for_each": f"{begin}.repeat.for_each",
+    }.items():
+        message = heat_sentence(Finding(place, "is wrong"))
+        assert message == f"Property error: : {shown}: : is wrong"
+
+
+def test_among_several_errors_each_names_its_place() -> None:
+    one = Finding("resources.a", "Each resource must contain a type key.", "Add one.")
+    message = heat_form(Invalid([one, one]))["error"]["message"]
+    assert message.splitlines()[0] == f"{one}"
 
 
 def test_an_error_that_heat_does_not_have_keeps_place_and_remedy() -> None:
