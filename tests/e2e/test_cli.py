@@ -273,7 +273,8 @@ def test_warnings_and_errors_name_file_line_and_column(
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, done
-        assert done.stderr.startswith(warning) and len(done.stderr.splitlines()) == 1, done
+        assert done.stderr.startswith(warning), done
+        assert done.stderr.splitlines()[1:] == ["      o: {value: 2}", "      ^"], done
     template.write_text(text.replace("{value: 2}", "{}"))
     done = subprocess.run(
         command("stack", "update", "warned", "-t", str(template), server=server),
