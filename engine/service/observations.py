@@ -9,6 +9,7 @@ from uuid import UUID
 from engine.errors import Unavailable
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.plan.drift import REPAIRED_AS
+from engine.service.completions import StoredCompletions
 from engine.service.traversals.start import stack_not_found
 from engine.store import observations
 from engine.store.connection import Connection
@@ -44,9 +45,12 @@ class Drift:
 
 
 class Observations:
-    def __init__(self, database: Database, policies: PolicyRules) -> None:
+    def __init__(
+        self, database: Database, policies: PolicyRules, completions: StoredCompletions
+    ) -> None:
         self._database = database
         self._policies = policies
+        self._completions = completions
 
     async def request(self, project: str, stack_id: UUID) -> None:
         """Observe a stack and its nested stacks soon. Raises NotFound, also for a deleted stack."""
@@ -60,9 +64,15 @@ class Observations:
         self, project: str, changes: Sequence[tuple[str, str | None]]
     ) -> ReportedChanges:
         """Observe resources of a project soon, because they may have changed. changes: physical IDs
-        and types (None: any)."""
+        and types (None: any). Objects for which operations wait are looked at in place of their
+        resources, whose recorded state is not certain; they are not counted."""
+        ids = [physical_id for physical_id, _ in changes]
+        awaited = await self._completions.objects_changed(project, ids)
+        others = [one for one in changes if one[0] not in awaited]
+        if not others:
+            return ReportedChanges(0, 0, 0)
         async with self._database.transaction("accept") as conn:
-            return await observations.report_changes(conn, project, changes)
+            return await observations.report_changes(conn, project, others)
 
     async def drift(self, project: str, stack_id: UUID) -> Drift:
         """The last observation. The caller has found the stack in its project."""

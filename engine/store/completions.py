@@ -142,23 +142,29 @@ RELEASE = """
 update completion_request set claimed_at = null, next_at = clock_timestamp()
  where id = $1 and claim = $2
 """
-#: $2: IDs of objects that have changed. $3: the shortest pause between two requests.
+#: $2: IDs of objects that have changed. $3: the shortest pause between two requests. Returns the
+#: objects that operations wait for, and a row with null.
 REQUEST = """
 with concerned as materialized (
-    select distinct c.request_id
+    select c.request_id, c.object_id
       from unnest($2::text[]) o (id)
-     cross join lateral (select request_id from completion
+     cross join lateral (select request_id, object_id from completion
                           where object_id = o.id and result is null offset 0) c
+      join completion_request q on q.id = c.request_id and q.project = $1
 ), requested as (
     update completion_request q
        set requested = q.claimed_at is not null,
            next_at = case when q.claimed_at is not null then q.next_at
                           else least(q.next_at, greatest(clock_timestamp(),
                                                          q.ended_at + $3::interval)) end
-      from concerned c where q.id = c.request_id and q.project = $1
+      from (select distinct request_id from concerned) c where q.id = c.request_id
     returning q.id
+), notified as (
+    select pg_notify('headgate_completion', '') from requested limit 1
 )
-select count(*), pg_notify('headgate_completion', '') from requested having count(*) > 0
+select object_id from concerned
+union all
+select null from notified
 """
 #: Definitions that are read to find one that can be decrypted.
 TRIES = 10
@@ -308,7 +314,8 @@ async def release(conn: Connection, claimed: ClaimedRequest) -> None:
 
 async def request(
     conn: Connection, project: str, object_ids: Sequence[str], min_pause: timedelta
-) -> int:
-    """Make the requests for these objects due; return their number. min_pause: between two."""
-    count: int | None = await conn.fetchval(REQUEST, project, object_ids, min_pause)
-    return count or 0
+) -> set[str]:
+    """Make the requests for these objects due. min_pause: between two. Returns the objects that
+    operations wait for."""
+    rows = await conn.fetch(REQUEST, project, object_ids, min_pause)
+    return {row["object_id"] for row in rows} - {None}

@@ -52,6 +52,17 @@ POLL = timedelta(seconds=10)
 RELEASE_TIMEOUT = 5
 
 
+def next_pause(claimed: ClaimedRequest, failures: int, seconds: float, chance: float) -> timedelta:
+    """Until the next request. failures: consecutive ones. seconds: that this one took; requests are
+    sent at most half the time. chance: a number from 0 up to 1."""
+    if failures:
+        pause = BackOff(FIRST_AFTER_FAILURE, MAX_AFTER_FAILURE).ceiling(failures)
+    else:
+        growing = BackOff(FIRST, max(FIRST, claimed.max_pause.total_seconds()), GROWTH)
+        pause = growing.ceiling(claimed.sent + 1)
+    return timedelta(seconds=max(pause, seconds) * (1 + VARIATION * (2 * chance - 1)))
+
+
 class CompletionObserver:
     """One loop. chance: a number from 0 up to 1, for jitter."""
 
@@ -72,7 +83,6 @@ class CompletionObserver:
         supervisor = supervisor or Supervisor()
         self._guard = supervisor.guard("completions", max_pause=POLL.total_seconds())
         self._measures = measures or Measures()
-        self._after_failure = BackOff(FIRST_AFTER_FAILURE, MAX_AFTER_FAILURE)
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], str] = {}
 
@@ -162,21 +172,11 @@ class CompletionObserver:
                 "completions.unknown", project=claimed.project, resource_type=claimed.type,
                 reason=reason, failures=failures,
             )  # fmt: skip
-        pause = self._pause(claimed, failures, monotonic() - began)
+        pause = next_pause(claimed, failures, monotonic() - began, self._chance())
         async with self._database.transaction("looked") as conn:
             await completions.end_request(
                 conn, claimed, pause, failures=failures, sent=sent, idle=IDLE
             )
-
-    def _pause(self, claimed: ClaimedRequest, failures: int, seconds: float) -> timedelta:
-        """Until the next request. seconds: that this one took; it is sent at most half the time."""
-        if failures:
-            pause = self._after_failure.ceiling(failures)
-        else:
-            growing = BackOff(FIRST, max(FIRST, claimed.max_pause.total_seconds()), GROWTH)
-            pause = growing.ceiling(claimed.sent + 1)
-        varied = max(pause, seconds) * (1 + VARIATION * (2 * self._chance() - 1))
-        return timedelta(seconds=varied)
 
     async def _complete_found(self, claimed: ClaimedRequest) -> bool:
         """Send the request, and complete the operations whose objects it finds complete. Returns
