@@ -442,7 +442,7 @@ READER = ResourceSpec("r", ("data.d",))
 DATA = Scenario(
     "data that every update reads again",
     (create(D, READER), update(D, READER), update(ResourceSpec("r", value="2"))),
-    Incidents(lease=1, fail=1),
+    Incidents(fail=1),
 )
 DATA_STEPPED = Scenario(
     "data in an update in steps",
