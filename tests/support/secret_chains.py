@@ -42,11 +42,13 @@ def _attr(*path: Json) -> Callable[[str], Json]:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A resource that depends on a value. reads: expressions whose text contains the value."""
+    """A resource that depends on a value. reads: expressions whose text contains the value.
+    sections: other keys of the resource."""
 
     type: str
     properties: Callable[[Json], Json]
     reads: tuple[Callable[[str], Json], ...]
+    sections: Callable[[Json], Json] = lambda value: {}
 
 
 def _joined(*path: Json) -> Callable[[str], Json]:
@@ -151,11 +153,68 @@ WRAPS: Mapping[str, Wrap] = {
             "data": {"repeat": {"for_each": {"%i": [v]}, "template": {"%i": 1}}}}}]
     },
 }  # fmt: skip
-#: Functions that shorten a secret: the result is secret, although it does not contain the secret.
-LOSSY: Mapping[str, Wrap] = {
-    "digest": lambda v: {"digest": ["sha512", v]},
-    "length": lambda v: {"yaql": {"expression": "str($.data.len())", "data": v}},
-    "letters": lambda v: {"yaql": {"expression": "$.data.substring(0, 12)", "data": v}},
+#: Functions of version 2026-12-01, as WRAPS.
+EXTENDED_WRAPS: Mapping[str, Wrap] = {
+    "to_json": lambda v: {"to_json": {"b": [v]}},
+    "from_json": lambda v: {"lookup": [{"from_json": {"to_json": {"a": v}}}, "a"]},
+    "first": lambda v: {"first": [v, "x"]},
+    "distinct": lambda v: {"list_join": ["", {"distinct": ["x", v, "x", v]}]},
+    "coalesce": lambda v: {"coalesce": [None, "", v, "x"]},
+    "lookup": lambda v: {"lookup": [{"a": v}, "a", "x"]},
+    "lookup default": lambda v: {"lookup": [{"a": "x"}, "b", v]},
+    "lookup item": lambda v: {"lookup": [["x", v], -1]},
+    "lower": lambda v: {"lower": v},
+    "upper letters": lambda v: {"upper": v},
+}
+#: Integers from an integer: the result has the same digits.
+ARITHMETIC: Mapping[str, Wrap] = {
+    "add": lambda v: {"add": [v, 0]},
+    "subtract": lambda v: {"subtract": [v, "0"]},
+    "multiply": lambda v: {"multiply": [1, v]},
+    "divide": lambda v: {"divide": [v, 1]},
+    "modulo": lambda v: {"modulo": [v, 9_000_000_000_000_000_000]},
+}
+#: Expressions that read a local with the value, from the name of the local.
+LOCAL_WRAPS: Mapping[str, Callable[[str], Json]] = {
+    "local": lambda name: {"get_local": name},
+    "local in text": lambda name: f"x-${{{name}}}-y",
+    "local in locals": lambda name: {"get_local": [f"{name}_map", "deep", 0]},
+    "local in a list": lambda name: {"list_join": ["", [f"${{{name}_map.deep.0}}", "<"]]},
+}
+
+#: Links of version 2026-12-01.
+EXTENDED_LINKS: Mapping[str, Link] = {
+    "each": Link(
+        "OS::Heat::Value",
+        lambda v: {"value": v},
+        (
+            lambda name: {"get_attr": [f'{name}["k"]', "value"]},
+            lambda name: {"lookup": [{"get_attr": [name, "value"]}, "k"]},
+            lambda name: {"to_json": {"get_attr": [name, "value"]}},
+            lambda name: f"${{{name}_all}}",
+        ),
+        lambda v: {"for_each": ["k", "l"]},
+    ),
+    "value of each": Link(
+        "OS::Heat::Value",
+        lambda v: {"value": "<${each.value}>"},
+        (lambda name: {"get_attr": [f'{name}["k"]', "value"]},),
+        lambda v: {"for_each": {"k": v, "l": "x"}},
+    ),
+    "conditions": Link(
+        "OS::Heat::Value",
+        lambda v: {"value": v},
+        (_attr("value"),),
+        lambda v: {
+            "lifecycle": {"replace_when": [v]},
+            "preconditions": [
+                {"assert": {"not": {"equals": [v, "x"]}}, "message": "The value is wrong."}
+            ],
+            "postconditions": [
+                {"assert": {"not": {"equals": [v, "y"]}}, "message": "The value is wrong."}
+            ],
+        },
+    ),
 }
 
 SOURCES: Mapping[str, Json] = {
@@ -170,11 +229,36 @@ SOURCES: Mapping[str, Json] = {
     "all attributes": {"yaql": {
         "expression": "$.data.get(key)", "data": {"get_attr": ["safe"]}}},
 }  # fmt: skip
+#: Sources of version 2026-12-01: of a template with `data`, beside the stack `source`.
+EXTENDED_SOURCES: Mapping[str, Json] = {
+    "reference in text": "<${hidden}>",
+    "path in text": "<${mapped.deep.k}>",
+    "stack output": {"stack_output": ["source", "secret"]},
+    "item of a stack output": {"stack_output": ["source", "map", "k"]},
+    "data": {"get_attr": ["data.known", "key"]},
+    "data of each": {"lookup": [{"get_attr": ["data.every", "key"]}, "n"]},
+}
+#: The integer source.
+NUMBER: Json = {"get_param": "number"}
+EVERY_SOURCE = {**SOURCES, **EXTENDED_SOURCES, "number": NUMBER}
+TYPED_NUMBER = Link("OS::Heat::Value", lambda v: {"type": "number", "value": v}, (_attr("value"),))
+EVERY_LINK = {**LINKS, **EXTENDED_LINKS, "typed number": TYPED_NUMBER}
+EVERY_WRAP = {**WRAPS, **EXTENDED_WRAPS, **ARITHMETIC}
+#: A stack with secret outputs.
+SOURCE_STACK: Json = {
+    "heat_template_version": "2026-12-01",
+    "parameters": {"given": {"type": "string", "hidden": True}},
+    "outputs": {
+        "secret": {"value": {"get_param": "given"}},
+        "map": {"value": {"k": "${given}"}},
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """link, wrap: names of LINKS and WRAPS. read: the index of a read, modulo their number."""
+    """link, wrap: names of links, and of functions or LOCAL_WRAPS. read: the index of a read,
+    modulo their number."""
 
     link: str
     wrap: str = "as it is"
@@ -183,25 +267,38 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """source: a name of SOURCES. Each step reads the one before."""
+    """source: a name of EVERY_SOURCE. Each step reads the one before."""
 
     source: str
     steps: tuple[Step, ...]
 
 
 def chain_resources(name: str, chain: Chain) -> dict[str, Json]:
-    """The resources of a chain. The last one, ``NAME_gate``, is a TestResource that reads the
-    result.
+    """The resources of a chain; see `chain_sections`."""
+    resources: dict[str, Json] = chain_sections(name, chain)["resources"]
+    return resources
+
+
+def chain_sections(name: str, chain: Chain) -> dict[str, Json]:
+    """The resources and the locals of a chain. The last resource, ``NAME_gate``, is a TestResource
+    that reads the result.
     """
-    value, resources = SOURCES[chain.source], dict[str, Json]()
+    value, resources, local = EVERY_SOURCE[chain.source], dict[str, Json](), dict[str, Json]()
     for place, step in enumerate(chain.steps):
-        link, own = LINKS[step.link], f"{name}_{place}"
-        properties = link.properties(WRAPS[step.wrap](value))
-        resources[own] = {"type": link.type, "properties": properties}
+        link, own = EVERY_LINK[step.link], f"{name}_{place}"
+        if step.wrap in LOCAL_WRAPS:
+            local |= {own: value, f"{own}_map": {"deep": [f"${{{own}}}"]}}
+            value = LOCAL_WRAPS[step.wrap](own)
+        else:
+            value = EVERY_WRAP[step.wrap](value)
+        properties, sections = link.properties(value), link.sections(value)
+        resources[own] = {"type": link.type, "properties": properties, **sections}
         value = link.reads[step.read % len(link.reads)](own)
+        if value == f"${{{own}_all}}":
+            local[f"{own}_all"] = {"to_json": {"get_attr": [own, "value"]}}
     resources[f"{name}_gate"] = {
         "type": "OS::Heat::TestResource",
         "properties": {"value": value},
         "metadata": {"also": value},
     }
-    return resources
+    return {"resources": resources, "locals": local}

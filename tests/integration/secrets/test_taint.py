@@ -6,6 +6,7 @@ import asyncio
 import io
 import itertools
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -29,13 +30,20 @@ from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
 from tests.support.receiver import Receiver, running_receiver
 from tests.support.secret_chains import (
+    ARITHMETIC,
+    EVERY_SOURCE,
+    EXTENDED_LINKS,
+    EXTENDED_SOURCES,
+    EXTENDED_WRAPS,
     FILES,
     LINKS,
+    LOCAL_WRAPS,
+    SOURCE_STACK,
     SOURCES,
     WRAPS,
     Chain,
     Step,
-    chain_resources,
+    chain_sections,
 )
 from tests.support.secret_search import SecretSearch, rows_of, wal_since, wal_start
 
@@ -60,8 +68,14 @@ class SecretType(ResourceType):
         self.key = key
 
     def create(self, call: Call) -> Outcome:
-        given = {"key": self.key, "echo": call.properties["secret"], "state": "ACTIVE"}
-        return Done(f"id-{call.resource_name}", given)
+        return Done(f"id-{call.resource_name}", self._attributes(call))
+
+    def check(self, call: Call) -> Outcome:
+        """Also reads an entry of `data`."""
+        return Done(call.physical_id, self._attributes(call))
+
+    def _attributes(self, call: Call) -> dict[str, Json]:
+        return {"key": self.key, "echo": call.properties.get("secret"), "state": "ACTIVE"}
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
@@ -73,10 +87,25 @@ PARAMETERS: Json = {
     "mapped": {"type": "json", "hidden": True},
     "by_environment": {"type": "string"},
     "property": {"type": "string", "hidden": True},
+    "number": {"type": "number", "hidden": True},
+}
+#: Sections of version 2026-12-01.
+EXTENDED: Json = {
+    "heat_template_version": "2026-12-01",
+    "data": {
+        "known": {"type": "Test::Safe", "id": "known-1"},
+        "every": {"type": "Test::Safe", "id": "${each.key}-1", "for_each": ["n"]},
+    },
+    "rules": [
+        {
+            "assert": {"not": {"equals": [{"get_param": "hidden"}, {"get_param": "property"}]}},
+            "message": "The two are equal.",
+        }
+    ],
 }
 COMMON: Json = {
     "safe": {"type": "Test::Safe", "properties": {"secret": {"get_param": "property"}}},
-    "random": {"type": "OS::Heat::RandomString", "properties": {"length": 40}},
+    "random": {"type": "OS::Heat::RandomString", "properties": {"length": 40, "salt": "x"}},
     "open": {"type": "OS::Heat::Value", "properties": {"value": PUBLIC}},
     "after_open": {
         "type": "OS::Heat::TestResource",
@@ -117,12 +146,17 @@ SOFTWARE, SOFTWARE_ROLES = ("/software_configs", "/software_deployments"), (
 )  # fmt: skip
 
 
-def body(chains: Sequence[Chain], search: SecretSearch) -> Json:
-    """A request for a stack with the chains. The last resource is also an output."""
+def body(chains: Sequence[Chain], search: SecretSearch, *, extended: bool = False) -> Json:
+    """A request for a stack with the chains. The last resource is also an output. extended: in
+    version 2026-12-01, with its sections."""
     made = {f"c{place}": one for place, one in enumerate(chains)}
     resources = dict(COMMON)
+    local: dict[str, Json] = {}
     for name, chain in made.items():
-        resources |= chain_resources(name, chain)
+        sections = chain_sections(name, chain)
+        resources |= sections["resources"]
+        local |= sections["locals"]
+    added: Json = {**EXTENDED, "locals": local} if extended else {}
     gates = [{"at": f"{name}_gate", "on": ["pre-create", "pre-update"]} for name in made]
     return {
         "template": {
@@ -131,6 +165,7 @@ def body(chains: Sequence[Chain], search: SecretSearch) -> Json:
             "conditions": {"always": True},
             "resources": resources,
             "outputs": {name: {"value": {"get_attr": [f"{name}_gate", "output"]}} for name in made},
+            **added,
         },
         "environment": {
             "encrypted_param_names": ["by_environment"],
@@ -142,6 +177,7 @@ def body(chains: Sequence[Chain], search: SecretSearch) -> Json:
             "mapped": {"deep": {"k": search.secrets["entry"]}},
             "by_environment": search.secrets["environment"],
             "property": search.secrets["property"],
+            "number": int(search.secrets["number"]),
         },
         "files": {name: json.dumps(one) for name, one in FILES.items()},
     }
@@ -182,10 +218,20 @@ class SecretHunt:
 
         return await eventually(ended)
 
-    async def run_stack(self, chains: Sequence[Chain], *, whole: bool = False) -> str:
-        """Create a stack and delete it; return its name. whole: also update and check it."""
+    async def create_source(self) -> None:
+        """The stack whose outputs `stack_output` reads."""
+        secret = self.findings.secrets["stack output"]
+        sent = {"template": SOURCE_STACK, "parameters": {"given": secret}}
+        await self.call("POST", "/stacks", {"stack_name": "source", **sent})
+        assert (await self.until_ended("source"))["stack_status"] == "CREATE_COMPLETE"
+
+    async def run_stack(
+        self, chains: Sequence[Chain], *, whole: bool = False, extended: bool = False
+    ) -> str:
+        """Create a stack and delete it; return its name. whole: also update and check it.
+        extended: as of `body`."""
         self.stacks += 1
-        name, sent = f"s{self.stacks}", body(chains, self.findings)
+        name, sent = f"s{self.stacks}", body(chains, self.findings, extended=extended)
         await self.call("POST", "/stacks/preview", {"stack_name": name, **sent})
         response = await self.call("POST", "/stacks", {"stack_name": name, **sent})
         assert "stack" in response, response
@@ -342,9 +388,38 @@ WHOLE = [
     Chain("parameter", (Step("config"), Step("outer"), Step("group"))),
     Chain("parameter", (Step("nested", "str_replace", 2), Step("scaling"), Step("test"))),
 ]
+WHOLE_EXTENDED = [
+    Chain("stack output", (Step("each", "local in text"),)),
+    Chain("data", (Step("conditions", "to_json"),)),
+]
 #: Without nested stacks, so that a snapshot can be taken.
 FLAT = [Chain("parameter", (Step("value"), Step("test")))]
 EACH_SOURCE = [Chain(name, (Step("value"), Step("test"))) for name in SOURCES]
+#: As EACH_READ, EACH_WRAP and EACH_SOURCE, of version 2026-12-01.
+EACH_EXTENDED = [
+    *(
+        Chain("parameter", (Step(name, "as it is", read),))
+        for name, link in EXTENDED_LINKS.items()
+        for read in range(len(link.reads))
+        if name != "value of each"  # refused: its values do not come from a hidden parameter
+    ),
+    *(
+        Chain("parameter", (Step("value", name), Step("test")))
+        for name in (*EXTENDED_WRAPS, *LOCAL_WRAPS)
+    ),
+    *(Chain("number", (Step("typed number", name), Step("value"))) for name in ARITHMETIC),
+    *(Chain(name, (Step("value"), Step("test"))) for name in EXTENDED_SOURCES),
+]
+#: What a property needs that is computed after the value of another resource is known.
+LATER = [
+    *(
+        Chain("parameter", (Step("value"), Step("value", name)))
+        for name in (*EXTENDED_WRAPS, *LOCAL_WRAPS)
+    ),
+    *(Chain("attribute", (Step("value"), Step(name))) for name in EXTENDED_LINKS),
+    Chain("data", (Step("nested", "local in text"), Step("each", "to_json"))),
+    Chain("stack output", (Step("config", "local"), Step("outer"))),
+]
 
 
 @pytest.fixture
@@ -359,8 +434,9 @@ def test_values_computed_from_a_secret_are_in_no_output(
 ) -> None:
     with asyncio.Runner() as runner:
         search = SecretSearch()
-        for where in (*SOURCES, "second"):
-            search.new_secret(where)
+        for where in (*EVERY_SOURCE, "second"):
+            number = str(random.SystemRandom().randint(10**17, 10**18 - 1))
+            search.new_secret(where, number if where == "number" else None)
         stack = AsyncExitStack()
         server = runner.run(_running_server(stack, postgres, rabbit, search))
         try:
@@ -379,9 +455,13 @@ def test_values_computed_from_a_secret_are_in_no_output(
 
             hunt()
             whole = runner.run(server.hunt.run_stack(WHOLE, whole=True))
+            runner.run(server.hunt.create_source())
+            for one in (EACH_EXTENDED, LATER):
+                runner.run(server.hunt.run_stack(one, extended=True))
+            both = runner.run(server.hunt.run_stack(WHOLE_EXTENDED, whole=True, extended=True))
             flat = runner.run(server.hunt.run_stack(FLAT))
             runner.run(server.hunt.snapshot(flat))
-            runner.run(server.hunt.call_all_routes(whole, flat))
+            runner.run(server.hunt.call_all_routes(whole, flat, both))
             runner.run(server.search_all())
         finally:
             runner.run(stack.aclose())
