@@ -42,8 +42,10 @@ select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.i
        r.deletion_policy, r.protected, r.created_at, r.updated_at
   from tree t
  cross join lateral (select * from resource
-                      where stack_id = t.id and replaced_by is null
-                        and ($2::text is null or name = $2) offset 0) r
+                      where $2::text is null and stack_id = t.id and replaced_by is null
+                     union all
+                     select * from resource
+                      where name = $2 and stack_id = t.id and replaced_by is null offset 0) r
   left join lateral (select id, name from stack
                       where parent_id = r.stack_id and parent_resource = r.id and deleted_at is null
                      offset 0) c on true
@@ -65,6 +67,15 @@ select o.stack_id, o.resource_id, o.action, o.reason
   from tree t
  cross join lateral (select * from running_operation
                       where stack_id = t.id and ($2::text is null or name = $2) offset 0) o
+"""
+#: $2: null: all names.
+READ_NAMES = """
+select name from resource where $2::text[] is null and stack_id = $1 and replaced_by is null
+union all
+select r.name
+  from unnest($2::text[]) w (name)
+ cross join lateral (select name from resource
+                      where name = w.name and stack_id = $1 and replaced_by is null offset 0) r
 """
 READ_DESCRIPTIONS = """
 select t.stack_id, r.key as name, d.description
@@ -137,6 +148,14 @@ def _with_operation(resource: ResourceRecord, operation: Any) -> ResourceRecord:
         return resource
     reason = resource.reason if operation["reason"] is None else operation["reason"]
     return replace(resource, action=operation["action"], status="IN_PROGRESS", reason=reason)
+
+
+async def read_names(
+    conn: Connection, stack_id: UUID, names: Sequence[str] | None = None
+) -> set[str]:
+    """The names of resources of the stack; names: only those of these."""
+    rows = await conn.fetch(READ_NAMES, stack_id, None if names is None else list(names))
+    return {row["name"] for row in rows}
 
 
 async def read_descriptions(

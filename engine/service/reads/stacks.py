@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from engine.errors import NotFound, public, without_value
+from engine.errors import NotFound, nearest, public, without_value
 from engine.hooks.hash_chain import Entry
 from engine.hot.definition.stack import evaluate_output
 from engine.hot.evaluation.resolver import resolve
@@ -14,6 +14,7 @@ from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import date_of
 from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.keyed_names import find_name, possible_names
 from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.reads.written_types import WrittenTypes, written_types
 from engine.service.requests.blueprint import Limits
@@ -34,7 +35,12 @@ from engine.store.records import (
     TraversalRecord,
     VersionRecord,
 )
-from engine.store.resources import read_descriptions, read_resources
+from engine.store.resources import (
+    read_descriptions,
+    read_names,
+    read_resource_rules,
+    read_resources,
+)
 from engine.store.stack_overview import Overview, OverviewFilter, read_overview
 from engine.store.stacks import StackFilter, StackPage, list_stacks
 from engine.types.registry import Registry
@@ -108,6 +114,26 @@ class Reads:
         """The resources of a stack. depth: levels of nested stacks to include."""
         async with self._database.connection() as conn:
             return await read_resources(conn, stack.id, depth=depth)
+
+    async def resource_name(self, stack: StackRecord, wanted: str) -> str:
+        """The name of a resource, by its name or plain name. Raises NotFound (ResourceNotFound)."""
+        async with self._database.connection() as conn:
+            found = find_name(wanted, await read_names(conn, stack.id, possible_names(wanted)))
+            if found is not None:
+                return found
+            raise _no_resource(stack, wanted, await read_names(conn, stack.id))
+
+    async def resource(
+        self, stack: StackRecord, wanted: str
+    ) -> tuple[ResourceRecord, Sequence[str]]:
+        """A resource, by its name or plain name, and the names of the resources that depend on it.
+        Raises NotFound (ResourceNotFound)."""
+        name = await self.resource_name(stack, wanted)
+        async with self._database.connection() as conn:
+            rows = await read_resources(conn, stack.id, name)
+            if not rows:
+                raise _no_resource(stack, wanted, await read_names(conn, stack.id))
+            return rows[0], (await read_resource_rules(conn, stack.id, name)).required_by
 
     async def descriptions(
         self, stacks: Sequence[UUID], name: str | None = None
@@ -265,6 +291,11 @@ def _masked(one: Output, *, with_value: bool) -> Output:
     """
     error = None if one.error is None else without_value(one.error, WITHHELD_OUTPUT)
     return replace(one, value=one.value if with_value else MASK, error=error)
+
+
+def _no_resource(stack: StackRecord, wanted: str, names: Collection[str]) -> NotFound:
+    reason = f"The Resource ({wanted}) could not be found in Stack {stack.name}."
+    return NotFound(reason, remedy=nearest(wanted, sorted(names)), code="ResourceNotFound")
 
 
 def _uuid(text: str) -> UUID | None:

@@ -1,13 +1,14 @@
 """Resources of a stack, their signals, and Heat's ``unset_hook``."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import NoneType
 from uuid import UUID
 
 from aiohttp import web
 
-from engine.errors import NotFound, nearest
-from engine.hot.syntax.keyed_names import find_name, plain_name
+from engine.errors import NotFound
+from engine.hot.syntax.keyed_names import plain_name
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import AnswerChannel, Json
 from hub.api.app_context import context_of, identity_of, project_of, require
@@ -84,24 +85,21 @@ def _is_selected(resource: ResourceRecord, written_type: str, request: web.Reque
 
 
 async def resource_name(request: web.Request, stack: StackRecord) -> str:
-    """The resource of the path, as `find_name` finds it; otherwise the text in the path."""
+    """The resource of the path, by its name or plain name; otherwise the text in the path."""
     name = request.match_info["resource"]
     if "-" not in name:
         return name
-    rows = await context_of(request).engine.reads.resources(stack)
-    return find_name(name, {row.name for row in rows}) or name
+    with suppress(NotFound):
+        return await context_of(request).engine.reads.resource_name(stack, name)
+    return name
 
 
 async def _read(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
-    stack, name = await stack_of(request), request.match_info["resource"]
-    rows = await context_of(request).engine.reads.resources(stack)
-    found = find_name(name, {row.name for row in rows})
-    for row in rows:
-        if row.name == found:
-            return stack, row, documents.required_by(rows)[stack.id, found]
-    reason = f"The Resource ({name}) could not be found in Stack {stack.name}."
-    near = nearest(name, [one.name for one in rows])
-    raise NotFound(reason, remedy=near, code="ResourceNotFound")
+    """The resource of the path, and the names of its dependents. Raises NotFound."""
+    stack = await stack_of(request)
+    reads = context_of(request).engine.reads
+    found, dependents = await reads.resource(stack, request.match_info["resource"])
+    return stack, found, [plain_name(one) for one in dependents]
 
 
 async def show(request: web.Request) -> web.Response:
@@ -130,7 +128,9 @@ async def show_metadata(request: web.Request) -> web.Response:
 
 
 async def signal(request: web.Request) -> web.Response:
-    stack, one, _ = await _read(request)
+    stack = await stack_of(request)
+    reads = context_of(request).engine.reads
+    name = await reads.resource_name(stack, request.match_info["resource"])
     body = await body_of(request, nullable=True)  # Heat's client sends null for "no data"
     who = identity_of(request)
     require(who, Right.ANSWER if "unset_hook" in body else Right.WRITE)
@@ -138,7 +138,7 @@ async def signal(request: web.Request) -> web.Response:
         await context_of(request).engine.signals.send(
             project_of(request),
             stack.id,
-            one.name,
+            name,
             body,
             who.principal,
             credential=who.credential,
@@ -147,7 +147,7 @@ async def signal(request: web.Request) -> web.Response:
     await context_of(request).engine.hooks.unset(
         project_of(request),
         stack.id,
-        one.name,
+        name,
         str(body["unset_hook"]),
         answer_from(request, channel=AnswerChannel.UNSET_HOOK),
     )

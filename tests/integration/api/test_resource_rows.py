@@ -1,12 +1,14 @@
 """The resources of a stack are read by key: as many rows for each resource in a large stack as in a
 small one, and no rows of other stacks, also without table statistics."""
 
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import pytest
 
+from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.resources import read_resources
+from engine.store.resources import READ_RESOURCES, read_names, read_resources
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_so_far, without_statistics
@@ -45,7 +47,29 @@ select id, gen_random_uuid(), 'x', 'TestResource', 'CREATE', 'COMPLETE', '', '{}
 DEPTH = 1
 
 
-async def rows_read(postgres: TestServer, resources: int, others: int, *, analysed: bool) -> int:
+async def read_all(conn: Connection, stack: UUID, resources: int) -> None:
+    found = await read_resources(conn, stack, depth=DEPTH)
+    assert len(found) == resources + 1
+    shown = {(one.action, one.status) for one in found}
+    assert shown == {("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")}
+
+
+async def find_one(conn: Connection, stack: UUID, resources: int) -> None:
+    """Six times, because PostgreSQL then plans for any value."""
+    wanted = f"r{resources}"
+    for _ in range(6):
+        assert await read_names(conn, stack, [wanted, "missing"]) == {wanted}
+        assert len(await conn.fetch(READ_RESOURCES, stack, wanted, 0)) == 1
+
+
+async def rows_read(
+    postgres: TestServer,
+    resources: int,
+    others: int,
+    read: Callable[[Connection, UUID, int], Awaitable[None]] = read_all,
+    *,
+    analysed: bool,
+) -> int:
     """others: stacks of ten resources in the same project."""
     async with postgres.new_database() as url:
         database = await open_database(url, keyring=KEYRING)
@@ -61,10 +85,7 @@ async def rows_read(postgres: TestServer, resources: int, others: int, *, analys
             async with database.connection() as conn:
                 before = (await rows_read_so_far(conn)).total()
             async with database.connection() as conn:
-                found = await read_resources(conn, stack, depth=DEPTH)
-                assert len(found) == resources + 1
-                shown = {(one.action, one.status) for one in found}
-                assert shown == {("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")}
+                await read(conn, stack, resources)
                 await conn.execute("select pg_stat_force_next_flush()")
             async with database.connection() as conn:
                 return (await rows_read_so_far(conn)).total() - before
@@ -86,3 +107,12 @@ async def test_no_rows_of_other_stacks_are_read(postgres: TestServer, *, analyse
     alone = await rows_read(postgres, 50, 5, analysed=analysed)
     among_many = await rows_read(postgres, 50, 200, analysed=analysed)
     assert among_many <= alone + 20
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+async def test_a_resource_is_found_by_its_name_in_any_stack(
+    postgres: TestServer, *, analysed: bool
+) -> None:
+    small = await rows_read(postgres, 20, 20, find_one, analysed=analysed)
+    large = await rows_read(postgres, 400, 20, find_one, analysed=analysed)
+    assert large <= small + 20
