@@ -94,9 +94,11 @@ class Engine:
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
         self.exports = Exports(database, traversals)
-        self.repairs = Repairs(database, self.stacks.update)
+        self.repairs = Repairs(database, self.stacks.update, self.quotas_of)
         self.completions = StoredCompletions(database)
-        self.observations = Observations(database, limits.convergence, self.completions)
+        self.observations = Observations(
+            database, limits.convergence, self.completions, self.quotas_of
+        )
         registry.connect(self.completions)
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)

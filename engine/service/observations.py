@@ -1,7 +1,7 @@
 """Observations of stacks, the drift that they found, and its repair by an update."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -10,6 +10,7 @@ from engine.errors import Unavailable
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.plan.drift import REPAIRED_AS
 from engine.service.completions import StoredCompletions
+from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.service.traversals.start import stack_not_found
 from engine.store import observations
 from engine.store.connection import Connection
@@ -46,19 +47,27 @@ class Drift:
 
 class Observations:
     def __init__(
-        self, database: Database, policies: PolicyRules, completions: StoredCompletions
+        self,
+        database: Database,
+        policies: PolicyRules,
+        completions: StoredCompletions,
+        quotas: Callable[[str], Quotas],
     ) -> None:
+        """quotas: of a project."""
         self._database = database
+        self._quotas = quotas
         self._policies = policies
         self._completions = completions
 
     async def request(self, project: str, stack_id: UUID) -> None:
-        """Observe a stack and its nested stacks soon. Raises NotFound, also for a deleted stack."""
+        """Observe a stack and its nested stacks soon. Raises LimitReached; NotFound, also for a
+        deleted stack."""
         async with self._database.transaction("accept") as conn:
             locked = await lock_stack(conn, project, stack_id)
             if locked is None or locked.deleted:
                 raise stack_not_found(stack_id)
             await observations.request(conn, stack_id)
+            await self._quotas(project).check(conn, project, OBSERVATIONS, more=1)
 
     async def report(
         self, project: str, changes: Sequence[tuple[str, str | None]]
@@ -73,6 +82,11 @@ class Observations:
             return ReportedChanges(0, 0, 0)
         async with self._database.transaction("accept") as conn:
             return await observations.report_changes(conn, project, others)
+
+    async def within_quota(self, conn: Connection, project: str) -> bool:
+        """Whether a project may have more observations today."""
+        limit, used = await self._quotas(project).read_usage(conn, project, OBSERVATIONS)
+        return not limit or used < limit
 
     async def drift(self, project: str, stack_id: UUID) -> Drift:
         """The last observation. The caller has found the stack in its project."""

@@ -10,6 +10,7 @@ from engine.errors import Conflict, HeadgateError, LimitReached, NotFound, Unava
 from engine.hot.definition.stack import StackDefinition
 from engine.plan.graph import downstream
 from engine.principal import Principal
+from engine.service.requests.quotas import REPAIRS, Quotas
 from engine.service.requests.requests import StackRequest
 from engine.store import observations
 from engine.store.connection import Connection
@@ -74,9 +75,11 @@ class Update(Protocol):
 
 
 class Repairs:
-    def __init__(self, database: Database, update: Update) -> None:
+    def __init__(self, database: Database, update: Update, quotas: Callable[[str], Quotas]) -> None:
+        """quotas: of a project."""
         self._database = database
         self._update = update
+        self._quotas = quotas
 
     async def start(self, project: str, stack_id: UUID, names: list[str], limit: int) -> None:
         """Repair the drift of a root stack. names, limit: see `Repair`. If the repair is refused,
@@ -107,6 +110,7 @@ class Repairs:
             if locked is None or locked.deleted:
                 raise RepairNotNeeded
             await check_repair(conn, locked, repair)
+            await self._quotas(project).check(conn, project, REPAIRS, more=1)
 
     async def _record_unrepaired(
         self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None

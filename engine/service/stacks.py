@@ -26,7 +26,7 @@ from engine.service.requests.change_checks import (
     name_taken,
 )
 from engine.service.requests.external_validation import ExternalValidation
-from engine.service.requests.quotas import CHECKS, StackCounts
+from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
@@ -245,7 +245,10 @@ class Stacks:
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)
             planned = await self._traversals.start_update(conn, desired, warned)
-            await self._traversals.limits.of(project).quotas.check_change(conn, project, planned)
+            quotas = self._traversals.limits.of(project).quotas
+            await quotas.check_change(conn, project, planned)
+            if repair is not None:
+                await quotas.check(conn, project, REPAIRS)
         self._wake()
 
     async def delete(

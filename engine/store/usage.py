@@ -23,10 +23,21 @@ on conflict (project, day, slot) do update
        provider_requests = u.provider_requests + excluded.provider_requests,
        drift_found = u.drift_found + excluded.drift_found
 """
-#: Of today. A project has few rows.
-OBSERVED_TODAY = """
-select coalesce(sum(observations), 0)::bigint from observer_usage
+#: Quotas, in the form of engine/store/quotas.py. Observations of today: a project has few rows.
+OBSERVATIONS = """
+select least(coalesce(sum(observations), 0), $2::integer)::bigint from observer_usage
  where project = $1 and day = (clock_timestamp() at time zone 'UTC')::date
+"""
+#: Updates that the observer has started within a day.
+REPAIRS = """
+select count(*)
+  from (select stack_id from traversal
+         where project = $1 and requested_by_id = 'headgate:observer' and parent_traversal is null
+           and started_at > now() - interval '1 day' limit $2) t
+"""
+UNTIL_TOMORROW = """
+select ((clock_timestamp() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
+       - clock_timestamp()
 """
 #: The number of resources of each project at this hour, unless it was counted.
 SAMPLE = """
@@ -172,10 +183,10 @@ async def add_observed(
     await conn.execute(ADD_OBSERVED, project, slot, observations, requests, drift)
 
 
-async def count_observed(conn: Connection, project: str) -> int:
-    """The observations of today."""
-    count: int = await conn.fetchval(OBSERVED_TODAY, project)
-    return count
+async def until_tomorrow(conn: Connection) -> timedelta:
+    """The time until the next day."""
+    left: timedelta = await conn.fetchval(UNTIL_TOMORROW)
+    return left
 
 
 async def sample_resources(conn: Connection) -> None:

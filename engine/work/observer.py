@@ -24,6 +24,7 @@ from engine.loops import Supervisor, wait_at_most
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store import observations, usage
+from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.drift_hooks import ApprovedRepair, read_approved_repairs
 from engine.store.fault_points import reach
@@ -73,6 +74,8 @@ SLOTS = 16
 #: Characters of a reason, and differences of a resource; longer ones are shortened.
 MAX_REASON, MAX_DIFFERENCES = 1_000, 20
 
+#: Returns whether a project may have more observations today.
+WithinQuota = Callable[[Connection, str], Awaitable[bool]]
 #: `Repairs.start`.
 RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
 #: `Repairs.start_approved`.
@@ -167,6 +170,7 @@ class Observer:
         *,
         repair: RepairStart | None = None,
         approved: ApprovedRepairStart | None = None,
+        within_quota: WithinQuota | None = None,
         new_id: Callable[[], UUID] = uuid4,
         page_timeout: timedelta = PAGE_TIMEOUT,
         chance: Callable[[], float] = lambda: 0.5,
@@ -179,6 +183,7 @@ class Observer:
         self._repair = repair
         self._approved = approved
         self._drift_hooks = DriftHooks(database, new_id)
+        self._within_quota = within_quota
         self._new_id = new_id
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
@@ -408,6 +413,10 @@ class Observer:
         ended = [one.stack for one in progress if one not in due]
         roots = [one.stack.stack_id for one in due if _is_scheduled_root(one)]
         async with self._database.connection() as conn:
+            if due and not await self._may_observe(conn, batch[0].project):
+                over, due, roots = [one.stack for one in due], [], []
+                self._measures.observation_called("over_quota")
+                await observations.release(conn, over, await usage.until_tomorrow(conn))
             if deleted:
                 await observations.forget(conn, deleted)
             if ended:
@@ -417,6 +426,9 @@ class Observer:
         if ended:
             await self._hold(ended, {one.stack_id: None for one in ended})
         return {one.stack.stack_id: one for one in due}
+
+    async def _may_observe(self, conn: Connection, project: str) -> bool:
+        return self._within_quota is None or await self._within_quota(conn, project)
 
     async def _write(
         self,

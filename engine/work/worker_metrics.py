@@ -50,7 +50,8 @@ class Measures:
 
     def observation_called(self, outcome: str) -> None:
         """A type was called to observe resources. outcome: succeeded; failed, if it returned no
-        state; skipped: it was not called, because its endpoint has failed before."""
+        state; skipped: it was not called, because its endpoint has failed before;
+        over_quota: nor any other, because the project has used up its observations."""
 
     def drift_found(self, count: int) -> None:
         """So many resources have become different."""

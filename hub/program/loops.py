@@ -180,6 +180,7 @@ class Loops:
             limits.convergence,
             repair=self.engine.repairs.start,
             approved=self.engine.repairs.start_approved,
+            within_quota=self.engine.observations.within_quota,
             new_id=uuid4,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,

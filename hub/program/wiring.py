@@ -121,6 +121,8 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
             resources_per_project=quotas.resources_per_project,
             waiting_hooks_per_project=quotas.waiting_hooks_per_project,
             checks_per_day=quotas.checks_per_day,
+            observations_per_day=quotas.observations_per_day,
+            repairs_per_day=quotas.repairs_per_day,
             subscriptions_per_project=quotas.subscriptions_per_project,
         ),
     )

@@ -368,6 +368,8 @@ class ProjectQuotas(Section):
     waiting_hooks_per_project: CountOrAny | None = None
     subscriptions_per_project: CountOrAny | None = None
     checks_per_day: CountOrAny | None = None
+    observations_per_day: CountOrAny | None = None
+    repairs_per_day: CountOrAny | None = None
     snapshots_per_stack: Count | None = None
     resource_bytes: Bytes | None = None
 
@@ -382,6 +384,8 @@ class Quotas(Section):
     subscriptions_per_project: CountOrAny = 200
     deliveries_per_subscription: CountOrAny = 100_000
     checks_per_day: CountOrAny = 0
+    observations_per_day: CountOrAny = 0
+    repairs_per_day: CountOrAny = 0
     document_depth: Count = 64
     snapshots_per_stack: Count = 32
     signals_per_resource: Count = 1000

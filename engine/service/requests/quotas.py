@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine.errors import LimitReached
 from engine.plan.draft import Plan
 from engine.store import quotas as store
+from engine.store import usage
 from engine.store.connection import Connection
 from engine.ttl_cache import TtlCache
 from engine.words import Mode, Operation
@@ -34,6 +35,14 @@ WAITING_HOOKS = Measure(
 CHECKS = Measure(
     "checks_per_day", store.CHECKS, "checks of stacks within a day", "Check again later"
 )
+OBSERVATIONS = Measure(
+    "observations_per_day", usage.OBSERVATIONS, "observations of resources today",
+    "Observe again tomorrow (UTC), or less often",
+)  # fmt: skip
+REPAIRS = Measure(
+    "repairs_per_day", usage.REPAIRS, "repairs within a day",
+    "Find out what changes the stacks of the project",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class Quotas:
     resources_per_project: int = 0
     waiting_hooks_per_project: int = 0
     checks_per_day: int = 0
+    observations_per_day: int = 0
+    repairs_per_day: int = 0
     subscriptions_per_project: int = 0
 
     async def read_usage(self, conn: Connection, project: str, measure: Measure) -> tuple[int, int]:

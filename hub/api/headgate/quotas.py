@@ -3,7 +3,15 @@
 from aiohttp import web
 
 from channels.store import subscriptions
-from engine.service.requests.quotas import CHECKS, RESOURCES, STACKS, WAITING_HOOKS, Measure
+from engine.service.requests.quotas import (
+    CHECKS,
+    OBSERVATIONS,
+    REPAIRS,
+    RESOURCES,
+    STACKS,
+    WAITING_HOOKS,
+    Measure,
+)
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.routes import Route, json_response
@@ -11,7 +19,7 @@ from hub.api.routes import Route, json_response
 SUBSCRIPTIONS = Measure(
     "subscriptions_per_project", subscriptions.USED, "subscriptions", "Delete one"
 )
-MEASURES = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS)
+MEASURES = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS, OBSERVATIONS, REPAIRS)
 
 
 async def list_quotas(request: web.Request) -> web.Response:

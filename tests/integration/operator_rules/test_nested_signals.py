@@ -113,6 +113,7 @@ alter table template drop column key_order, drop column stack_outputs, drop colu
 drop index stack_listed;
 drop index resource_by_physical_id;
 drop table observation, observation_schedule, completion, completion_request, drift_hook;
+drop index traversal_repairs;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';
 delete from routines; -- the views that were dropped are created again
