@@ -127,6 +127,17 @@ async def test_changes_of_several_stacks_are_observed_together(
     assert type_.looked == [["a", "a", "a"]]
 
 
+async def test_stacks_that_are_due_by_policy_are_observed_apart(
+    unobserved: Program, type_: WatchedThing
+) -> None:
+    await created(unobserved, "c", "d", stack="t", environment=EVERY_10M)
+    physical = await created(unobserved, "a", "b")
+    await unobserved.database.pool.execute("update observation_schedule set next_at = now()")
+    await report(unobserved, physical["a"])
+    assert await observer_of(unobserved, type_).observe_due() == 2
+    assert type_.looked == [["a"], ["c", "d"]]
+
+
 async def test_a_request_precedes_reports_and_includes_them(
     unobserved: Program, type_: WatchedThing
 ) -> None:
