@@ -110,7 +110,8 @@ class Repairs:
             if locked is None or locked.deleted:
                 raise RepairNotNeeded
             await check_repair(conn, locked, repair)
-            await self._quotas(project).check(conn, project, REPAIRS, more=1)
+            if repair.limit is not None:
+                await self._quotas(project).check(conn, project, REPAIRS, more=1)
 
     async def _record_unrepaired(
         self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None

@@ -247,7 +247,7 @@ class Stacks:
             planned = await self._traversals.start_update(conn, desired, warned)
             quotas = self._traversals.limits.of(project).quotas
             await quotas.check_change(conn, project, planned)
-            if repair is not None:
+            if repair is not None and repair.limit is not None:
                 await quotas.check(conn, project, REPAIRS)
         self._wake()
 
