@@ -174,3 +174,8 @@ def test_many_regular_expressions_in_schemas_are_refused() -> None:
     }
     found = faults({"heat_template_version": "headgate", "parameters": names, "resources": {}})
     assert found[0].place == "parameters.p99.schema" and "more steps" in found[0].reason
+
+
+def test_the_message_of_a_violation_is_short() -> None:
+    (found,) = faults(template(), **given({"host": "A" * 2_000}))
+    assert found.reason.endswith("...") and len(found.reason) < 400

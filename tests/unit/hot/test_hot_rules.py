@@ -170,3 +170,36 @@ def test_rules_of_a_nested_template_are_checked_as_far_as_known() -> None:
     assert found.reason == "rule failed: not bad"
     assert found.place.startswith("resources.n") and found.place.endswith("rules[0]")
     assert (found.file, found.inner_place) == ("inner.yaml", "rules[0]")
+
+
+def test_a_rule_whose_when_is_known_later_is_decided_later() -> None:
+    rule = '[{when: {equals: [{get_param: p}, good]}, assert: false, message: "not ${p}"}]'
+    later = outer({"get_attr": ["b", "output"]})
+    start = INNER.index("rules: ")
+    end = INNER.index("\n", start)
+    later["files"]["inner.yaml"] = f"{INNER[:start]}rules: {rule}{INNER[end:]}"
+    defined(**later)
+    (found,) = faults(**later | {"template": outer("good")["template"]})
+    assert found.reason == "rule failed: not good"
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ({"and": [True, False]}, False),
+        ({"and": [True, True]}, True),
+        ({"or": [False, True]}, True),
+        ({"or": [False, False]}, False),
+    ],
+)
+def test_conditions_of_rules_are_combined(condition: Json, holds: bool) -> None:
+    found = faults(template([{"assert": condition, "message": "m"}])) if not holds else []
+    assert bool(found) is not holds
+    if holds:
+        checked([{"assert": condition, "message": "m"}])
+
+
+def test_a_message_has_a_maximum_length() -> None:
+    assert wrong([{"assert": False, "message": "m" * 1000}]).code == "ConditionFailed"
+    found, *_ = faults(template([{"assert": True, "message": "m" * 1001}]))
+    assert found.place == "rules[0].message"
