@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from engine.errors import Findings, NotFound
+from engine.errors import Findings, NotFound, nearest
 from engine.hooks.tokens import TokenKeys
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.principal import Principal
@@ -205,6 +205,20 @@ class StubEngine:
 
     async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
         return [resource("pw"), resource("app", ("pw",))]
+
+    async def resource_name(self, stack: StackRecord, wanted: str) -> str:
+        return (await self.resource(stack, wanted))[0].name
+
+    async def resource(
+        self, stack: StackRecord, wanted: str
+    ) -> tuple[ResourceRecord, Sequence[str]]:
+        found = await self.resources(stack)
+        one = next((one for one in found if one.name == wanted), None)
+        if one is None:
+            reason = f"The Resource ({wanted}) could not be found in Stack {stack.name}."
+            remedy = nearest(wanted, sorted(one.name for one in found))
+            raise NotFound(reason, remedy=remedy, code="ResourceNotFound")
+        return one, [other.name for other in found if wanted in other.requires]
 
     async def descriptions(
         self, stacks: Sequence[UUID], name: str | None = None
