@@ -1,7 +1,7 @@
 """Builds resource and output definitions from their template bodies; stack.py calls it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -198,7 +198,10 @@ class DefinitionBuilder:
         evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
         evaluator.each = body.each
         deferred = evaluator.deferred
-        properties = self._evaluate_map(body.properties, dialect.properties, place, evaluator)
+        names = () if schema is None else schema.properties
+        properties = self._evaluate_map(
+            body.properties, dialect.properties, place, evaluator, names
+        )
         if schema is not None and type(properties) is dict:
             properties = self._check_properties(
                 schema, body, properties, place, evaluator, deferred
@@ -304,15 +307,21 @@ class DefinitionBuilder:
         return checked
 
     def _evaluate_map(
-        self, snippet: Json, key: str, place: str, evaluator: Evaluator
+        self,
+        snippet: Json,
+        key: str,
+        place: str,
+        evaluator: Evaluator,
+        names: Collection[str] = (),
     ) -> Expression:
+        """Return the value of a map. names: of properties, if it has the properties of a type."""
         if snippet is None:
             return {}
         here = f"{place}.{key}"
         if type(snippet) is not dict:
             self.findings.add(here, f'"{key}" must be a map.')
             return {}
-        found = evaluator.evaluate(snippet, here)
+        found = evaluator.evaluate_properties(snippet, here, names)
         if type(found) is list or isinstance(found, str | int | float):
             self.findings.add(here, f'"{key}" must be a map, not the result of this function.')
         return {} if found is None else found
@@ -377,7 +386,7 @@ class DefinitionBuilder:
         place: str,
     ) -> frozenset[str] | None:
         """Return the names of the properties without a secret; None if names may be secret, too."""
-        masked = _masked(body, scope, place)
+        masked = _masked(body, schema, scope, place)
         if not isinstance(masked, dict) or any(map(contains_mask, masked)):
             return None
         current = use_current_names(schema, masked)
@@ -414,7 +423,7 @@ class DefinitionBuilder:
         masked = properties
         if secret:
             here = f"{place}.{self.dialect.properties}"
-            masked = _masked(body, scope, here) or {}
+            masked = _masked(body, schema, scope, here) or {}
             masked = use_current_names(schema, mask_as_map(masked, properties))
         if schema.hides:
             masked = mask_hidden(schema, masked)
@@ -601,11 +610,11 @@ def _lifecycle_parts(lifecycle: Lifecycle | None) -> list[Json]:
     return [] if lifecycle is None else [lifecycle.encode(), lifecycle.encode_triggers()]
 
 
-def _masked(body: ResourceBody, scope: Scope, place: str) -> Expression:
+def _masked(body: ResourceBody, schema: TypeSchema, scope: Scope, place: str) -> Expression:
     """Return the properties with secrets masked."""
     evaluator = make_evaluator(scope, masked=True)
     evaluator.each = body.each
-    return evaluator.evaluate(body.properties, place)
+    return evaluator.evaluate_properties(body.properties, place, schema.properties)
 
 
 def _is_reported(value: Expression) -> bool:

@@ -5,7 +5,7 @@ defined; functions that read a resource become a `Call`. Faults are added to the
 `Scope`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final
@@ -31,7 +31,13 @@ from engine.hot.functions.function import (
     without_secrets,
 )
 from engine.hot.language.misspelling import UNKNOWN_FUNCTION, explain_unknown_function
-from engine.hot.language.versions import Entry, StackFunction, Unavailable, Version
+from engine.hot.language.versions import (
+    EXTENDED_FUNCTIONS,
+    Entry,
+    StackFunction,
+    Unavailable,
+    Version,
+)
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
 from engine.words import Json
@@ -145,6 +151,16 @@ class Evaluator:
         """Return the expression of a snippet; null if it is dropped."""
         found = self._walk(snippet, place)
         return None if found is DROPPED else found
+
+    def evaluate_properties(self, snippet: Json, place: str, names: Collection[str]) -> Expression:
+        """As `evaluate`. names: of properties. A resource whose only property has the name of a
+        function that Heat does not have, such as `length`, has this property: it is no call."""
+        if type(snippet) is dict and len(snippet) == 1:
+            ((name, value),) = snippet.items()
+            if name in EXTENDED_FUNCTIONS and name in names and name in self.table:
+                found = self._walk(value, f"{place}.{name}")
+                return {} if found is DROPPED else {name: found}
+        return self.evaluate(snippet, place)
 
     def _walk(self, snippet: Json, place: str) -> Expression:
         kind = type(snippet)

@@ -145,6 +145,9 @@ V2026_12 = V2017_09 | {
     "modulo": e.MODULO,
 }
 
+#: Functions that Heat does not have.
+EXTENDED_FUNCTIONS = frozenset(V2026_12) - frozenset(V2017_09)
+
 HEAT_2012 = CFN | {
     "Fn::FindInMap": StackFunction.FIND_IN_MAP,
     "Fn::GetAtt": StackFunction.GET_ATT,

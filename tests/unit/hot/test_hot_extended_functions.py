@@ -1,10 +1,15 @@
 """Functions of Headgate's own template version: results, unknown values, secrets, and messages."""
 
+from typing import Any
+
 import pytest
 
+from engine.hot.definition.model import ResourceDefinition
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import Call
+from engine.hot.expressions.masking import MASK
 from engine.hot.language.versions import VERSIONS, template_functions
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.words import Json
 from tests.unit.hot.hot_support import UniformView, defined, fault_of, faults, thing, value_of
 
@@ -227,3 +232,31 @@ def _yaql(expression: str, data: Json) -> Json:
 )
 def test_the_translations_of_the_reference_have_the_same_value(here: Json, in_heat: Json) -> None:
     assert value_of(here, VERSION) == value_of(in_heat)
+
+
+SIZED = TypeSchema("Test::Sized", {"length": Property(Kind.STRING)})
+
+
+def sized(properties: Json, **more: Any) -> ResourceDefinition:
+    template = {
+        "heat_template_version": VERSION,
+        "parameters": {"secret": {"type": "string", "hidden": True, "default": "x"}},
+        "resources": {"a": {"type": "Test::Sized", "properties": properties}},
+    }
+    return defined(template, types={"Test::Sized": SIZED}, **more).resources["a"]
+
+
+def test_a_sole_property_with_the_name_of_a_function_is_no_call() -> None:
+    assert sized({"length": "40"}).properties == {"length": "40"}
+    assert sized({"length": {"lower": "A"}}).properties == {"length": "a"}
+    assert sized({"length": "${secret}"}).masked_properties == {"length": MASK}
+
+
+def test_properties_can_be_a_call_of_a_function_that_is_no_property() -> None:
+    assert sized({"from_json": '{"length": "40"}'}).properties == {"length": "40"}
+    reason = '"properties" must be a map, not the result of this function.'
+    (found,) = faults({
+        "heat_template_version": VERSION,
+        "resources": {"a": thing() | {"properties": {"length": "abc"}}},
+    })  # fmt: skip
+    assert (found.place, found.reason) == ("resources.a.properties", reason)
