@@ -141,7 +141,7 @@ def heat_sentence(
     if alone and "<" not in place and _WHOLE.fullmatch(reason):
         return reason
     for sentence, kind in _OF_KINDS:
-        if sentence.fullmatch(reason):
+        if alone and sentence.fullmatch(reason):
             return f"{kind}: {reason}"
     if _UNSUPPORTED_FUNCTION.fullmatch(reason):
         return f"{place}{separator}The template version is invalid: {reason}"

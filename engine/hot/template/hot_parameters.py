@@ -142,7 +142,8 @@ def check_default(
 
 
 def _default_text(default: Json) -> str:
-    return str(default)[:200] if isinstance(default, str | int | float) else quoted(default)
+    """Return a default as Heat writes it, but JSON in place of Python's words."""
+    return default[:200] if isinstance(default, str) else quoted(default)
 
 
 def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:
