@@ -11,7 +11,7 @@ from engine.store.stack_locks import lock_stacks
 
 # Pending notifications to disabled subscriptions do not count; they are sent once these are
 # enabled.
-WITHOUT_NOTICE = """
+WITHOUT_NOTIFICATION = """
 select distinct n.stack_id, n.hook_id
   from unnest($1::uuid[], $2::uuid[]) n (stack_id, hook_id)
  where not exists (select 1 from delivery d
@@ -42,7 +42,7 @@ async def without_notification(conn: Connection, hooks: Sequence[HookKey]) -> li
     """The hooks among these without a deliverable notification."""
     if not hooks:
         return []
-    rows = await conn.fetch(WITHOUT_NOTICE, *map(list, zip(*hooks, strict=True)))
+    rows = await conn.fetch(WITHOUT_NOTIFICATION, *map(list, zip(*hooks, strict=True)))
     return [(row["stack_id"], row["hook_id"]) for row in rows]
 
 
@@ -51,7 +51,7 @@ async def report_given_up(
 ) -> None:
     """Report the hooks among these without a deliverable notification. The stacks are locked.
 
-    record: see `report_notices`.
+    record: see `report_notifications`.
     """
     reports = {
         key: [NotificationUndeliverable()] for key in await without_notification(conn, hooks)
@@ -70,7 +70,7 @@ async def mark_undeliverable(
 ) -> None:
     """Lock the stacks of hooks from `find_undeliverable`, and report the hooks.
 
-    record: see `report_notices`.
+    record: see `report_notifications`.
     """
     async with database.transaction("deliver") as conn:
         await lock_stacks(conn, {stack_id for stack_id, _ in hooks})

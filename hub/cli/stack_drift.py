@@ -64,7 +64,7 @@ def drift(server: ServerOptions, name: options.Name) -> None:
 @app.command()
 @with_options
 def converge(server: ServerOptions, wait: WaitOptions, name: options.Name) -> None:
-    """Observe a stack, and repair what differs: create missing resources anew, and update or
+    """Observe a stack, and repair what differs: create missing resources again, and update or
     replace changed ones. Keeps template, environment and parameters."""
 
     async def start(client: Client, stack: Json) -> None:
