@@ -5,6 +5,7 @@ index, reads more. PostgreSQL counts both, also within functions, for every plan
 """
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 from engine.store.connection import Connection
 
@@ -12,6 +13,8 @@ from engine.store.connection import Connection
 ROWS_READ = """
 select relname, seq_tup_read + coalesce(idx_tup_fetch, 0) as read from pg_stat_user_tables
 """
+#: Makes the counts of this session visible.
+FLUSH = "select pg_stat_force_next_flush()"
 WITHOUT_STATISTICS = """
 select format('alter table %I set (autovacuum_enabled = false)', relname) as statement
   from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
@@ -29,3 +32,12 @@ async def without_statistics(conn: Connection) -> None:
 async def rows_read_so_far(conn: Connection) -> Counter[str]:
     """Rows read by ended sessions since the database was created, by table."""
     return Counter({row["relname"]: row["read"] for row in await conn.fetch(ROWS_READ)})
+
+
+async def rows_read_by(conn: Connection, read: Callable[[Connection], Awaitable[None]]) -> int:
+    """Rows of all tables that a function reads, while nothing else uses the database."""
+    await conn.execute(FLUSH)
+    before = (await rows_read_so_far(conn)).total()
+    await read(conn)
+    await conn.execute(FLUSH)
+    return (await rows_read_so_far(conn)).total() - before

@@ -12,7 +12,7 @@ from engine.store.hook_lists import HookFilter, read_hooks
 from engine.store.stacks import StackFilter, list_stacks
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
-from tests.support.rows_read import rows_read_so_far, without_statistics
+from tests.support.rows_read import rows_read_by, without_statistics
 
 PAGE = 20
 #: Stacks with a completed traversal, a template, and three hooks each; one of the three waits.
@@ -72,14 +72,7 @@ async def rows_read(
                 if analysed:
                     await conn.execute("analyze")
                 first: UUID = await conn.fetchval("select id from stack where name = 's1'")
-                await conn.execute("select pg_stat_force_next_flush()")
-            async with database.connection() as conn:
-                before = (await rows_read_so_far(conn)).total()
-            async with database.connection() as conn:
-                await two_pages(conn, name, first)
-                await conn.execute("select pg_stat_force_next_flush()")
-            async with database.connection() as conn:
-                return (await rows_read_so_far(conn)).total() - before
+                return await rows_read_by(conn, lambda conn: two_pages(conn, name, first))
         finally:
             await database.close()
 

@@ -11,7 +11,7 @@ from engine.store.database import open_database
 from engine.store.resources import READ_RESOURCES, read_names, read_resources
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
-from tests.support.rows_read import rows_read_so_far, without_statistics
+from tests.support.rows_read import rows_read_by, without_statistics
 
 #: A stack with $2 resources, on each of which an operation runs. The first has a nested stack with
 #: one resource.
@@ -81,14 +81,7 @@ async def rows_read(
                 if analysed:
                     await conn.execute("analyze")
                 stack: UUID = await conn.fetchval("select id from stack where name = 'large'")
-                await conn.execute("select pg_stat_force_next_flush()")
-            async with database.connection() as conn:
-                before = (await rows_read_so_far(conn)).total()
-            async with database.connection() as conn:
-                await read(conn, stack, resources)
-                await conn.execute("select pg_stat_force_next_flush()")
-            async with database.connection() as conn:
-                return (await rows_read_so_far(conn)).total() - before
+                return await rows_read_by(conn, lambda conn: read(conn, stack, resources))
         finally:
             await database.close()
 

@@ -211,7 +211,7 @@ async def test_two_observers_send_a_request_once(unobserved: Observed, things: T
 async def test_two_observers_that_find_the_same_object_complete_it_once(
     unobserved: Observed, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One was stopped longer than its lease, and goes on when another has sent the request."""
+    """One was stopped longer than its lease, and continues when another has sent the request."""
     run, observer = unobserved
     await run.create("s", {name: building(things) for name in "abc"})
     await until_waiting(run, 3)

@@ -188,7 +188,7 @@ async def test_two_observers_look_at_each_resource_once(
 
     async def counted(self: Thing, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         looks.update(f"{call.stack_name}/{call.resource_name}" for call in calls)
-        await asyncio.sleep(0)  # the other observer goes on
+        await asyncio.sleep(0)  # the other observer continues
         return observe(self, calls)
 
     monkeypatch.setattr(Thing, "observe", counted)
