@@ -1,0 +1,262 @@
+"""The OpenStack of the tests: connections, projects of the tests' own, and what they left behind.
+
+All calls block; call them with `asyncio.to_thread` while a server of this process has to work.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+from openstack.connection import Connection
+from openstack.identity.v3._proxy import Proxy as IdentityApi
+
+#: Seconds until everything that a test left behind must have been deleted.
+CLEANUP_SECONDS = 60
+#: The project of the services' own users.
+SERVICE_PROJECT = "service"
+
+# What a project owns: kind, and the list of it. A list includes shared and public objects.
+PROJECT_LISTS: dict[str, Callable[[Connection], Iterable[Any]]] = {
+    "server": lambda cloud: cloud.compute.servers(details=False),
+    "server group": lambda cloud: cloud.compute.server_groups(),
+    "key pair": lambda cloud: cloud.compute.keypairs(),
+    "volume": lambda cloud: cloud.block_storage.volumes(details=False),
+    "volume snapshot": lambda cloud: cloud.block_storage.snapshots(details=False),
+    "volume backup": lambda cloud: cloud.block_storage.backups(details=False),
+    "image": lambda cloud: cloud.image.images(),
+    "port": lambda cloud: cloud.network.ports(),
+    "network": lambda cloud: cloud.network.networks(),
+    "subnet": lambda cloud: cloud.network.subnets(),
+    "subnet pool": lambda cloud: cloud.network.subnet_pools(),
+    "address scope": lambda cloud: cloud.network.address_scopes(),
+    "router": lambda cloud: cloud.network.routers(),
+    "floating IP": lambda cloud: cloud.network.ips(),
+    "trunk": lambda cloud: cloud.network.trunks(),
+    "security group": lambda cloud: cloud.network.security_groups(),
+}
+#: Each project gets a security group of this name from Neutron.
+DEFAULT_SECURITY_GROUP = "default"
+# What the cloud has for all projects.
+CLOUD_LISTS: dict[str, Callable[[Connection], Iterable[Any]]] = {
+    "flavor": lambda cloud: cloud.compute.flavors(is_public=None),
+    "host aggregate": lambda cloud: cloud.compute.aggregates(),
+    "volume type": lambda cloud: cloud.block_storage.types(),
+    "QoS policy": lambda cloud: cloud.network.qos_policies(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who connects. project, project_id: of its scope."""
+
+    auth_url: str
+    region: str
+    username: str
+    password: str = field(repr=False)
+    project: str
+
+    def connect(self) -> Connection:
+        """A new connection, which the caller closes."""
+        auth = Password(
+            self.auth_url,
+            username=self.username,
+            password=self.password,
+            project_name=self.project,
+            user_domain_name="Default",
+            project_domain_name="Default",
+        )
+        session = Session(auth, app_name="headgate-tests", collect_timing=False)
+        return Connection(session=session, region_name=self.region)
+
+
+def identity_of(cloud: Connection) -> IdentityApi:
+    """Version 3 of the identity API."""
+    api = cloud.identity
+    assert isinstance(api, IdentityApi)
+    return api
+
+
+class Project:
+    """A project of one test, with a member.
+
+    member: the user that tests act as; cloud: its connection. users: all users of the project.
+    """
+
+    def __init__(self, admin: Connection, auth_url: str, region: str) -> None:
+        self._admin = admin
+        self._auth_url = auth_url
+        self._region = region
+        self.name = f"test-{secrets.token_hex(4)}"
+        self.id: str = identity_of(admin).create_project(name=self.name, domain_id="default").id
+        self._user_ids: list[str] = []
+        self._connections: list[Connection] = []
+        self.member = self.add_user(("member",))
+        self.cloud = self.connect(self.member)
+
+    def add_user(self, roles: Sequence[str]) -> Identity:
+        """A new user with these roles in the project; creates roles that do not exist."""
+        identity = Identity(
+            self._auth_url,
+            self._region,
+            username=f"user-{secrets.token_hex(4)}",
+            password=secrets.token_hex(8),
+            project=self.name,
+        )
+        create_user(self._admin, identity, self.id, roles, self._user_ids)
+        return identity
+
+    def connect(self, identity: Identity) -> Connection:
+        """A connection that is closed with the project."""
+        connection = identity.connect()
+        self._connections.append(connection)
+        return connection
+
+    def token(self) -> str:
+        """A token of the member."""
+        token = self.cloud.auth_token
+        assert token is not None
+        return token
+
+    def leftovers(self) -> list[str]:
+        """What the project owns, as ``kind name (ID)``."""
+        found = [
+            describe(kind, one)
+            for kind, read in PROJECT_LISTS.items()
+            for one in read(self.cloud)
+            if self._owns(kind, one)
+        ]
+        for user_id in self._user_ids:
+            trusts = identity_of(self._admin).trusts(trustor_user_id=user_id)
+            found += [f"trust {one.id}" for one in trusts]
+        credentials = identity_of(self.cloud).application_credentials(self._user_ids[0])
+        found += [describe("application credential", one) for one in credentials]
+        return found
+
+    def _owns(self, kind: str, one: Any) -> bool:
+        if kind == "security group" and one.name == DEFAULT_SECURITY_GROUP:
+            return False
+        owner = getattr(one, "owner_id", None) or getattr(one, "project_id", None)
+        return owner in (None, self.id)
+
+    def delete_leftovers(self) -> None:
+        self.cloud.project_cleanup(dry_run=False, wait_timeout=CLEANUP_SECONDS)
+        for pair in self.cloud.compute.keypairs():
+            self.cloud.compute.delete_keypair(pair)
+
+    def close(self) -> None:
+        """Delete the project with its users and its default security group."""
+        for connection in self._connections:
+            connection.close()
+        groups = self._admin.network.security_groups(project_id=self.id)
+        group_ids = [group.id for group in groups if group.project_id == self.id]
+        for user_id in self._user_ids:
+            identity_of(self._admin).delete_user(user_id)
+        identity_of(self._admin).delete_project(self.id)
+        for group_id in group_ids:
+            self._admin.network.delete_security_group(group_id)
+
+
+class OpenStack:
+    """A running cloud.
+
+    directory: has clouds.yaml, with an administrator named admin. is_shared: others use it at the
+    same time, so that objects outside of a test's project may be theirs.
+    """
+
+    def __init__(self, directory: Path, *, is_shared: bool) -> None:
+        self.directory = directory
+        self.is_shared = is_shared
+        self.admin_identity = read_identity(directory / "clouds.yaml", "admin")
+        self.auth_url = self.admin_identity.auth_url
+        self.region = self.admin_identity.region
+        self.admin = self.admin_identity.connect()
+        self._user_ids: list[str] = []
+        self.headgate_identity = self._create_service_user()
+
+    def _create_service_user(self) -> Identity:
+        """The user that Headgate validates tokens as."""
+        identity = Identity(
+            self.auth_url,
+            self.region,
+            username=f"headgate-{secrets.token_hex(4)}",
+            password=secrets.token_hex(8),
+            project=SERVICE_PROJECT,
+        )
+        project = identity_of(self.admin).find_project(SERVICE_PROJECT, ignore_missing=False)
+        create_user(self.admin, identity, project.id, ("admin", "service"), self._user_ids)
+        return identity
+
+    @contextmanager
+    def project(self) -> Iterator[Project]:
+        """A new project.
+
+        Raises AssertionError at the end if the test has left something behind, which is deleted.
+        """
+        before = {} if self.is_shared else self._global_objects()
+        project = Project(self.admin, self.auth_url, self.region)
+        left: list[str] = []
+        try:
+            yield project
+            left = project.leftovers()
+            after = {} if self.is_shared else self._global_objects()
+            left += [text for key, text in after.items() if key not in before]
+        finally:
+            if left:
+                project.delete_leftovers()
+            project.close()
+        assert not left, "the test left objects behind in the cloud: " + ", ".join(left)
+
+    def _global_objects(self) -> dict[tuple[str, str], str]:
+        return {
+            (kind, one.id): describe(kind, one)
+            for kind, read in CLOUD_LISTS.items()
+            for one in read(self.admin)
+        }
+
+    def close(self) -> None:
+        for user_id in self._user_ids:
+            identity_of(self.admin).delete_user(user_id)
+        self.admin.close()
+
+
+def create_user(
+    admin: Connection,
+    identity: Identity,
+    project_id: str,
+    roles: Sequence[str],
+    user_ids: list[str],
+) -> None:
+    """Create the user with roles in a project; add its ID to user_ids."""
+    user = identity_of(admin).create_user(
+        name=identity.username, password=identity.password, domain_id="default"
+    )
+    user_ids.append(user.id)
+    known = {role.name: role for role in identity_of(admin).roles()}
+    for name in roles:
+        role = known.get(name) or identity_of(admin).create_role(name=name)
+        identity_of(admin).assign_project_role_to_user(project_id, user.id, role.id)
+
+
+def describe(kind: str, one: Any) -> str:
+    return f"{kind} {one.name} ({one.id})" if one.name else f"{kind} {one.id}"
+
+
+def read_identity(clouds: Path, username: str) -> Identity:
+    """The cloud of clouds.yaml with this user. Raises FileNotFoundError, ValueError."""
+    for cloud in yaml.safe_load(clouds.read_text())["clouds"].values():
+        auth = cloud["auth"]
+        if auth["username"] == username:
+            return Identity(
+                auth["auth_url"],
+                cloud["region_name"],
+                username,
+                auth["password"],
+                auth["project_name"],
+            )
+    raise ValueError(f"{clouds} has no cloud with the user {username}")
