@@ -1,6 +1,7 @@
 """The lockout after wrong passwords: when it starts and ends, across all processes.
 
-An attempt is reserved before its password is checked. The lockout after wrong tokens is in
+An attempt is reserved before its password is checked. `engine.lockout` has the rule; RESERVE and
+LOCKED apply it to rows that several processes count at once. The lockout after wrong tokens is in
 hub/auth/token_lockout.py.
 
 The number of rows is limited by the number of passwords that can be checked during one lockout;
@@ -29,18 +30,20 @@ with expired as (
 insert into sign_in_attempt as a (key, count, last_at)
 select key, 1, clock_timestamp() from unnest($1::bytea[]) as key order by key
 on conflict (key) do update
-   set count = case when a.last_at between clock_timestamp() - $3::interval
-                                       and clock_timestamp() + $3::interval
+   set count = case when a.last_at > clock_timestamp() - $3::interval
+                     and a.last_at < clock_timestamp() + $3::interval
                     then a.count + 1 else 1 end,
        last_at = clock_timestamp()
- where a.count < $2 or a.last_at not between clock_timestamp() - $3::interval
-                                         and clock_timestamp() + $3::interval
+ where a.count < $2 or a.last_at <= clock_timestamp() - $3::interval
+    or a.last_at >= clock_timestamp() + $3::interval
 returning key
 """
 LOCKED = """
-select key, greatest(extract(epoch from last_at + $3::interval - statement_timestamp()), 0)::float8
-       as seconds
-  from sign_in_attempt where key = any ($1::bytea[]) and count >= $2
+select key, extract(epoch from last_at + $3::interval - statement_timestamp())::float8 as seconds
+  from sign_in_attempt
+ where key = any ($1::bytea[]) and count >= $2
+   and last_at > statement_timestamp() - $3::interval
+   and last_at < statement_timestamp() + $3::interval
 """
 RELEASE = """
 update sign_in_attempt set count = count - 1 where key in (

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.back_off import BackOff
+from engine.ttl_cache import TtlCache
 from engine.types.observation import Observation
 
-#: Seconds of the first pause, and of the longest one.
-FIRST_PAUSE, MAX_PAUSE = 30.0, 3600.0
+#: The pauses in seconds.
+PAUSES = BackOff(30.0, 3600.0)
+#: Seconds after a pause for which its failures are counted further.
+REMEMBERED = 86_400.0
 #: Maximum number of endpoints that are remembered.
 MAX_ENDPOINTS = 10_000
 
@@ -30,26 +33,28 @@ class EndpointBackOff:
     def __init__(self, clock: Callable[[], float], chance: Callable[[], float]) -> None:
         self._clock = clock
         self._chance = chance
-        self._back_off = BackOff(FIRST_PAUSE, MAX_PAUSE)
-        self._failed: dict[Endpoint, FailedEndpoint] = {}
+        self._failed: TtlCache[Endpoint, FailedEndpoint] = TtlCache(max_entries=MAX_ENDPOINTS)
 
     def __len__(self) -> int:
         """The number of endpoints that are not observed now."""
-        return sum(one.until > self._clock() for one in self._failed.values())
+        now = self._clock()
+        return sum(one.until > now for one in self._failed.values(now))
 
     def get(self, endpoint: Endpoint) -> FailedEndpoint | None:
         """None: it may be observed."""
-        found = self._failed.get(endpoint)
-        return found if found and found.until > self._clock() else None
+        now = self._clock()
+        found = self._failed.get(endpoint, now)
+        return found if found and found.until > now else None
 
     def fail(self, endpoint: Endpoint, observation: Observation) -> float:
         """All calls to an endpoint have failed; return the seconds until the next one."""
-        earlier = self._failed.pop(endpoint, None)
+        now = self._clock()
+        earlier = self._failed.get(endpoint, now)
         failures = earlier.failures + 1 if earlier else 1
-        seconds = self._back_off.pause(failures, self._chance())
-        self._failed[endpoint] = FailedEndpoint(failures, self._clock() + seconds, observation)
-        if len(self._failed) > MAX_ENDPOINTS:
-            del self._failed[next(iter(self._failed))]
+        seconds = PAUSES.pause(failures, self._chance())
+        until = now + seconds
+        failed = FailedEndpoint(failures, until, observation)
+        self._failed.keep(endpoint, failed, until + REMEMBERED)
         return seconds
 
     def remaining(self, failed: FailedEndpoint) -> float:
@@ -57,4 +62,4 @@ class EndpointBackOff:
         return max(failed.until - self._clock(), 0.0)
 
     def succeed(self, endpoint: Endpoint) -> None:
-        self._failed.pop(endpoint, None)
+        self._failed.remove(endpoint)

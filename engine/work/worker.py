@@ -18,6 +18,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
+from engine.back_off import BackOff
 from engine.errors import Unavailable
 from engine.store.advance import (
     BATCH_BYTES,
@@ -54,8 +55,8 @@ EndComplete = Callable[[Sequence[TraversalToEnd]], Awaitable[Sequence[TraversalT
 BACK_OFF = 1.0
 #: The longest time in seconds between two claims in which work accumulates.
 GATHER = 0.02
-#: Seconds that a lane sleeps if work is overdue but locked: at first; doubled each time; at most.
-MIN_SLEEP, MAX_OVERDUE_SLEEP = 0.02, 0.32
+#: Seconds that a lane sleeps if work is overdue but locked.
+OVERDUE_SLEEP = BackOff(0.02, 0.32)
 #: Bytes that one resource may compute, without a quota.
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
@@ -88,8 +89,7 @@ def sleep_seconds(due: float | None, overdue: int, max_sleep: float) -> float:
     """
     if due is None:
         return max_sleep
-    min_sleep = min(MIN_SLEEP * 2.0 ** min(max(0, overdue - 1), 10), MAX_OVERDUE_SLEEP)
-    return min(max_sleep, max(due, min_sleep))
+    return min(max_sleep, max(due, OVERDUE_SLEEP.ceiling(overdue)))
 
 
 class Worker:

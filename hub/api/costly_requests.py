@@ -5,20 +5,17 @@ is limited in total, for each project and, to two, for each user. The others wai
 `waiting_per_user` of one user are refused.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import wraps
 
 from aiohttp import web
 
-from engine.service.traversals.fair_queue import FairQueue
 from engine.service.traversals.thread_pool import CLIENT, Client, client_disconnected
 from hub.api.app_context import identity_of, project_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler
-from hub.auth.throttle import TooManyRequests
+from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue
 
 #: Concurrent requests of a user: one in a thread, and one that waits for the database.
 PER_USER = 2
@@ -26,50 +23,29 @@ PER_USER = 2
 RETRY_AFTER = 5.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ticket:
-    project: str
-    client: Client
-    turn: "asyncio.Future[None]"
-
-    @property
-    def user(self) -> str:
-        return self.client.user
-
-
 class CostlyRequests:
     def __init__(self, connections: int, waiting_per_user: int) -> None:
         """connections: of the pool; some stay free. waiting_per_user: 0 for no limit."""
         places = max(2, connections * 6 // 10)
-        self._queue: FairQueue[_Ticket] = FairQueue(places, max(1, places - 2), PER_USER)
         self._max_waiting = waiting_per_user
+        self._queue = TurnQueue(
+            at_once=places,
+            each=max(1, places - 2),
+            each_member=PER_USER,
+            waiting=waiting_per_user or None,
+        )
 
     @asynccontextmanager
     async def turn(self, project: str, client: Client) -> AsyncIterator[None]:
         """Wait in the queue. Raises TooManyRequests; Unavailable if the client has disconnected."""
-        if 0 < self._max_waiting <= self._queue.waiting(project, client.user):
-            raise _too_many(self._max_waiting)
-        ticket = _Ticket(project, client, asyncio.get_running_loop().create_future())
-        self._queue.add(ticket)
-        self._start_next()
-        try:
-            await ticket.turn
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._queue.turn(project, client.user))
+            except QueueFull:
+                raise _too_many(self._max_waiting) from None
             if client.is_disconnected():
                 raise client_disconnected()
             yield
-        finally:
-            if ticket.turn.done() and not ticket.turn.cancelled():
-                self._queue.done(ticket)
-            else:
-                self._queue.discard(ticket)
-            self._start_next()
-
-    def _start_next(self) -> None:
-        while (ticket := self._queue.take()) is not None:
-            if ticket.turn.done():  # cancelled
-                self._queue.done(ticket)
-            else:
-                ticket.turn.set_result(None)
 
 
 COSTLY: web.AppKey[CostlyRequests] = web.AppKey("costly", CostlyRequests)

@@ -4,13 +4,14 @@ hub/auth/token_lockout.py and engine/store/password_lockout.py have the lockouts
 """
 
 import asyncio
-from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
 from engine.errors import LimitReached
+from engine.fair_queue import FairQueue
 
 #: The smallest IPv6 network that providers assign to a customer.
 IPV6_PREFIX = 64
@@ -41,71 +42,63 @@ class QueueFull(Exception):
     """The maximum number of waiting turns is reached."""
 
 
-class TurnQueue:
-    """A bounded queue that serves its keys in turn, so that one key cannot delay the others.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turn:
+    group: str
+    member: str
+    start: "asyncio.Future[None]"
 
-    at_once: concurrent turns; each: of one key. waiting: the maximum number of waiting turns of one
-    key; total: of all keys.
+
+class TurnQueue:
+    """A bounded queue for coroutines that serves its groups, and their members, in turn, so that
+    one cannot delay the others.
+
+    at_once: concurrent turns; each: of one group; each_member: of one member, if that is less.
+    waiting: the maximum number of waiting turns of one member; total: of all. None: no limit.
     """
 
-    def __init__(self, *, at_once: int, each: int, waiting: int, total: int) -> None:
-        self._at_once = at_once
-        self._each = each
+    def __init__(
+        self,
+        *,
+        at_once: int,
+        each: int,
+        each_member: int | None = None,
+        waiting: int | None,
+        total: int | None = None,
+    ) -> None:
+        per_member = each if each_member is None else each_member
+        self._queue: FairQueue[_Turn] = FairQueue(at_once, each, per_member)
         self._max_waiting = waiting
         self._total = total
-        self._running: Counter[str] = Counter()
-        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
-        """Raises QueueFull."""
-        await self._enter(key)
+    async def turn(self, group: str, member: str = "") -> AsyncIterator[None]:
+        """Wait for a turn, which lasts until the context ends. Raises QueueFull."""
+        turn = _Turn(group, member, asyncio.get_running_loop().create_future())
+        self._queue.add(turn)
+        self._start_next()
         try:
+            if not turn.start.done() and self._is_too_full(turn):
+                raise QueueFull
+            await turn.start
             yield
         finally:
-            self._leave(key)
-
-    async def _enter(self, key: str) -> None:
-        if key not in self._queues and self._is_free(key):
-            self._running[key] += 1
-            return
-        queue = self._queues.get(key, ())
-        if len(queue) >= self._max_waiting or sum(map(len, self._queues.values())) >= self._total:
-            raise QueueFull
-        place = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(key, deque()).append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._leave(key)
+            if turn.start.done() and not turn.start.cancelled():
+                self._queue.done(turn)
             else:
-                self._forget(key, place)
-            raise
+                self._queue.discard(turn)
+            self._start_next()
 
-    def _is_free(self, key: str) -> bool:
-        return self._running.total() < self._at_once and self._running[key] < self._each
+    def _is_too_full(self, turn: _Turn) -> bool:
+        """Whether a turn that waits exceeds a limit."""
+        of_member = self._queue.waiting(turn.group, turn.member)
+        return (self._max_waiting is not None and of_member > self._max_waiting) or (
+            self._total is not None and len(self._queue) > self._total
+        )
 
-    def _forget(self, key: str, place: asyncio.Future[None]) -> None:
-        queue = self._queues.get(key)
-        if queue is not None and place in queue:
-            queue.remove(place)
-            if not queue:
-                del self._queues[key]
-
-    def _leave(self, key: str) -> None:
-        self._running[key] -= 1
-        if not self._running[key]:
-            del self._running[key]
-        while (following := next(filter(self._is_free, self._queues), None)) is not None:
-            self._admit(following)
-
-    def _admit(self, key: str) -> None:
-        """Start the first waiting turn of a key, and move the key to the end."""
-        queue = self._queues.pop(key)
-        place = queue.popleft()
-        if queue:
-            self._queues[key] = queue
-        if not place.done():  # a cancelled one removes itself
-            self._running[key] += 1
-            place.set_result(None)
+    def _start_next(self) -> None:
+        while (turn := self._queue.take()) is not None:
+            if turn.start.done():  # cancelled
+                self._queue.done(turn)
+            else:
+                turn.start.set_result(None)

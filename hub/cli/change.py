@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from engine.back_off import BackOff
 from hub.cli import output
 from hub.cli.client import (
     Client,
@@ -22,7 +23,7 @@ from hub.cli.options import ServerOptions, WaitOptions
 
 Json = Any
 #: Seconds between reads of the status: short at first, because small stacks end soon.
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+POLLS = BackOff(0.05, 1.0)
 #: Actions that end any other action as failed.
 OVERRIDING = ("DELETE", "ROLLBACK")
 #: Actions that a newer one of any of these kinds continues.
@@ -81,8 +82,7 @@ async def wait_for_action(client: Client, stack_id: str, action: str, wait: Wait
 
 
 async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
-    pauses = iter(PAUSES)
-    pause = PAUSES[0]
+    polls = 0
     while True:
         stack = await _read_stack(client, stack_id, action, outputs=False)
         outcome = end_of_action(stack, action)
@@ -90,8 +90,8 @@ async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -
             return outcome
         if wait.until_waiting and await _only_hooks_left(client, stack):
             return Outcome(stack, Exit.WAITING)
-        pause = next(pauses, pause)
-        await asyncio.sleep(pause)
+        polls += 1
+        await asyncio.sleep(POLLS.ceiling(polls))
 
 
 async def _read_stack(client: Client, stack_id: str, action: str, outputs: bool = True) -> Json:

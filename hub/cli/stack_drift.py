@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hub.cli import change, options, output
-from hub.cli.change import PAUSES
+from hub.cli.change import POLLS
 from hub.cli.client import Client, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import Exit
@@ -36,12 +36,12 @@ def observe(
     async def work(client: Client) -> Json:
         stack = await find_stack(client, name)
         await client.call("POST", stack_path(stack, "actions"), body={"observe": None})
-        pauses = iter(PAUSES)
-        pause, drift = PAUSES[0], await _drift(client, stack)
+        polls, drift = 0, await _drift(client, stack)
         try:
             async with asyncio.timeout(timeout):
                 while wait and drift["observing"]:
-                    await asyncio.sleep(pause := next(pauses, pause))
+                    polls += 1
+                    await asyncio.sleep(POLLS.ceiling(polls))
                     drift = await _drift(client, stack)
         except TimeoutError:
             return drift

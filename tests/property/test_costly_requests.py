@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.service.traversals.fair_queue import FairQueue
+from engine.fair_queue import FairQueue
 from tests.unit.hub.api.test_costly_requests import Job
 
 NAMES = st.sampled_from("abc")
@@ -23,9 +23,9 @@ def test_every_job_runs_once_and_within_the_bounds(
         while (next_job := queue.take()) is not None:
             running.append(next_job)
         assert 0 < len(running) <= places
-        assert all([j.project for j in running].count(j.project) <= per_project for j in running)
+        assert all([j.group for j in running].count(j.group) <= per_project for j in running)
         assert all(
-            [(j.project, j.user) for j in running].count((j.project, j.user)) <= per_user
+            [(j.group, j.member) for j in running].count((j.group, j.member)) <= per_user
             for j in running
         )
         ended.append(running.pop(0))

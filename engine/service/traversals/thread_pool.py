@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from engine.errors import Unavailable
-from engine.service.traversals.fair_queue import FairQueue
+from engine.fair_queue import FairQueue
 
 #: Threads. They share one processor: more threads are not faster. The last one is free for a
 #: project that has no job running.
@@ -39,13 +39,15 @@ CLIENT: ContextVar[Client] = ContextVar("client", default=Client())  # noqa: B03
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    project: str
+    """group: the project."""
+
+    group: str
     client: Client
     work: Callable[[], Any]
     result: "asyncio.Future[Any]"
 
     @property
-    def user(self) -> str:
+    def member(self) -> str:
         return self.client.user
 
 

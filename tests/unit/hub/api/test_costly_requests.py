@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from engine.errors import Unavailable
-from engine.service.traversals.fair_queue import FairQueue
+from engine.fair_queue import FairQueue
 from engine.service.traversals.thread_pool import CLIENT, Client, ThreadPool
 from hub.api.costly_requests import CostlyRequests
 from hub.auth.throttle import TooManyRequests
@@ -14,8 +14,8 @@ from hub.auth.throttle import TooManyRequests
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    project: str
-    user: str
+    group: str
+    member: str
     number: int
 
 
@@ -34,7 +34,7 @@ def test_projects_take_turns_and_users_within_them() -> None:
         queue.add(Job("alpha", "ann", number))
     queue.add(Job("alpha", "bob", 0))
     queue.add(Job("beta", "cyd", 0))
-    assert [(job.project, job.user) for job in run_order(queue)] == [
+    assert [(job.group, job.member) for job in run_order(queue)] == [
         ("alpha", "ann"), ("beta", "cyd"), ("alpha", "bob"), ("alpha", "ann"), ("alpha", "ann"),
     ]  # fmt: skip
 
@@ -45,13 +45,13 @@ def test_one_slot_is_reserved_for_another_project() -> None:
         for user in ("ann", "bob", "cyd"):
             queue.add(Job("alpha", user, number))
     first, second = queue.take(), queue.take()
-    assert first and second and (first.user, second.user) == ("ann", "bob")
+    assert first and second and (first.member, second.member) == ("ann", "bob")
     assert queue.take() is None
     queue.add(Job("beta", "dan", 0))
     assert queue.take() == Job("beta", "dan", 0)
     queue.done(second)
     third = queue.take()
-    assert third and third.user == "cyd"  # ann has one running
+    assert third and third.member == "cyd"  # ann has one running
 
 
 async def test_waiting_requests_of_a_user_are_limited() -> None:

@@ -114,7 +114,7 @@ async def test_a_cancelled_task_blocks_no_other() -> None:
         async with asyncio.timeout(5):
             await turns.start("a")
         await turns.finish()
-        assert not turns.queue._queues and not turns.queue._running
+        assert not len(turns.queue._queue) and not turns.queue._queue._of_group
 
 
 @pytest.mark.parametrize(
