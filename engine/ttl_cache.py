@@ -46,5 +46,8 @@ class TtlCache(Generic[Key, Value]):
         if len(self._entries) > self._max_entries:
             self._entries.popitem(last=False)
 
+    def drop(self, key: Key) -> None:
+        self._entries.pop(key, None)
+
     def clear(self) -> None:
         self._entries.clear()

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from engine.principal import Principal, named
+from engine.types.openstack.cloud import CloudAccess, CloudIdentity
 from engine.types.remote_stack import Catalog
 from hub.auth.credentials import RequestCredentials
 from hub.auth.roles import EVERYTHING, Right, Role
@@ -77,6 +78,10 @@ class Authenticator(Protocol):
         """The service catalog of the users, if the mode has one."""
         ...
 
+    def cloud(self, access: CloudAccess) -> CloudIdentity | None:
+        """The identity service of the users' cloud, if the mode has one."""
+        ...
+
     def knows(self, credentials: RequestCredentials, project: str) -> bool:
         """Whether these credentials can be checked without a request to another service."""
         ...
@@ -108,6 +113,9 @@ class Authenticator(Protocol):
 
 class LocalAuthenticator:
     """The part of an authenticator that needs no other service."""
+
+    def cloud(self, access: CloudAccess) -> None:
+        return None
 
     def knows(self, credentials: RequestCredentials, project: str) -> bool:
         return True

@@ -11,10 +11,12 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Forbidden
 from engine.principal import Principal
 from engine.ttl_cache import TtlCache
+from engine.types.openstack.cloud import CloudAccess
 from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_catalog import KeystoneCatalog
 from hub.auth.keystone_client import KeystoneClient, Scoped
+from hub.auth.keystone_cloud import KeystoneCloud
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
 
@@ -61,6 +63,8 @@ class Keystone:
         self._known: TtlCache[str, Scoped] = TtlCache()
         self._trusts: TtlCache[str, str] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
+        self._trust_of: TtlCache[str, str] = TtlCache()
+        self._ca_pem = ca_pem
         self.challenge = challenge
         self.catalog = KeystoneCatalog(client, self.exchange, ca_pem)
 
@@ -160,7 +164,25 @@ class Keystone:
         if found is None:
             found = await self._client.token_by_trust(credential.removeprefix(TRUST))
             self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
+            place = cache_key(RequestCredentials(token=found))
+            self._trust_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())
         return found
+
+    async def renew(self, token: str) -> str | None:
+        """A new token of the trust that a refused token came from; None if it came from none.
+
+        Raises Unavailable, Forbidden.
+        """
+        place = cache_key(RequestCredentials(token=token))
+        trust = self._trust_of.get(place, monotonic())
+        if trust is None:
+            return None
+        if self._tokens.get(trust, monotonic()) == token:
+            self._tokens.drop(trust)
+        return await self._token(trust)
+
+    def cloud(self, access: CloudAccess) -> KeystoneCloud:
+        return KeystoneCloud(self._client, self, access, self._ca_pem)
 
 
 def aliases_of(found: Scoped, default_domain: str) -> tuple[str, ...]:

@@ -132,6 +132,27 @@ class KeystoneClient:
             )
         return headers["X-Subject-Token"]
 
+    async def token_by_application_credential(self, credential_id: str, secret: str) -> str:
+        """Raises Unavailable, also if Keystone rejects the credential."""
+        identity = {
+            "methods": ["application_credential"],
+            "application_credential": {"id": credential_id, "secret": secret},
+        }
+        try:
+            status, _, headers = await self._request(
+                "POST", "/auth/tokens", {"auth": {"identity": identity}}, {}
+            )
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if status != 201:
+            raise Unavailable(
+                f"Keystone rejected the application credential {credential_id} with {status}",
+                place="[resource_types.openstack.reader]",
+                remedy="Create a new application credential, and restart the server with it.",
+                code="KeystoneUnavailable",
+            )
+        return headers["X-Subject-Token"]
+
     async def catalog(self, token: str) -> Sequence[Mapping[str, Json]]:
         """The services in the catalog of a token's project. Raises Unavailable, Unauthorized."""
         try:

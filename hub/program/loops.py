@@ -50,7 +50,7 @@ from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange
 from hub.program.delivery import Delivery
 from hub.program.process_slot import ProcessSlot
-from hub.program.resource_types import ProcessTypes
+from hub.program.resource_types import ProcessTypes, cloud_access
 from hub.program.traversal_ends import TraversalEnds
 from hub.program.wiring import (
     ages,
@@ -131,6 +131,7 @@ class Loops:
             gate=StackGate(self.plugins),
             placer=placer,
             catalog=self.authenticator.catalog,
+            cloud=self.authenticator.cloud(cloud_access(settings.resource_types.openstack)),
         )
 
     def _create_engine(self, settings: Settings, limits: Limits) -> None:

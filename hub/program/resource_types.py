@@ -13,6 +13,8 @@ from engine.types.command import AllowedProgram, Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
+from engine.types.openstack import openstack_types
+from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
 from engine.types.placement import Placer
 from engine.types.registry import Registry, built_in
 from engine.types.remote_stack import Catalog, Endpoint, Endpoints, RemoteStack
@@ -20,8 +22,11 @@ from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_cont
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import Http as HttpSection
 from hub.settings.resource_types import HttpCredential, ResourceTypes
+from hub.settings.resource_types import OpenStack as OpenStackSection
 from hub.settings.resource_types import RemoteStack as RemoteStackSection
 
+#: Bytes of the longest response of an OpenStack service: a page of 500 ports has some 0.6 MB.
+MAX_CLOUD_RESPONSE = 8_388_608
 _HTTP = "[resource_types.http]"
 _REMEDY = f"The operator can allow its network in {_HTTP} allow."
 
@@ -39,13 +44,18 @@ class ProcessTypes:
         gate: ResourceType | None = None,
         placer: Placer | None = None,
         catalog: Catalog | None = None,
+        cloud: CloudIdentity | None = None,
     ) -> None:
         """types: in addition to built-in types and plug-ins. gate: the type of the nodes that carry
         the hooks of whole stacks. placer: chooses where new members of groups are placed. catalog:
-        of the users' services, if the mode of authentication has one."""
+        of the users' services, if the mode of authentication has one. cloud: the identity service
+        of the users' cloud, if there is one."""
         outbound = outbound_settings(settings.http)
         self._web = Outbound(outbound)
         self._trusted_web = Outbound(replace(outbound, allow=ALL_NETWORKS, tls=None))
+        self._cloud_web = Outbound(
+            replace(outbound, allow=ALL_NETWORKS, tls=None, max_response=MAX_CLOUD_RESPONSE)
+        )
         self._open = AsyncExitStack()
         credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: Registry = built_in(
@@ -61,14 +71,23 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
+            *self._openstack_types(settings.openstack, cloud),
             *types,
             gate=gate,
             placer=placer,
         )
 
+    def _openstack_types(
+        self, section: OpenStackSection, identity: CloudIdentity | None
+    ) -> list[ResourceType]:
+        if not section.enabled or identity is None:
+            return []
+        return openstack_types(Cloud(self._cloud_web, identity))
+
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._web)
         await self._open.enter_async_context(self._trusted_web)
+        await self._open.enter_async_context(self._cloud_web)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -94,6 +113,17 @@ def _command(settings: ResourceTypes) -> Command:
             max_output=section.max_output,
             max_timeout=section.max_timeout,
         )
+    )
+
+
+def cloud_access(section: OpenStackSection) -> CloudAccess:
+    """How resource types use Keystone. Raises Unavailable if the secret cannot be read."""
+    file = section.reader.secret_file
+    return CloudAccess(
+        section.region,
+        section.interface,
+        section.reader.application_credential_id,
+        _read(file, "[resource_types.openstack.reader] secret_file") if file else "",
     )
 
 

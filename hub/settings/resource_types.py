@@ -92,9 +92,33 @@ class RemoteStack(Section):
     patience: Duration = timedelta(hours=1)
 
 
+class OpenStackReader(Section):
+    """An application credential that reads the objects of all projects, for observations."""
+
+    application_credential_id: str = ""
+    secret_file: str = ""
+
+    @model_validator(mode="after")
+    def _check_both(self) -> Self:
+        if bool(self.application_credential_id) != bool(self.secret_file):
+            raise invalid(
+                "application_credential_id and secret_file belong together",
+                "Set both of them, or none",
+            )
+        return self
+
+
+class OpenStack(Section):
+    enabled: bool = False
+    region: str = ""
+    interface: Literal["public", "internal", "admin"] = "public"
+    reader: OpenStackReader = OpenStackReader()
+
+
 class ResourceTypes(Section):
     command: Command = Command()
     http: Http = Http()
+    openstack: OpenStack = OpenStack()
     remote_stack: Mapping[str, RemoteStack] = {}
 
     @model_validator(mode="after")

@@ -438,6 +438,7 @@ class Settings(Section):
         webhook, amqp, http = self.channels.webhook, self.channels.amqp, self.resource_types.http
         named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, self.server.key_file]
         named += [http.key_file, *(one.secret_file for one in http.credentials.values())]
+        named.append(self.resource_types.openstack.reader.secret_file)
         named += self.credentials.fallback_key_files
         directory = self.database.data_dir
         own = [self.credentials.path(directory), self.audit.key_path(directory)]
@@ -456,6 +457,17 @@ class Settings(Section):
             if kind == SUBSCRIPTION and name not in names:
                 reason = f'no [[subscriptions]] has the name "{name}"'
                 raise invalid(reason, "Correct the name, or add the subscription", *place)
+        return self
+
+    @model_validator(mode="after")
+    def _check_openstack(self) -> Self:
+        """The types of OpenStack act with the tokens of Keystone."""
+        if self.resource_types.openstack.enabled and self.auth.mode != "keystone":
+            raise invalid(
+                f"needs [auth] mode keystone, and the mode is {self.auth.mode}",
+                "Set [auth] mode = \"keystone\", or enabled = false",
+                "resource_types", "openstack", "enabled",
+            )  # fmt: skip
         return self
 
     @model_validator(mode="after")

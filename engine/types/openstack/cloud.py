@@ -1,0 +1,358 @@
+"""The client of the OpenStack services: one request at a time, as a token that is given.
+
+`Cloud` is shared by all resource types of a process; `Cloud.session` returns what one operation
+uses::
+
+    session = cloud.session(call.credential)
+    found = await session.request(NETWORK, "GET", "/networks/ID", "read the network")
+    ports = await session.list(NETWORK, "/ports", "ports", {"network_id": "ID"})
+
+A path begins with a slash and follows the API version. Documents are JSON. All methods raise
+`CloudError` (engine/types/openstack/service_errors.py): 429, 5xx and most conflicts have `retry`.
+A response 401 to a token that came from a trust gets one new token, and the request is repeated.
+
+It does I/O through the given `HttpClient` only. Tokens are in no text and in no log.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import quote, urlencode, urlsplit
+
+import orjson
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import HeadgateError, Unavailable
+from engine.types.http_client import HttpClient, NoResponse, Request, Response
+from engine.types.observation import request_sent
+from engine.types.openstack.service_errors import (
+    REQUEST_IDS,
+    UNAUTHORIZED,
+    CloudError,
+    read_error,
+)
+from engine.types.openstack.services import Service
+from engine.types.text_cleaning import replace_nul
+from engine.words import Json
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: The most pages of a list.
+MAX_PAGES: Final = 1_000
+#: Objects of a page.
+PAGE: Final = 500
+#: IDs in one request that reads several objects: the URL stays below 4 KB, the limit of uWSGI.
+IDS_AT_ONCE: Final = 50
+#: A query: values by name, or a list of values for a name that is repeated.
+Query = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudAccess:
+    """region: the ID of the region of all requests; "": the first one in the catalog. interface: of
+    the endpoints, such as ``public``. reader_id, reader_secret: of the application credential that
+    reads the objects of all projects; "" for none."""
+
+    region: str = ""
+    interface: str = "public"
+    reader_id: str = ""
+    reader_secret: str = field(default="", repr=False)
+
+
+class CloudIdentity(Protocol):
+    """Keystone, as resource types use it. The methods raise HeadgateError."""
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether the operator has configured a credential that reads the objects of all
+        projects."""
+        ...
+
+    @property
+    def ca_pem(self) -> str:
+        """The CA certificate of the services; "": the system's CA certificates."""
+        ...
+
+    def token(self, credential: str) -> str | Awaitable[str]:
+        """A token for the credential of a request: of a trust, or the credential itself."""
+        ...
+
+    async def renew(self, token: str) -> str | None:
+        """A new token in place of one that a service refused; None if it is not from a trust or of
+        the reader."""
+        ...
+
+    async def endpoint(self, service: Service, token: str) -> str | None:
+        """The URL of a service in the configured region, from the catalog of a token; None if the
+        catalog has none."""
+        ...
+
+    async def reader_token(self) -> str:
+        """A token of the reader credential."""
+        ...
+
+
+class Cloud:
+    """The services of one OpenStack."""
+
+    def __init__(self, web: HttpClient, identity: CloudIdentity) -> None:
+        self.web = web
+        self.identity = identity
+
+    @property
+    def has_reader(self) -> bool:
+        return self.identity.has_reader
+
+    def session(self, credential: str) -> "Session":
+        """A session of the credential of a call or request."""
+        return Session(self, credential)
+
+    def reader_session(self) -> "Session":
+        """A session of the reader credential. Only with `has_reader`."""
+        return Session(self, None)
+
+
+class Session:
+    """Requests of one operation. credential: None: of the reader."""
+
+    def __init__(self, cloud: Cloud, credential: str | None) -> None:
+        self._cloud = cloud
+        self._credential = credential
+        self._token = ""
+
+    async def request(
+        self,
+        service: Service,
+        method: str,
+        path: str,
+        doing: str,
+        body: Json = None,
+        query: Query | None = None,
+        microversion: str = "",
+    ) -> Json:
+        """Send a request and return the document of the response, or None if it has none.
+
+        doing: the request, for messages: `create the network`. microversion: other than that of
+        the service. Raises CloudError.
+        """
+        return _document(
+            service, doing, await self.send(service, method, path, doing, body, query, microversion)
+        )
+
+    async def send(
+        self,
+        service: Service,
+        method: str,
+        path: str,
+        doing: str,
+        body: Json = None,
+        query: Query | None = None,
+        microversion: str = "",
+    ) -> Response:
+        """As `request`, but return the response: its status is from 200 to 299."""
+        url = await self._url(service, doing)
+        return await self._send(service, method, f"{url}{path}", doing, body, query, microversion)
+
+    async def find(
+        self, service: Service, path: str, key: str, doing: str
+    ) -> Mapping[str, Json] | None:
+        """The object at a path, below `key` in the response; None if it does not exist."""
+        try:
+            document = await self.request(service, "GET", path, doing)
+        except CloudError as error:
+            if error.is_missing:
+                return None
+            raise
+        found: Mapping[str, Json] = _inside(service, doing, document, key)
+        return found
+
+    async def list(
+        self, service: Service, path: str, key: str, query: Query | None = None
+    ) -> list[Mapping[str, Json]]:
+        """All objects of a list. key: of the objects in the response, as `ports`."""
+        return [one async for page in self.pages(service, path, key, query) for one in page]
+
+    async def pages(
+        self,
+        service: Service,
+        path: str,
+        key: str,
+        query: Query | None = None,
+        *,
+        page: int = PAGE,
+        microversion: str = "",
+    ) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """Yield the pages of a list. page: its most objects; 0: as many as the service chooses.
+
+        Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``) and of Glance
+        (``next``).
+        """
+        doing = f"list the {key.replace('_', ' ')}"
+        url = f"{await self._url(service, doing)}{path}"
+        first = {**(query or {}), **({"limit": str(page)} if page else {})}
+        following: Query | None = first
+        for _ in range(MAX_PAGES):
+            response = await self._send(service, "GET", url, doing, None, following, microversion)
+            document = _document(service, doing, response)
+            found = _inside(service, doing, document, key, list)
+            yield found
+            link = _next_link(document, key)
+            if not link or not found:
+                return
+            url, following = _same_server(service, doing, url, link), None
+        raise CloudError(f"{service.name}: the list of {key} has more than {MAX_PAGES} pages")
+
+    async def by_ids(
+        self, service: Service, path: str, key: str, ids: Sequence[str]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """Yield the objects with these IDs that exist, for a list that filters by several IDs."""
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            chunk = ids[start : start + IDS_AT_ONCE]
+            async for page in self.pages(service, path, key, {"id": list(chunk)}):
+                for one in page:
+                    yield one
+
+    async def _url(self, service: Service, doing: str) -> str:
+        try:
+            url = await self._cloud.identity.endpoint(service, await self._known_token())
+        except HeadgateError as error:
+            raise _unauthenticated(doing, error) from None
+        if url is None:
+            reason = f"the service catalog of this project has no endpoint of {service.name}"
+            raise CloudError(f"cannot {doing}: {reason}", public=reason)
+        return url
+
+    async def _known_token(self) -> str:
+        if not self._token:
+            identity = self._cloud.identity
+            if self._credential is None:
+                self._token = await identity.reader_token()
+            elif self._credential:
+                found = identity.token(self._credential)
+                self._token = found if isinstance(found, str) else await found
+            else:
+                raise Unavailable("there is no credential of a user", code="Unauthorized")
+        return self._token
+
+    async def _send(
+        self,
+        service: Service,
+        method: str,
+        url: str,
+        doing: str,
+        body: Json,
+        query: Query | None,
+        microversion: str,
+    ) -> Response:
+        if query:
+            url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, doseq=True)}"
+        response = await self._once(service, method, url, doing, body, microversion)
+        if response.status == UNAUTHORIZED:
+            try:
+                renewed = await self._cloud.identity.renew(self._token)
+            except HeadgateError as error:
+                raise _unauthenticated(doing, error) from None
+            if renewed:
+                self._token = renewed
+                response = await self._once(service, method, url, doing, body, microversion)
+        if 200 <= response.status < 300:
+            return response
+        refused = read_error(service, doing, response)
+        if not refused.is_missing:
+            _log(service, method, url, response, refused)
+        raise refused
+
+    async def _once(
+        self,
+        service: Service,
+        method: str,
+        url: str,
+        doing: str,
+        body: Json,
+        microversion: str,
+    ) -> Response:
+        headers = {"X-Auth-Token": self._token, "Accept": "application/json"}
+        if version := microversion or service.microversion:
+            headers["OpenStack-API-Version"] = version
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        sent = orjson.dumps(body) if body is not None else None
+        request_sent()
+        try:
+            return await self._cloud.web.send(
+                Request(method, url, headers, sent, self._cloud.identity.ca_pem)
+            )
+        except NoResponse as error:
+            public = f"{service.name} did not answer the request to {doing}"
+            raise CloudError(f"{public}: {error}", retry=error.retry, public=public) from None
+
+
+def segment(text: str) -> str:
+    """A part of a path: a name or ID with special characters escaped."""
+    return quote(text, safe="")
+
+
+def _unauthenticated(doing: str, error: HeadgateError) -> CloudError:
+    public = f"cannot {doing}: Keystone gave no token"
+    retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
+    return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
+
+
+def _document(service: Service, doing: str, response: Response) -> Json:
+    if not response.body:
+        return None
+    try:
+        return replace_nul(orjson.loads(response.body))
+    except orjson.JSONDecodeError:
+        reason = f"{service.name} answered the request to {doing} with no JSON"
+        raise CloudError(reason, public=reason) from None
+
+
+def _inside(
+    service: Service, doing: str, document: Json, key: str, kind: type[object] = dict
+) -> Json:
+    """The part of a response below a key."""
+    if key and isinstance(document, Mapping):
+        document = document.get(key)
+    if not isinstance(document, kind):
+        reason = f"{service.name} answered the request to {doing} without `{key}`"
+        raise CloudError(reason, public=reason)
+    return document
+
+
+def _next_link(document: Json, key: str) -> str:
+    if not isinstance(document, Mapping):
+        return ""
+    for one in document.get(f"{key}_links") or []:
+        if isinstance(one, Mapping) and one.get("rel") == "next":
+            return str(one.get("href") or "")
+    link = document.get("next")
+    return link if isinstance(link, str) else ""
+
+
+def _same_server(service: Service, doing: str, url: str, link: str) -> str:
+    """The URL of the next page, at the server of the first one: a service behind a proxy may name
+    another host or scheme."""
+    here, there = urlsplit(url), urlsplit(link)
+    path = there.path
+    if path == here.path or not there.netloc or here.path.endswith(path):
+        path = here.path
+    if there.netloc not in ("", here.netloc) and path != here.path:
+        reason = f"{service.name}: the next page of the request to {doing} is on another server"
+        raise CloudError(reason, public=reason)
+    return f"{here.scheme}://{here.netloc}{path}{f'?{there.query}' if there.query else ''}"
+
+
+def _log(service: Service, method: str, url: str, response: Response, error: CloudError) -> None:
+    """Log the ID of a request that a service refused, so that the operator finds it there."""
+    ids = [one for name in REQUEST_IDS if (one := response.headers.get(name))]
+    log.info(
+        "openstack.refused",
+        service=service.name,
+        method=method,
+        path=urlsplit(url).path,
+        status=response.status,
+        kind=error.kind,
+        request_id=ids[0] if ids else "",
+    )

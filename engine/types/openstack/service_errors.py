@@ -1,0 +1,119 @@
+"""Error responses of OpenStack services: the message of the service, and whether to retry. Pure.
+
+Each service has its own form of an error:
+
+- Neutron: ``{"NeutronError": {"type", "message", "detail"}}``
+- Nova, Cinder: ``{"badRequest": {"message", "code"}}``, where the key names the error
+- Keystone, Glance, Heat: ``{"error": {"message", "code", "title"}}``
+- Octavia, Designate, Magnum and other services: ``{"faultstring"}`` or ``{"message"}``
+- Placement: ``{"errors": [{"title", "detail"}]}``
+- Glance also answers with HTML
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from engine.types.http_client import BUSY, Response, ServiceError
+from engine.types.openstack.services import Service
+from engine.types.text_cleaning import decode_text, replace_nul
+from engine.words import Json
+
+#: Characters of a service's message that a reason has.
+MAX_MESSAGE: Final = 1_000
+#: Seconds of the longest pause that a service can ask for.
+MAX_RETRY_AFTER: Final = 300.0
+NOT_FOUND: Final = frozenset({404, 410})
+CONFLICT, UNAUTHORIZED = 409, 401
+#: The headers with the ID of a request, for the log.
+REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
+#: Conflicts that a retry does not solve: a limit, a duplicate.
+_FINAL = re.compile(r"OverQuota|Exists|AlreadyAllocated|Duplicate|InUse|AlreadyExists")
+_TAGS = re.compile(r"<head>.*?</head>|</?[a-zA-Z][^>]*>", re.DOTALL)
+
+
+class CloudError(ServiceError):
+    """An OpenStack service did not fulfil a request.
+
+    The text has the service's own message. kind: the service's name of the error, such as
+    ``NetworkInUse`` or ``itemNotFound``; "" if it has none. retry_after: the pause in seconds that
+    the service asks for, or None. message: the service's message alone.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry: bool = False,
+        status: int | None = None,
+        public: str = "",
+        kind: str = "",
+        message: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(reason, retry=retry, status=status, public=public)
+        self.kind = kind
+        self.message = message or reason
+        self.retry_after = retry_after
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the object of the request does not exist."""
+        return self.status in NOT_FOUND
+
+
+def read_error(service: Service, doing: str, response: Response) -> CloudError:
+    """The error of a response. doing: the request, as `create the network`."""
+    kind, message = _parse(response)
+    status = response.status
+    conflict = status == CONFLICT and not _FINAL.search(kind)
+    told = f": {message}" if message else ""
+    return CloudError(
+        f"{service.name} refused to {doing}{told} (HTTP {status})",
+        retry=status in BUSY or status >= 500 or conflict,
+        status=status,
+        public=f"{service.name} refused to {doing} (HTTP {status})",
+        kind=kind,
+        message=message,
+        retry_after=_retry_after(response),
+    )
+
+
+def _parse(response: Response) -> tuple[str, str]:
+    """(kind, message)"""
+    text = decode_text(response.body)
+    try:
+        document = orjson.loads(response.body)
+    except orjson.JSONDecodeError:
+        return "", _cleaned(text)
+    return _of_document(document)
+
+
+def _of_document(document: Json) -> tuple[str, str]:
+    if not isinstance(document, Mapping):
+        return "", _cleaned(document)
+    if isinstance(text := document.get("faultstring") or document.get("message"), str):
+        return str(document.get("faultcode") or document.get("type") or ""), _cleaned(text)
+    if isinstance(errors := document.get("errors"), list) and errors:
+        first = errors[0] if isinstance(errors[0], Mapping) else {}
+        return str(first.get("title") or ""), _cleaned(first.get("detail") or first.get("title"))
+    for kind, inner in document.items():
+        if isinstance(inner, Mapping) and "message" in inner:
+            named = inner.get("type") or inner.get("title") or kind
+            return str(named), _cleaned(inner["message"])
+        if isinstance(inner, str):
+            return str(kind), _cleaned(inner)
+    return "", ""
+
+
+def _cleaned(text: Json) -> str:
+    plain = _TAGS.sub(" ", str(replace_nul(str(text or ""))))
+    return " ".join(plain.split())[:MAX_MESSAGE].rstrip(".")
+
+
+def _retry_after(response: Response) -> float | None:
+    """Seconds. A date is ignored: no service of OpenStack sends one."""
+    header = response.headers.get("retry-after", "")
+    return min(float(header), MAX_RETRY_AFTER) if header.isdecimal() else None

@@ -1,0 +1,48 @@
+"""The OpenStack services that resource types use, and their endpoints in a catalog. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """name: for messages. types: the names of its type in a catalog, the current one first.
+    version: the path of the API version, which is appended to an endpoint that does not end with
+    it; "": as the catalog has it. microversion: the value of the header OpenStack-API-Version, as
+    `compute 2.90`; "" for an API without microversions.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    version: str = ""
+    microversion: str = ""
+
+
+IDENTITY = Service("Keystone", ("identity",), "/v3")
+NETWORK = Service("Neutron", ("network",), "/v2.0")
+#: 2.90 is in Nova since Yoga (2022.1).
+COMPUTE = Service("Nova", ("compute",), "", "compute 2.90")
+#: 3.59 is in Cinder since Yoga (2022.1). Endpoints of the older types have the project in the URL.
+VOLUME = Service("Cinder", ("block-storage", "volumev3", "volume"), "", "volume 3.59")
+IMAGE = Service("Glance", ("image",), "/v2")
+
+
+def find_endpoint(
+    catalog: Sequence[Mapping[str, Json]], service: Service, region: str, interface: str
+) -> str | None:
+    """The URL of a service with the path of its API version, without a slash at the end.
+
+    catalog: as in a token. region: its ID; "": any, the first one in the catalog.
+    """
+    for type_ in service.types:
+        for entry in catalog:
+            if entry.get("type") != type_:
+                continue
+            for one in entry.get("endpoints") or []:
+                in_region = not region or region in (one.get("region_id"), one.get("region"))
+                if in_region and one.get("interface") == interface:
+                    url = str(one["url"]).rstrip("/")
+                    return url if url.endswith(service.version) else f"{url}{service.version}"
+    return None
