@@ -69,9 +69,9 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
     kind, message = _parse(response)
     status = response.status
     conflict = status == CONFLICT and not _FINAL.search(kind)
-    told = f": {message}" if message else ""
+    own_words = f": {message}" if message else ""
     return CloudError(
-        f"{service.name} refused to {doing}{told} (HTTP {status})",
+        f"{service.name} refused to {doing}{own_words} (HTTP {status})",
         retry=status in BUSY or status >= 500 or conflict,
         status=status,
         public=f"{service.name} refused to {doing} (HTTP {status})",

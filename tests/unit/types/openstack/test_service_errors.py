@@ -15,7 +15,7 @@ FORMS: list[tuple[Service, Json, str, str]] = [
         {
             "NeutronError": {
                 "type": "NetworkNotFound",
-                "message": "Network a is gone.",
+                "message": "No network.",
                 "detail": "",
             }
         },
