@@ -27,7 +27,7 @@ from channels.store.undeliverable import find_undeliverable, mark_undeliverable
 from engine.errors import NotFound
 from engine.loops import BatchSize, Fault, Guard, Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey
+from engine.store.hooks.deadlines import HookKey
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -1,7 +1,7 @@
 """The lockout after failed attempts: when it starts and ends. Pure: time is an argument.
 
-`hub.auth.token_lockout` counts wrong tokens in one process; `engine.store.password_lockout` counts
-wrong passwords for all processes, by statements that tests compare with this module.
+`hub.auth.token_lockout` counts wrong tokens in one process; `engine.store.access.password_lockout`
+counts wrong passwords for all processes, by statements that tests compare with this module.
 """
 
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ from channels.store.records import DeliveryState
 from channels.stream import Feed
 from engine.loops import wait_at_most
 from engine.store.database import Database
-from engine.store.monitoring import WaitingWork, read_waiting_work
+from engine.store.maintenance.monitoring import WaitingWork, read_waiting_work
 from engine.work.endpoint_back_off import EndpointBackOff
 from engine.work.worker_metrics import Measures
 from hub.metrics_exchange import MetricsExchange

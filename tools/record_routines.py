@@ -6,7 +6,7 @@ of the last line.
 
 from pathlib import Path
 
-from engine.store.routine_versions import own_version
+from engine.store.schema.routine_versions import own_version
 
 VERSIONS = Path(__file__).parents[1] / "engine" / "store" / "routines" / "VERSIONS"
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.store.routine_versions import own_version
+from engine.store.schema.routine_versions import own_version
 
 ROOT = Path(__file__).parents[1]
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")

@@ -267,7 +267,7 @@ _CHECKPOINT: Json = {
     "signature": TEXT,
 }
 
-#: What a project used on a day, see engine/store/usage.py.
+#: What a project used on a day, see engine/store/projects/usage.py.
 _USAGE: Json = {
     "project": TEXT,
     "day": {"type": "string", "format": "date"},

@@ -19,8 +19,8 @@ from channels.store.secret_rotation import signing_secrets
 from channels.store.subscriptions import answerer
 from engine.hooks.deadline import NotificationDelivered, apply_reports
 from engine.store.connection import Connection
-from engine.store.encryption import DecryptionFailed
-from engine.store.hook_deadlines import clock_of
+from engine.store.encryption.secret_values import DecryptionFailed
+from engine.store.hooks.deadlines import clock_of
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState
 

@@ -8,7 +8,7 @@ from channels.store.delivery_results import NOTIFY_QUEUES, RELEASE
 from channels.store.records import DeliveryRecord, SubscriptionRecord
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
-from engine.store.retention import block_purging
+from engine.store.maintenance.retention import block_purging
 
 LIST = """
 select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,

@@ -18,8 +18,8 @@ from engine.hooks.deadline import (
 )
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, report_notifications
-from engine.store.stack_locks import lock_stacks
+from engine.store.hooks.deadlines import HookKey, report_notifications
+from engine.store.stacks.stack_locks import lock_stacks
 
 LOCK_SUBSCRIPTIONS = """
 select id from subscription where id = any ($1::uuid[]) order by id for no key update

@@ -22,8 +22,8 @@ from engine.hooks.deadline import NotificationPending
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
-from engine.store.hook_deadlines import HookKey, report_notifications
-from engine.store.stack_locks import lock_stacks
+from engine.store.hooks.deadlines import HookKey, report_notifications
+from engine.store.stacks.stack_locks import lock_stacks
 from engine.words import Mode
 
 PUBLISH = """

@@ -7,7 +7,7 @@ from uuid import UUID
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from channels.store.subscriptions import decrypted_secrets, encrypted_secret, lock
 from engine.store.connection import Connection
-from engine.store.encryption import encrypted_members
+from engine.store.encryption.secret_values import encrypted_members
 
 #: How long the previous secret also signs after a rotation.
 ROTATION = timedelta(days=1)

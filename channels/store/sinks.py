@@ -21,7 +21,7 @@ from channels.store import subscriptions
 from channels.store.records import OutboxRows, SubscriptionRecord
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
-from engine.store.stack_locks import lock_stacks
+from engine.store.stacks.stack_locks import lock_stacks
 from engine.words import Json
 
 READ_STARTED = """

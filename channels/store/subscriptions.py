@@ -20,7 +20,7 @@ from channels.store.subscription_events import events_of_change, record_subscrip
 from engine.hooks.answer_rights import Automation
 from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.encryption import Scope, Secret, decrypt, encrypted_members
+from engine.store.encryption.secret_values import Scope, Secret, decrypt, encrypted_members
 from engine.words import Json
 
 #: The columns of a `SubscriptionRecord`.

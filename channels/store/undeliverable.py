@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from engine.hooks.deadline import NotificationUndeliverable
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, report_notifications
-from engine.store.stack_locks import lock_stacks
+from engine.store.hooks.deadlines import HookKey, report_notifications
+from engine.store.stacks.stack_locks import lock_stacks
 
 # Pending notifications to disabled subscriptions do not count; they are sent once these are
 # enabled.

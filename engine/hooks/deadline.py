@@ -8,10 +8,10 @@ deadline. A deadline that has passed never moves: the hook expires, even if its 
 later.
 
 `engine/store/routines/4_apply_transitions.sql` inserts a hook with its opening time, and with its
-first deadline: the opening time plus `timeout`; `engine.store.drift_hooks` does so for hooks about
-drift, whose deadline is too far away to pass. This module decides every later change of a
-deadline; `engine.store.hook_deadlines` writes it. One statement repeats a function for many rows:
-`engine.store.clock_correction` writes the result of `set_back`.
+first deadline: the opening time plus `timeout`; `engine.store.hooks.drift_hooks` does so for hooks
+about drift, whose deadline is too far away to pass. This module decides every later change of a
+deadline; `engine.store.hooks.deadlines` writes it. One statement repeats a function for many rows:
+`engine.store.maintenance.clock_correction` writes the result of `set_back`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Tokens for a single purpose, derived from a key of the installation. They are not stored.
 
 After a rotation, new tokens derive from the newest version of the key. Tokens of an older version
-are accepted as long as that version is stored (engine/store/token_keys.py).
+are accepted as long as that version is stored (engine/store/access/token_keys.py).
 """
 
 import base64

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from engine.errors import Unavailable
-from engine.store import completions
 from engine.store.database import Database
 from engine.store.gathered_reads import GatheredReads
+from engine.store.observer import completions
 from engine.types.completion import AcceptedOperation
 from engine.words import Json
 from engine.work.completion_observer import FIRST

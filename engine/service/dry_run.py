@@ -38,12 +38,12 @@ from engine.service.requests.parsing import ParsedRequest
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
-from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.nested_stacks import NestedStackName, read_members, read_nested_stacks
 from engine.store.records import StackRecord
-from engine.store.stacks import find_stack
-from engine.store.templates import read_template
+from engine.store.resources.current_resources import read_existing
+from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.templates import read_template
+from engine.store.traversals.nested_stacks import NestedStackName, read_members, read_nested_stacks
 from engine.types.contract import Call, Child, Member, ReconcileNested
 from engine.types.groups.member_template import UNKNOWN_VALUES
 from engine.words import (

@@ -27,7 +27,7 @@ from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
 from engine.service.usage import Usage
 from engine.store.database import Database
-from engine.store.encryption import Keyring
+from engine.store.encryption.secret_values import Keyring
 from engine.store.records import StackRecord
 from engine.types.registry import Registry
 from engine.work.worker_metrics import Measures

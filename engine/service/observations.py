@@ -12,11 +12,11 @@ from engine.plan.drift import REPAIRED_AS
 from engine.service.completions import StoredCompletions
 from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.service.traversals.start import stack_not_found
-from engine.store import observations
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.observations import DriftedResource, ObservationStatus, ReportedChanges
-from engine.store.stack_locks import lock_stack
+from engine.store.observer import observations
+from engine.store.observer.observations import DriftedResource, ObservationStatus, ReportedChanges
+from engine.store.stacks.stack_locks import lock_stack
 
 #: Time limit of `Observations.complete`, and seconds between two looks.
 WAIT = timedelta(seconds=30)

@@ -36,7 +36,7 @@ from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger
 from engine.service.requests.change import DesiredState
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
-from engine.store.resources import read_planned
+from engine.store.resources.resource_reads import read_planned
 from engine.topological_order import sort_topologically
 from engine.types.contract import Call, ResourceType
 from engine.types.registry import Registry

@@ -12,11 +12,11 @@ from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.quotas import REPAIRS, Quotas
 from engine.service.requests.requests import StackRequest
-from engine.store import observations
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.drift_hooks import ApprovedRepair
-from engine.store.stack_locks import LockedStack, lock_stack, lock_stacks
+from engine.store.hooks.drift_hooks import ApprovedRepair
+from engine.store.observer import observations
+from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
 from engine.work.drift_hooks import OBSERVER
 

@@ -31,15 +31,15 @@ from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
 from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
-from engine.store import stack_locks, stack_rows
-from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
-from engine.store.current_resources import read_existing
 from engine.store.database import Database
 from engine.store.fault_points import reach
-from engine.store.stack_tree import busy_ancestor
-from engine.store.stacks import find_stack
-from engine.store.templates import read_requesters
+from engine.store.resources.current_resources import read_existing
+from engine.store.stacks import stack_locks, stack_rows
+from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.stack_tree import busy_ancestor
+from engine.store.stacks.templates import read_requesters
+from engine.store.traversals.advance import TraversalToEnd
 from engine.words import Action, Operation
 
 #: In-place actions: the operation that each runs on every resource. They change no template.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from engine.errors import Finding, Invalid
-from engine.store import usage
 from engine.store.database import Database
-from engine.store.usage import DayUsage
+from engine.store.projects import usage
+from engine.store.projects.usage import DayUsage
 from engine.work.drift_hooks import OBSERVER
 
 #: Days of one request.

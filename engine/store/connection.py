@@ -6,7 +6,7 @@ import asyncpg
 import orjson
 
 from engine.store.database_errors import connection_errors
-from engine.store.encryption import (
+from engine.store.encryption.secret_values import (
     PREFIX,
     EncryptedDocument,
     EncryptedValue,
@@ -35,7 +35,7 @@ select set_config('timezone', 'UTC', false), set_config('jit', 'off', false),
 
 #: The first byte of jsonb's binary form: its version.
 _JSONB = b"\x01"
-#: Prefix of reserved keys in documents (engine/store/encryption.py).
+#: Prefix of reserved keys in documents (engine/store/encryption/secret_values.py).
 _MARKER = f'"{PREFIX}'.encode()
 
 

@@ -24,7 +24,7 @@ from engine.store.connection import (
     JsonbCodec,
 )
 from engine.store.database_errors import FAILURES, TRANSIENT, connection_errors, unavailable
-from engine.store.encryption import Keyring
+from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.listener import NotificationListener
 

@@ -12,7 +12,7 @@ from functools import partial
 from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
 from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
-from engine.store.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph
+from engine.store.traversals.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph
 
 #: Between two looks at the queue.
 INTERVAL = timedelta(seconds=10)

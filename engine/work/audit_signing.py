@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.hooks.checkpoint import Checkpoint, Head, Signer, sign
 from engine.loops import Supervisor, wait_at_most
-from engine.store.audit_checkpoints import (
+from engine.store.audit.checkpoints import (
     Chain,
     checkpoints_to_export,
     lock_chains,

@@ -8,8 +8,8 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.loops import Supervisor, wait_at_most
-from engine.store.clock_correction import ClockReading, read_clock
 from engine.store.database import Database
+from engine.store.maintenance.clock_correction import ClockReading, read_clock
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -20,10 +20,10 @@ from structlog.typing import FilteringBoundLogger
 from engine.back_off import BackOff
 from engine.errors import Unavailable
 from engine.loops import Supervisor, wait_at_most
-from engine.store import completions
-from engine.store.completions import ClaimedRequest, WaitingOperation
 from engine.store.database import Database
 from engine.store.fault_points import reach
+from engine.store.observer import completions
+from engine.store.observer.completions import ClaimedRequest, WaitingOperation
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry

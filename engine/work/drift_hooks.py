@@ -13,7 +13,7 @@ from engine.plan.convergence import HOLD, ON_DRIFT, ConvergencePolicy
 from engine.principal import internal
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.drift_hooks import (
+from engine.store.hooks.drift_hooks import (
     DriftHookRow,
     close_drift_hooks,
     open_drift_hooks,
@@ -21,10 +21,10 @@ from engine.store.drift_hooks import (
     read_drift_hooks,
     read_version,
 )
-from engine.store.hooks import record_events
-from engine.store.observations import ClaimedStack
-from engine.store.stack_locks import LockedStack, lock_stack
-from engine.store.templates import read_requesters
+from engine.store.hooks.locked_hooks import record_events
+from engine.store.observer.observations import ClaimedStack
+from engine.store.stacks.stack_locks import LockedStack, lock_stack
+from engine.store.stacks.templates import read_requesters
 from engine.words import DRIFT, HookState, Json, OnDrift, OnTimeout, TraversalState
 
 #: Opens drift hooks, and requests automatic repairs.

@@ -17,10 +17,10 @@ from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide
 from engine.node.node import DECIDED_BY_ENGINE, Answered, Expired, Node, Refused
 from engine.principal import Principal
-from engine.store.advance import Claim, Work, advance
-from engine.store.audit_log import record
+from engine.store.audit.audit_log import record
 from engine.store.connection import Connection
-from engine.store.hooks import LockedHook, decide_hooks
+from engine.store.hooks.locked_hooks import LockedHook, decide_hooks
+from engine.store.traversals.advance import Claim, Work, advance
 from engine.words import (
     GATES,
     Decision,

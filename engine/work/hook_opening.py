@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 
 from engine.hooks.rule import Rule, encode_rule, is_confirm
-from engine.store.advance import Work
+from engine.store.traversals.advance import Work
 from engine.words import GATES, Json, Mode, Operation
 
 #: The first part of a resource's status during an operation, as in Heat.

@@ -16,8 +16,8 @@ from structlog.typing import FilteringBoundLogger
 from engine.node import decisions
 from engine.node.node import Node, OperationFailed, Record, WriteFailed
 from engine.plan.draft import may_be_suspended
-from engine.store.advance import Work
 from engine.store.connection import size_of
+from engine.store.traversals.advance import Work
 from engine.types.contract import Outcome
 from engine.words import Json, Operation, Phase, ResourceAction, State, Status
 from engine.work.hook_opening import ACTION_OF

@@ -23,7 +23,7 @@ from engine.node.node import (
     Step,
     Superseded,
 )
-from engine.store.advance import RefusedStep, Work
+from engine.store.traversals.advance import RefusedStep, Work
 from engine.types.registry import Registry
 from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
 from engine.work.conditions import failed_precondition

@@ -8,7 +8,7 @@ from engine.lifecycle.gate import view_of
 from engine.lifecycle.plugins import Plugins
 from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.traversal_end import EndedTraversal, claim_ended, mark_notified
+from engine.store.traversals.end import EndedTraversal, claim_ended, mark_notified
 
 #: How many ended traversals one batch reports.
 BATCH = 20

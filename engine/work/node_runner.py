@@ -15,10 +15,10 @@ import structlog
 from structlog.contextvars import bind_contextvars, reset_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from engine.store.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
 from engine.store.connection import size_of
-from engine.store.encryption import Keyring
+from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
+from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry

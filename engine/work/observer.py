@@ -23,19 +23,20 @@ from engine.hot.expressions.masking import MASK
 from engine.loops import Supervisor, wait_at_most
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
-from engine.store import observations, usage
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.drift_hooks import ApprovedRepair, read_approved_repairs
 from engine.store.fault_points import reach
-from engine.store.observations import (
+from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
+from engine.store.observer import observations
+from engine.store.observer.observations import (
     ClaimedStack,
     FinishedObservation,
     ObservedResource,
     RecordedResource,
     ResourcePage,
 )
-from engine.store.stack_locks import lock_stacks
+from engine.store.projects import usage
+from engine.store.stacks.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
 from engine.types.observation import PRESENT, Difference, Observation, count_requests, shorten
 from engine.types.registry import Registry

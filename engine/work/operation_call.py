@@ -28,8 +28,8 @@ from engine.node.node import (
     Succeeded,
 )
 from engine.plan.change import differing_names
-from engine.store.credentials import scope
-from engine.store.encryption import Keyring
+from engine.store.encryption.secret_values import Keyring
+from engine.store.traversals.credentials import scope
 from engine.types.contract import (
     Call,
     Confirm,

@@ -22,7 +22,7 @@ from engine.plan.lifecycle import (
     trigger_digest,
     with_replacement,
 )
-from engine.store.advance import Work
+from engine.store.traversals.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrl, SignalUrls

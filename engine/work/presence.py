@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.processes import Process, remove, report
+from engine.store.maintenance.processes import Process, remove, report
 
 #: Seconds to remove the record at the end. If it stays, the process is listed as down for a while.
 LEAVE_TIMEOUT = 2.0

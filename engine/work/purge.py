@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
 from engine.store.connection import Connection
 from engine.store.database import Database, rolled_back, savepoint
-from engine.store.retention import KINDS, PurgedPage, next_row, purge, try_lock
+from engine.store.maintenance.retention import KINDS, PurgedPage, next_row, purge, try_lock
 from engine.words import Json
 from engine.work.archive import archive_graphs_on
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from engine.plan.change import Change
 from engine.plan.draft import is_checkable
 from engine.plan.protection import destroy_refusal
-from engine.store.advance import Work
+from engine.store.traversals.advance import Work
 from engine.words import Direction, Operation, Phase, ResourceAction, Restriction, Status
 
 

@@ -18,8 +18,8 @@ from inspect import iscoroutine
 from uuid import UUID
 
 from engine.node.node import Succeeded
-from engine.store.advance import Work
 from engine.store.connection import size_of
+from engine.store.traversals.advance import Work
 from engine.types.registry import Registry
 from engine.words import Json, State
 from engine.work.job import Job, NodeInput, prepare_claim, settle

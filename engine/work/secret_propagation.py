@@ -9,7 +9,7 @@ from engine.hot.expressions.masking import MASK, contains_mask, leaks_secret, se
 from engine.hot.expressions.member_attributes import EVERY_ATTRIBUTE, MEMBERS_ENTRY, REFERENCE
 from engine.hot.schema.properties import PUBLIC_SECRET, public_secrets
 from engine.hot.schema.type_schema import TypeSchema
-from engine.store.advance import Work
+from engine.store.traversals.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
 from engine.types.text_cleaning import mask_secrets
 from engine.words import IN_PLACE_OPERATIONS, Json, Operation

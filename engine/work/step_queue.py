@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.store.advance import BATCH_BYTES, Claim
+from engine.store.traversals.advance import BATCH_BYTES, Claim
 from engine.words import Json
 from engine.work.internal_error import NodeContext
 from engine.work.job import Job, NodeInput

@@ -14,7 +14,7 @@ from engine.node.node import Expired
 from engine.principal import internal
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hook_deadlines import (
+from engine.store.hooks.deadlines import (
     due_hooks,
     due_reminders,
     fail_hook,
@@ -23,7 +23,7 @@ from engine.store.hook_deadlines import (
     record_reminders,
     stop_reminders,
 )
-from engine.store.hooks import LockedHook, lock_hooks, record_events
+from engine.store.hooks.locked_hooks import LockedHook, lock_hooks, record_events
 from engine.words import AnswerChannel, HookState, Json, OnTimeout
 from engine.work.hook_decisions import DECIDED_BY_ENGINE, Verdict, apply, hook_event
 from engine.work.worker_metrics import Measures, report_step

@@ -27,8 +27,8 @@ from engine.node.node import (
     WriteUnchanged,
 )
 from engine.plan.draft import may_be_suspended
-from engine.store.advance import Work
-from engine.store.encryption import Scope, Secret
+from engine.store.encryption.secret_values import Scope, Secret
+from engine.store.traversals.advance import Work
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,

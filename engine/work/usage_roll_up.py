@@ -9,9 +9,9 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.loops import Supervisor, wait_at_most
 from engine.principal import Principal
-from engine.store import usage
 from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
+from engine.store.projects import usage
 
 log: FilteringBoundLogger = structlog.get_logger()
 

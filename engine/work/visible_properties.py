@@ -8,7 +8,7 @@ from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.function import FunctionError
 from engine.hot.schema.properties import mask_as_map
 from engine.hot.schema.type_schema import TypeSchema
-from engine.store.advance import Work
+from engine.store.traversals.advance import Work
 from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, Json, Operation
 from engine.work.hook_opening import NotificationData
 from engine.work.prepare import Inputs, PreparedNode

@@ -20,7 +20,11 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
 from engine.errors import Unavailable
-from engine.store.advance import (
+from engine.store.database import Database
+from engine.store.database_errors import Blame, blame
+from engine.store.encryption.secret_values import Keyring
+from engine.store.fault_points import reach
+from engine.store.traversals.advance import (
     BATCH_BYTES,
     UNREAD,
     AdvanceResult,
@@ -30,10 +34,6 @@ from engine.store.advance import (
     release,
     renew,
 )
-from engine.store.database import Database
-from engine.store.database_errors import Blame, blame
-from engine.store.encryption import Keyring
-from engine.store.fault_points import reach
 from engine.tracing import Tracer
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrls

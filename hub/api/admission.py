@@ -8,7 +8,7 @@ from time import monotonic
 from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
-from engine.store import sessions, tokens
+from engine.store.access import sessions, tokens
 from hub.api.app_context import CONTEXT, IDENTITY, require
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body

@@ -6,8 +6,8 @@ from uuid import UUID
 from channels.store.subscriptions import automation_of
 from engine.hooks.answer_rights import Automation
 from engine.hooks.tokens import TokenKey, holder_of, hook_token
+from engine.store.access.token_keys import accepts_hook
 from engine.store.database import Database
-from engine.store.token_keys import accepts_hook
 from hub.auth.identity import Authenticator
 from hub.auth.roles import Right, rights_of, with_implied
 from hub.keys.token_keys import StoredTokenKeys

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeVar
 
-from engine.store import password_lockout
-from engine.store import tokens as store
+from engine.store.access import password_lockout
+from engine.store.access import tokens as store
+from engine.store.access.password_lockout import AttemptLimits
+from engine.store.access.tokens import TokenRecord
 from engine.store.database import Database
-from engine.store.password_lockout import AttemptLimits
-from engine.store.tokens import TokenRecord
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
 from hub.auth.credentials import RequestCredentials, cache_key

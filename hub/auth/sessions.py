@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.errors import HeadgateError
 from engine.hooks.tokens import base64_text
-from engine.store import sessions as store
+from engine.store.access import sessions as store
+from engine.store.access.sessions import NewSession, SessionRecord
 from engine.store.database import Database
-from engine.store.sessions import NewSession, SessionRecord
 from hub.auth.credentials import RequestCredentials
 from hub.auth.gatekeeper import UNAUTHORIZED
 from hub.auth.identity import Identity

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.errors import Findings, nearest
 from engine.hooks.durations import parse_span
-from engine.store.tokens import MODE, NewToken
+from engine.store.access.tokens import MODE, NewToken
 from hub.auth import secrets
 from hub.auth.roles import Role
 

@@ -1,7 +1,7 @@
 """The lockout after wrong tokens. Pure: time is an argument.
 
 Each process counts alone. The lockout after wrong passwords, which the database counts for all
-processes, is in engine/store/password_lockout.py; engine/lockout.py has the rule of both.
+processes, is in engine/store/access/password_lockout.py; engine/lockout.py has the rule of both.
 """
 
 from engine.lockout import FailedAttempts, LockoutRule

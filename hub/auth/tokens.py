@@ -7,9 +7,9 @@ from uuid import UUID
 
 from engine.errors import Forbidden, HeadgateError
 from engine.principal import Principal
-from engine.store import tokens as store
+from engine.store.access import tokens as store
+from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from engine.store.database import Database
-from engine.store.tokens import EVERYWHERE, TokenRecord
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
 from hub.auth.credentials import RequestCredentials, cache_key

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 from engine.errors import Conflict, HeadgateError
 from engine.service.reads.audit_verification import check_all_logs
-from engine.store.clock_correction import read_last_set_back, was_set_back_within
+from engine.store.access.token_keys import key_check
+from engine.store.access.tokens import weak_passwords
 from engine.store.connection import Connection
-from engine.store.credentials import read_encrypted_credentials
-from engine.store.encryption import KEY_BYTES, DecryptionFailed, Keyring, Scope
-from engine.store.invariants import INVARIANTS, find_violations
-from engine.store.monitoring import count_rows, newest_event_age
+from engine.store.encryption.secret_values import KEY_BYTES, DecryptionFailed, Keyring, Scope
+from engine.store.maintenance.clock_correction import read_last_set_back, was_set_back_within
+from engine.store.maintenance.invariants import INVARIANTS, find_violations
+from engine.store.maintenance.monitoring import count_rows, newest_event_age
+from engine.store.maintenance.reencryption import forms_in_use
 from engine.store.pooler_check import Pooling, check_pooling
-from engine.store.reencryption import forms_in_use
-from engine.store.routine_versions import check_not_newer, database_version, own_version
-from engine.store.schema_upgrade import read_pending
-from engine.store.token_keys import key_check
-from engine.store.tokens import weak_passwords
+from engine.store.schema.routine_versions import check_not_newer, database_version, own_version
+from engine.store.schema.upgrade import read_pending
+from engine.store.traversals.credentials import read_encrypted_credentials
 from engine.words import Json
 from hub.auth.secrets import full_cost
 from hub.settings.settings import Settings
@@ -110,7 +110,7 @@ async def check_clock(conn: Connection) -> CheckResult:
 
 
 async def check_rules(conn: Connection, remedy: str) -> AsyncIterator[CheckResult]:
-    """Whether the rules of engine/store/invariants.py hold. remedy: for broken rules."""
+    """Whether the rules of engine/store/maintenance/invariants.py hold. remedy: if one does not."""
     try:
         broken = await find_violations(conn)
     except HeadgateError as error:

@@ -12,9 +12,9 @@ from channels.store.backlog import read_backlog
 from engine.errors import HeadgateError
 from engine.hooks.operator import Gap, Overlap, gaps, overlaps
 from engine.store.connection import Connection
-from engine.store.encryption import KEY_BYTES
-from engine.store.monitoring import read_server_status, read_waiting_work
-from engine.store.schema_upgrade import read_pending
+from engine.store.encryption.secret_values import KEY_BYTES
+from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
+from engine.store.schema.upgrade import read_pending
 from hub.checks.database import (
     CheckResult,
     KeyFiles,

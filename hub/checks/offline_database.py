@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from engine.errors import Unavailable
 from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.embedded import EmbeddedServer
-from engine.store.encryption import Keyring
+from engine.store.embedded.server import EmbeddedServer
+from engine.store.encryption.secret_values import Keyring
 from engine.store.pooler_check import check_pooling
-from engine.store.schema_upgrade import check_current
+from engine.store.schema.upgrade import check_current
 from hub.settings.settings import DatabaseSettings
 
 

@@ -23,7 +23,7 @@ from hub.cli.output import format_json
 if TYPE_CHECKING:
     from hub.settings.settings import Settings
 if TYPE_CHECKING:
-    from engine.store.encryption import Keyring
+    from engine.store.encryption.secret_values import Keyring
     from hub.keys.rotation import Rotation
     from hub.settings.settings import Settings
 
@@ -51,7 +51,7 @@ def create_token(
     secret = token.read_password() if password else None
 
     async def work(settings: "Settings") -> Json:
-        from engine.store import tokens as store
+        from engine.store.access import tokens as store
         from hub.api.headgate.tokens import document
         from hub.auth.token_issuer import TokenRequest, issue
         from hub.checks.offline_database import open_offline
@@ -120,7 +120,7 @@ def migrate(
     """Upgrade the database schema to this version. A server does this when it starts."""
 
     async def work(settings: "Settings") -> Json:
-        from engine.store import schema_upgrade
+        from engine.store.schema import upgrade as schema_upgrade
         from hub.checks.offline_database import connect, locate_database
 
         async with locate_database(settings.database) as url:
@@ -235,8 +235,8 @@ def rotate_token_key(
     keep = timedelta(seconds=seconds(keep_for))
 
     async def work(settings: "Settings") -> int:
-        from engine.store.encryption import KEY_BYTES
-        from engine.store.token_keys import rotate_token_key
+        from engine.store.access.token_keys import rotate_token_key
+        from engine.store.encryption.secret_values import KEY_BYTES
         from hub.checks.offline_database import open_offline
         from hub.keys.rotation import check_key
 

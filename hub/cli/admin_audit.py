@@ -124,7 +124,7 @@ async def _verify(
         check_heads,
         check_log,
     )
-    from engine.store.audit_log import count_projects
+    from engine.store.audit.audit_log import count_projects
     from hub.checks.offline_database import open_offline
     from hub.keys.audit_key import read_checkpoints, read_public
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import Unavailable
-from engine.store.encryption import KEY_BYTES
+from engine.store.encryption.secret_values import KEY_BYTES
 
 
 def read_or_create(path: Path, create: Callable[[], bytes], *, name: str, place: str) -> bytes:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import Conflict, Unavailable
+from engine.store.access.token_keys import key_check, reencrypt_instance
 from engine.store.connection import Connection
-from engine.store.encryption import Keyring
-from engine.store.processes import ProcessRecord, list_processes
-from engine.store.reencryption import TABLES, ReencryptionResult, reencrypt_table
-from engine.store.token_keys import key_check, reencrypt_instance
+from engine.store.encryption.secret_values import Keyring
+from engine.store.maintenance.processes import ProcessRecord, list_processes
+from engine.store.maintenance.reencryption import TABLES, ReencryptionResult, reencrypt_table
 
 #: Maximum passes over all tables until no value has another key.
 MAX_PASSES = 5

@@ -24,11 +24,11 @@ from engine.errors import HeadgateError
 from engine.hooks.operator import overlaps
 from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
+from engine.store.access.token_keys import ensure_token_key, signing_key
 from engine.store.database import Database, open_database
-from engine.store.embedded import EmbeddedServer
-from engine.store.encryption import Keyring
-from engine.store.schema_upgrade import migrate
-from engine.store.token_keys import ensure_token_key, signing_key
+from engine.store.embedded.server import EmbeddedServer
+from engine.store.encryption.secret_values import Keyring
+from engine.store.schema.upgrade import migrate
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from hub.api.app_context import AppContext

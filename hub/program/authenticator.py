@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
 
+from engine.store.access.password_lockout import AttemptLimits
+from engine.store.access.tokens import CHANNEL
 from engine.store.database import Database
-from engine.store.password_lockout import AttemptLimits
-from engine.store.tokens import CHANNEL
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient

@@ -17,14 +17,14 @@ from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loops import LoopRun, Supervisor
 from engine.service import Engine, Limits
 from engine.service.software.configs import ConfigStore, Software
-from engine.store.completions import CHANNEL as COMPLETE
+from engine.store.access.token_keys import CHANGED
 from engine.store.database import Database
-from engine.store.embedded import EmbeddedServer
-from engine.store.encryption import Keyring
-from engine.store.monitoring import ping
-from engine.store.observations import CHANNEL as OBSERVE
-from engine.store.processes import Process
-from engine.store.token_keys import CHANGED
+from engine.store.embedded.server import EmbeddedServer
+from engine.store.encryption.secret_values import Keyring
+from engine.store.maintenance.monitoring import ping
+from engine.store.maintenance.processes import Process
+from engine.store.observer.completions import CHANNEL as COMPLETE
+from engine.store.observer.observations import CHANNEL as OBSERVE
 from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer

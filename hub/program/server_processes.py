@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError
-from engine.store.embedded import EmbeddedServer
+from engine.store.embedded.server import EmbeddedServer
 from hub.http.listener import bind
 from hub.log import set_up_logging
 from hub.program.app import (

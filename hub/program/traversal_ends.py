@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from engine.service.stacks import Stacks
-from engine.store.advance import TraversalToEnd
 from engine.store.database import Database
-from engine.store.graphs import read_traversal_span
+from engine.store.traversals.advance import TraversalToEnd
+from engine.store.traversals.graphs import read_traversal_span
 from engine.tracing import Tracer
 
 

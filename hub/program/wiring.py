@@ -25,10 +25,10 @@ from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.syntax.document import max_nodes_for
 from engine.service import Limits
 from engine.service.requests.quotas import Quotas
+from engine.store.access.password_lockout import PLACE_KNOWN
 from engine.store.database import Database
-from engine.store.encryption import KEY_BYTES, Keyring
-from engine.store.password_lockout import PLACE_KNOWN
-from engine.store.retention import KINDS
+from engine.store.encryption.secret_values import KEY_BYTES, Keyring
+from engine.store.maintenance.retention import KINDS
 from engine.work.operation_call import OperationRetries
 from engine.work.purge import Ages
 from engine.work.worker import WorkerSettings

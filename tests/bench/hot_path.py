@@ -21,9 +21,11 @@ PATTERNS = (
     *(
         f"engine/store/{name}.py"
         for name in (
-            "advance", "audit_log", "connection", "current_resources", "database", "events",
-            "graphs", "hook_deadlines", "hook_lists", "hooks", "quotas", "resource_rows",
-            "stack_locks", "stack_rows", "stacks", "templates", "traversal_end", "traversal_start",
+            "audit/audit_log", "connection", "database", "hooks/deadlines", "hooks/hook_lists",
+            "hooks/locked_hooks", "hooks/step_modes", "projects/quotas",
+            "resources/current_resources", "resources/resource_rows", "stacks/events",
+            "stacks/stack_lists", "stacks/stack_locks", "stacks/stack_rows", "stacks/templates",
+            "traversals/advance", "traversals/end", "traversals/graphs", "traversals/start",
         )
     ),
     *(

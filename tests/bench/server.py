@@ -21,8 +21,8 @@ from pathlib import Path
 
 import asyncpg
 
-from engine.store.embedded import DATABASE, EmbeddedServer
-from engine.store.postmaster import Postmaster
+from engine.store.embedded.postmaster import Postmaster
+from engine.store.embedded.server import DATABASE, EmbeddedServer
 from tests.bench import machine
 from tests.bench.machine import Usage, children, process_tree_cpu, process_tree_memory
 from tests.support.keys import key_file

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.embedded import EmbeddedServer
+from engine.store.embedded.server import EmbeddedServer
 from tests.fault.load import (
     Effects,
     RetryingClient,

@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from engine.store.advance import MAX_EXPIRED_LEASES
+from engine.store.traversals.advance import MAX_EXPIRED_LEASES
 from tests.fault.load import new_folder
 from tests.support.program import Http, Json, ServerProcess, eventually, resource
 

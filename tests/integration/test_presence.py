@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.store.database import Database
-from engine.store.processes import Process, list_processes, report
+from engine.store.maintenance.processes import Process, list_processes, report
 from engine.work.presence import Presence
 from tests.support.program import Program, eventually
 

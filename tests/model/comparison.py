@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from engine.store.encryption import Scope, decrypt
+from engine.store.encryption.secret_values import Scope, decrypt
 from tests.model.replay import PROJECT, Divergence, Replay
 from tests.model.store import is_working
 from tests.model.system_state import Node, SystemState

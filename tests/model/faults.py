@@ -28,7 +28,7 @@ from engine.node.node import (
 )
 from engine.plan import cleanup, forward, gates, passes
 from engine.plan.draft import Existing, Plan, PlannedNode
-from engine.store.nested_stacks import NestedStackRecord
+from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.words import (
     Action,
     Decision,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from engine.hot.syntax.data_names import is_data_name
 from engine.node.breakpoints import POINTS
 from engine.node.node import ENDED, MustReplace, MustRetry
-from engine.store.traversal_start import STEPPED
+from engine.store.traversals.start import STEPPED
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,

@@ -25,7 +25,7 @@ from engine.node.node import (
 )
 from engine.plan.traversal_result import EndedNode, result_of
 from engine.service.traversals.nested import _outcome_of_ended
-from engine.store.nested_stacks import NestedStackRecord
+from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.types.contract import Call, Child, Done, Outcome, RunNested, Stopped, Wait
 from engine.types.template_resource import TemplateResource
 from engine.words import Action, Operation, Phase, ResourceId, StackId, State, TraversalState
@@ -227,7 +227,7 @@ def accept(system: NestedSystemState, request: Request) -> NestedSystemState:
 
 
 def end_early(system: NestedSystemState, number: int, state: TraversalState) -> NestedSystemState:
-    """`end_early` in engine/store/traversal_end.py: the machine decides, WAKE_WAITING wakes."""
+    """`end_early` in engine/store/traversals/end.py: the machine decides, WAKE_WAITING wakes."""
     parent = system.parents[number - 1]
     step = decide(Node(parent.node.operation, parent.node.state, Phase.EXECUTE), Superseded())
     if isinstance(step, Refused):
@@ -465,7 +465,7 @@ def end_nested(system: NestedSystemState) -> NestedSystemState:
 
 
 def wake_parent(system: NestedSystemState, ended: Nested) -> NestedSystemState:
-    """`wake_parent` in engine/store/nested_stacks.py."""
+    """`wake_parent` in engine/store/traversals/nested_stacks.py."""
     return wake_node(system, ended.parent) if ended.parent else system
 
 

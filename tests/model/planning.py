@@ -170,7 +170,7 @@ def _definition(spec: ResourceSpec) -> ResourceDefinition:
 
 
 def _existing(row: Row, running: RunningOperation | None) -> Existing:
-    """As engine/store/current_resources.py reads it."""
+    """As engine/store/resources/current_resources.py reads it."""
     return Existing(
         id=_uuid(row.id),
         name=row.name,
@@ -232,7 +232,7 @@ def _node_plan(
 
 
 def _start(node: PlannedNode) -> Node:
-    """As `_node_records` of engine/store/traversal_start.py writes it."""
+    """As `_node_records` of engine/store/traversals/start.py writes it."""
     pending_dependencies = len(node.after) + (node.waits_for_running is not None)
     return Node(
         state=State.WAITING if pending_dependencies else State.READY,

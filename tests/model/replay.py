@@ -37,8 +37,8 @@ from engine.service import Engine
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.quotas import Quotas
 from engine.service.requests.requests import StackRequest
-from engine.store.advance import TraversalToEnd, Work, advance
 from engine.store.database import Database
+from engine.store.traversals.advance import TraversalToEnd, Work, advance
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Action, AnswerChannel, Decision, Json, Point

@@ -14,7 +14,7 @@ from engine.hooks.rule import Rule
 from engine.hooks.step_mode import StepModeChange, step_mode_change
 from engine.node.node import Answered, Input, MustStop, MustWait, OperationFailed, Succeeded
 from engine.service.traversals.nested import _outcome_of_ended
-from engine.store.nested_stacks import NestedStackRecord
+from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.types.contract import Call, Child, Done, Failed, Outcome, RunNested, Stopped
 from engine.types.template_resource import TemplateResource
 from engine.words import (
@@ -273,7 +273,7 @@ def worker_moves(
 
 
 def wake_parent(tree: TreeState, number: int) -> TreeState:
-    """`wake_parent` in engine/store/nested_stacks.py, and in `complete_traversals`."""
+    """`wake_parent` in engine/store/traversals/nested_stacks.py, and in `complete_traversals`."""
     by = tree.parent_step(number)
     if by is None:
         return tree
@@ -481,8 +481,8 @@ def is_under_way(tree: TreeState, number: int) -> bool:
 
 
 def set_step_into(tree: TreeState, node: tuple[int, int, int], *, into: bool) -> TreeState:
-    """`set_step_into`, and `clear_node` of engine/store/step_into.py: whether the next nested
-    traversal that the node starts is in step mode."""
+    """`set_step_into` and `clear_node` of engine/store/hooks/step_modes.py: whether the next
+    nested traversal that the node starts is in step mode."""
     return tree._replace(step_into=tree.step_into | {node} if into else tree.step_into - {node})
 
 
@@ -500,7 +500,7 @@ def set_step_modes(tree: TreeState, change: StepModeChange, levels: Mapping[int,
 def clear_step_into(
     tree: TreeState, change: StepModeChange, levels: Mapping[int, int]
 ) -> TreeState:
-    """`clear_all` and `clear_owners` of engine/store/step_into.py."""
+    """`clear_all` and `clear_owners` of engine/store/hooks/step_modes.py."""
     left = set(tree.step_into)
     for number, level in levels.items():
         current, by = tree.stacks[number].current, tree.parent_step(number)

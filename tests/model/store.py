@@ -5,7 +5,7 @@ The functions are small, because tests/model/faults.py replaces single ones.
 
 from engine.hooks.rule import Rule
 from engine.node.node import ENDED
-from engine.store.traversal_start import STEPPED
+from engine.store.traversals.start import STEPPED
 from engine.words import Direction, Operation, Phase, State, StepMode
 from tests.model.system_state import (
     KEPT,

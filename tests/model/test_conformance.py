@@ -9,17 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine.store import (
-    current_resources,
-    graph_archive,
-    hooks,
-    nested_stacks,
-    stack_tree,
-    step_into,
-    traversal_end,
-    traversal_start,
-)
 from engine.store.database import Database
+from engine.store.hooks import step_modes
+from engine.store.resources import current_resources
+from engine.store.stacks import stack_tree
+from engine.store.traversals import end as traversal_end
+from engine.store.traversals import graph_archive, nested_stacks
+from engine.store.traversals import start as traversal_start
 from tests.model import faults, scenarios, tree_scenarios
 from tests.model.explore import explore_once
 from tests.model.faults import Fault, shortest_trace
@@ -120,7 +116,7 @@ STATEMENT_FAULTS = (
           scenarios.STEPPED, faults.OTHER_MODE),
     StatementFault("the answer to a step is not stored", "apply_transitions",
           "confirmation = s.confirmation", "confirmation = null", scenarios.CONFIRMED),
-    StatementFault("stepping leaves nodes without a phase pre", (hooks, "SET_STEP_MODES"),
+    StatementFault("stepping leaves nodes without a phase pre", (step_modes, "SET_STEP_MODES"),
           "set phase = 'pre'", "set phase = n.phase", scenarios.STEPPED_CREATE),
     StatementFault("a snapshot stores no rows", "apply_transitions",
           "where s.snapshot is not null", "where false", scenarios.SNAPSHOT_TAKEN),
@@ -205,9 +201,9 @@ STATEMENT_FAULTS = (
     StatementFault("the row that an operation will create is not read", (current_resources,
           "READ_CURRENT"),
           "where n.replacement_id is not null", "where false", scenarios.RECREATED_DURING_DELETE),
-    StatementFault("stepping stops before data is read", (hooks, "SET_STEP_MODES"),
+    StatementFault("stepping stops before data is read", (step_modes, "SET_STEP_MODES"),
           "'adopt', 'snapshot'", "'snapshot'", scenarios.DATA_STEPPED),
-    StatementFault("a step into a nested stack is not stored", (hooks, "SET_STEP_INTO"),
+    StatementFault("a step into a nested stack is not stored", (step_modes, "SET_STEP_INTO"),
           "step_into = true", "step_into = false", tree_scenarios.STEPPED),
     StatementFault("a nested stack does not step into", "start_traversal",
           "when n.step_into then 'step'", "when false then 'step'", tree_scenarios.STEPPED),
@@ -227,11 +223,11 @@ STATEMENT_FAULTS = (
           (stack_tree, "READ"),
           "and t.parent_traversal = i.traversal\n)", "\n)",
           tree_scenarios.STEPPED_SUPERSEDED, faults.OTHER_CHANGE),
-    StatementFault("a step into a nested stack outlasts run", (step_into, "CLEAR_ALL"),
+    StatementFault("a step into a nested stack outlasts run", (step_modes, "CLEAR_ALL"),
           "and n.step_into", "and false", tree_scenarios.STEPPED_BESIDE,
           faults.INTO_AFTER_RUN),
     StatementFault("a step into a nested stack outlasts the end of its stepping",
-          (step_into, "CLEAR_OWNERS"), "and n.step_into", "and false", tree_scenarios.STEPPED),
+          (step_modes, "CLEAR_OWNERS"), "and n.step_into", "and false", tree_scenarios.STEPPED),
     StatementFault("a nested stack that failed wakes no parent", (nested_stacks, "WAKE"),
           "select wake_nodes(", "select (", tree_scenarios.STEPPED_FAILING),
     StatementFault("a nested stack that is complete wakes no parent", "complete_traversals",

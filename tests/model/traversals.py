@@ -1,4 +1,4 @@
-"""The statements that start, cancel and end a traversal (engine/store/traversal_start.py and
+"""The statements that start, cancel and end a traversal (engine/store/traversals/start.py and
 traversal_end.py), and the part of engine/service that decides between them."""
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.model.worker_decisions import answer_for_type, decide_cached
 
 
 def end_early(system: SystemState, number: int, state: str) -> SystemState:
-    """`end_early` of engine/store/traversal_end.py, of a traversal that is under way."""
+    """`end_early` of engine/store/traversals/end.py, of a traversal that is under way."""
     traversal = system.traversal(number)
     nodes = tuple(drop_node(node) for node in traversal.nodes)
     due = any(node is not None and node.wake for node in nodes)
@@ -50,7 +50,7 @@ def drop_node(node: Node | None) -> Node | None:
 
 
 def cancel_operations(system: SystemState) -> SystemState:
-    """`cancel_operations` of engine/store/traversal_end.py: the machine decides, `wake_nodes`
+    """`cancel_operations` of engine/store/traversals/end.py: the machine decides, `wake_nodes`
     wakes."""
     for number, traversal in enumerate(system.traversals, 1):
         for at, node in enumerate(traversal.nodes):
@@ -124,7 +124,7 @@ def start_in_place(system: SystemState, action: Action) -> SystemState:
 
 
 def insert_traversal(system: SystemState, action: Action, planned: Planned) -> SystemState:
-    """`start_traversal` of engine/store/traversal_start.py."""
+    """`start_traversal` of engine/store/traversals/start.py."""
     number = system.current + 1
     traversal = Traversal(
         action,
@@ -302,7 +302,7 @@ def _failed_nodes(traversal: Traversal) -> list[EndedNode]:
 
 
 def _write_result(system: SystemState, number: int, state: TraversalState) -> SystemState:
-    """`end_traversal` of engine/store/traversal_end.py."""
+    """`end_traversal` of engine/store/traversals/end.py."""
     traversal = system.traversal(number)
     nodes = tuple(
         node._replace(state=State.DROPPED) if node and node.state is State.WAITING else node

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from engine.node.breakpoints import POINTS
 from engine.node.node import ENDED
-from engine.store.traversal_start import STEPPED
+from engine.store.traversals.start import STEPPED
 from engine.words import Action, Phase, State, StepMode
 from tests.model import store
 from tests.model.protocol import rule_of

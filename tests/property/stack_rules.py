@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.invariants import INVARIANTS
+from engine.store.maintenance.invariants import INVARIANTS
 
 #: Besides those that hold for any database: while nothing is purged, and of what hooks promise.
 #: Rule -> a query that finds its breaches.

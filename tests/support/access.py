@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from uuid import uuid4
 
-from engine.store import tokens
+from engine.store.access import tokens
 from engine.store.database import Database
 from hub.auth.token_issuer import TokenRequest, issue
 

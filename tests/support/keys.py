@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from engine.store.encryption import Keyring
+from engine.store.encryption.secret_values import Keyring
 
 KEY = b"k" * 32
 KEYRING = Keyring(KEY, random_bytes=os.urandom)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from engine.store.advance import AdvanceResult, Claim, RefusedStep, advance
 from engine.store.database import Database
+from engine.store.traversals.advance import AdvanceResult, Claim, RefusedStep, advance
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json

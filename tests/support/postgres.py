@@ -17,8 +17,8 @@ from pathlib import Path
 
 import asyncpg
 
-from engine.store.embedded import DATABASE, EmbeddedServer
-from engine.store.schema_upgrade import migrate
+from engine.store.embedded.server import DATABASE, EmbeddedServer
+from engine.store.schema.upgrade import migrate
 
 TEMPLATE = "headgate_template"
 

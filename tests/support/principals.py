@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.store.tokens import passwords
+from engine.store.access.tokens import passwords
 from hub.auth import secrets
 from tests.support.access import insert_credential
 from tests.support.program import Http, Json, Program

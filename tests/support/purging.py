@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.retention import LOCK_KEY
+from engine.store.maintenance.retention import LOCK_KEY
 from engine.work.archive import archive_graphs
 from engine.work.purge import Ages, purge_old
 from tests.support.program import eventually

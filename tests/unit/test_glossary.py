@@ -253,8 +253,8 @@ def read_module(name: str, text: str) -> Module:
 
 
 def identifiers() -> Iterator[str]:
-    """``engine.store.audit_log`` for modules; ``engine.store.audit_log record`` for public classes,
-    functions and methods."""
+    """``engine.store.audit.audit_log`` for modules; ``engine.store.audit.audit_log record`` for
+    public classes, functions and methods."""
     for module in modules():
         yield module.name
         yield from (f"{module.name} {name}" for name in module.public)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import errors
-from engine.store.routine_versions import (
+from engine.store.schema.routine_versions import (
     RoutineVersion,
     SqlFile,
     check_not_newer,

@@ -7,10 +7,10 @@ from engine.plan.traversal_result import ended_early
 from engine.principal import Principal
 from engine.service.traversals import end as ending
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import stack_locks
-from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
-from engine.store.traversal_end import EndingTraversal
+from engine.store.stacks import stack_locks
+from engine.store.traversals.advance import TraversalToEnd
+from engine.store.traversals.end import EndingTraversal
 from engine.words import Action, TraversalState
 
 

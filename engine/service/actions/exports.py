@@ -15,16 +15,17 @@ from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.requests.adoption import read_adopted
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
-from engine.store import resources, stack_rows
 from engine.store.connection import Connection
-from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.nested_stacks import read_nested_stacks, read_nested_tree
 from engine.store.records import StackRecord, TemplateRecord
-from engine.store.stack_locks import lock_trees
-from engine.store.stack_rows import record_stack_event
-from engine.store.stacks import find_stack
-from engine.store.templates import display_template, read_template
+from engine.store.resources import resource_reads
+from engine.store.resources.current_resources import read_existing
+from engine.store.stacks import stack_rows
+from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.stack_locks import lock_trees
+from engine.store.stacks.stack_rows import record_stack_event
+from engine.store.stacks.templates import display_template, read_template
+from engine.store.traversals.nested_stacks import read_nested_stacks, read_nested_tree
 from engine.words import Json
 
 
@@ -86,10 +87,10 @@ class Exports:
                 nested[physical_id] = await self._document(conn, child, partial=partial)
         if partial:
             stored = await display_template(conn, stack.id, stack.version)
-            rows = await resources.display_exported(conn, stack.id)
+            rows = await resource_reads.display_exported(conn, stack.id)
         else:
             stored = await read_template(conn, stack.id, stack.version)
-            rows = await resources.read_exported(conn, stack.id)
+            rows = await resource_reads.read_exported(conn, stack.id)
         return _document(stack, stored.ordered(), rows, nested)
 
     def adoption(self, project: str, request: StackRequest, export: Json) -> StackRequest:
@@ -124,7 +125,7 @@ class Exports:
 def _document(
     stack: StackRecord,
     stored: TemplateRecord,
-    rows: Sequence[resources.ExportedResource],
+    rows: Sequence[resource_reads.ExportedResource],
     nested: Mapping[str, Json],
 ) -> Json:
     """nested: the documents of nested stacks, by the physical IDs of their resources."""
@@ -151,7 +152,7 @@ def _document(
     }
 
 
-def _resource(one: resources.ExportedResource, nested: Json) -> Json:
+def _resource(one: resource_reads.ExportedResource, nested: Json) -> Json:
     """nested: the document of its nested stack, which takes precedence, as in Heat."""
     return {
         "name": one.name,

@@ -3,11 +3,12 @@
 from uuid import UUID
 
 from engine.errors import Conflict, NotFound
-from engine.store import resource_rows, retention
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.nested_stacks import reset_ancestor_digests
-from engine.store.stack_locks import lock_stack, lock_with_ancestors
+from engine.store.maintenance import retention
+from engine.store.resources import resource_rows
+from engine.store.stacks.stack_locks import lock_stack, lock_with_ancestors
+from engine.store.traversals.nested_stacks import reset_ancestor_digests
 
 
 class ResourceHealth:

@@ -19,15 +19,15 @@ from engine.service.requests.blueprint import NestedPlace
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import scaling
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hooks import record_events
-from engine.store.nested_stacks import read_parent_rules
-from engine.store.resource_signals import SignalTarget, find_target, insert_signal
-from engine.store.scaling import GroupRecord
-from engine.store.stack_locks import LockedStack
-from engine.store.templates import read_requesters, read_template
+from engine.store.hooks.locked_hooks import record_events
+from engine.store.resources import scaling
+from engine.store.resources.resource_signals import SignalTarget, find_target, insert_signal
+from engine.store.resources.scaling import GroupRecord
+from engine.store.stacks.stack_locks import LockedStack
+from engine.store.stacks.templates import read_requesters, read_template
+from engine.store.traversals.nested_stacks import read_parent_rules
 from engine.types.group_size import GroupSize, SizeAdjustment, decide_size
 from engine.types.groups.scaling_group import ScalingGroup, cooldown_end
 from engine.words import Action, Json, ResourceAction, Status, TraversalState

@@ -14,15 +14,15 @@ from engine.service.traversals.start import (
     action_in_progress,
     stack_not_found,
 )
-from engine.store import snapshots
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.encryption import DecryptionFailed
+from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.records import StackRecord
-from engine.store.snapshots import SavedResource, SnapshotRecord
-from engine.store.stack_locks import LockedStack
-from engine.store.stacks import find_stack
-from engine.store.templates import read_requesters, read_template
+from engine.store.stacks import snapshots
+from engine.store.stacks.snapshots import SavedResource, SnapshotRecord
+from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.stack_locks import LockedStack
+from engine.store.stacks.templates import read_requesters, read_template
 from engine.words import Action, Operation
 
 

@@ -30,13 +30,14 @@ from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.hooks.drift_answers import about_drift, drift_event, record_answers
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import audit_log, step_into
+from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.gathered_reads import GatheredReads
-from engine.store.hook_deadlines import write_clocks
-from engine.store.hook_lists import read_hook, read_hooks_by_id
-from engine.store.hooks import (
+from engine.store.hooks import step_modes
+from engine.store.hooks.deadlines import write_clocks
+from engine.store.hooks.hook_lists import read_hook, read_hooks_by_id
+from engine.store.hooks.locked_hooks import (
     FoundHook,
     HookKey,
     LockedHook,
@@ -48,11 +49,9 @@ from engine.store.hooks import (
     patch_node,
     read_waiting_hooks,
     record_events,
-    set_step_into,
-    set_step_modes,
 )
 from engine.store.records import HookRecord
-from engine.store.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
+from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
 from engine.words import DRIFT, RESUMING_DECISIONS, Decision, HookState, How, Json, Point, StepMode
 from engine.work.hook_decisions import Verdict, apply, entry_of, hook_event
 from engine.work.worker_metrics import Measures, report_step
@@ -355,9 +354,9 @@ class Hooks:
         if answer.decision is Decision.PATCH:
             await patch_node(conn, hook, self._patched(hook, answer))
         if answer.how is How.INTO:
-            await set_step_into(conn, hook)
+            await step_modes.set_step_into(conn, hook)
         elif answer.decision is Decision.STEP:
-            await step_into.clear_node(conn, hook)
+            await step_modes.clear_node(conn, hook)
         mode_change = step_mode_change(answer.word, hook.rule)
         others = await set_step_mode(conn, mode_change, locked.tree)
         hook = _in_new_step_mode(hook, mode_change)
@@ -483,7 +482,7 @@ async def set_step_mode(
 
     tree: the stacks of the change, locked.
     """
-    await set_step_modes(
+    await step_modes.set_step_modes(
         conn,
         [
             (one.id, one.traversal, mode_change.at(one.level)[one.step_mode])
@@ -493,9 +492,9 @@ async def set_step_mode(
     )
     running = [(one.id, one.traversal) for one in self_and_nested(tree) if one.under_way]
     if mode_change.ends_stepping(1):
-        await step_into.clear_all(conn, running)
+        await step_modes.clear_all(conn, running)
     levels = {one.level for one in tree}
-    await step_into.clear_owners(
+    await step_modes.clear_owners(
         conn,
         [
             (one.id, one.traversal)

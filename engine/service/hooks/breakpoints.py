@@ -26,12 +26,13 @@ from engine.service.requests.breakpoint_targets import (
 )
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import audit_log, stack_locks
-from engine.store import breakpoints as store
+from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
-from engine.store.templates import read_template
+from engine.store.hooks import breakpoints as store
+from engine.store.stacks import stack_locks
+from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
+from engine.store.stacks.templates import read_template
 from engine.words import GATES, Json, Operation, Phase, Point, State
 
 #: Maximum number of breakpoints of a live stack.
@@ -76,7 +77,7 @@ def with_rules(node: store.BreakpointNode, found: Sequence[Rule]) -> Json:
 
 
 def row_of(node: store.BreakpointNode, rules: Iterable[Rule], phase: str) -> Json:
-    """A row for `engine.store.breakpoints.set_node_rules`."""
+    """A row for `engine.store.hooks.breakpoints.set_node_rules`."""
     return {
         "stack_id": node.stack_id, "traversal": node.traversal, "id": node.id,
         "rules": encode_rules(rules), "phase": phase,
@@ -388,7 +389,7 @@ def _pending_ancestor(path: str, pending: Collection[str]) -> str | None:
 
 def _for_nested_stacks(tree: Sequence[StackTreeMember], added: Sequence[Declaration]) -> list[Json]:
     """The breakpoints that the traversals pass on to nested traversals that start later: rows for
-    `engine.store.breakpoints.add_for_nested_stacks`."""
+    `engine.store.hooks.breakpoints.add_for_nested_stacks`."""
     depth = len(_target(tree).names)
     rows = [
         {

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from engine.hooks.drift_hooks import ignored_for
 from engine.node.node import Answered
-from engine.store import observations
 from engine.store.connection import Connection
-from engine.store.drift_hooks import record_drift_answers
-from engine.store.hooks import LockedHook, record_events
+from engine.store.hooks.drift_hooks import record_drift_answers
+from engine.store.hooks.locked_hooks import LockedHook, record_events
+from engine.store.observer import observations
 from engine.words import DRIFT, Decision, Json
 from engine.work.hook_decisions import Verdict
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from engine.hooks.checkpoint import Checkpoint, Head, newest_heads
 from engine.hooks.hash_chain import NOTHING, Entry, first_error
-from engine.store.audit_checkpoints import hashes_of, purged_before
-from engine.store.audit_log import find_hook_without_entry, read_log, stacks_with_log
+from engine.store.audit.audit_log import find_hook_without_entry, read_log, stacks_with_log
+from engine.store.audit.checkpoints import hashes_of, purged_before
 from engine.store.connection import Connection
-from engine.store.stacks import stack_exists
+from engine.store.stacks.stack_lists import stack_exists
 
 
 @dataclass(frozen=True, slots=True)

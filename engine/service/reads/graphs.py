@@ -6,15 +6,15 @@ from uuid import UUID
 
 from engine.errors import NotFound
 from engine.node.node import ENDED
-from engine.store import graphs
 from engine.store.connection import Connection
-from engine.store.graphs import (
+from engine.store.records import NodeRecord, TraversalRecord
+from engine.store.traversals import graphs
+from engine.store.traversals.graphs import (
     StackTraversal,
     read_archived_nodes,
     read_current_traversals,
     read_earlier_traversals,
 )
-from engine.store.records import NodeRecord, TraversalRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from engine.errors import HeadgateError, NotFound
 from engine.hooks.rule import Rule, decode_rule, decode_rules
 from engine.hot.syntax.globs import matches_glob
 from engine.store.database import Database
-from engine.store.hook_lists import read_latest_hooks
+from engine.store.hooks.hook_lists import read_latest_hooks
 from engine.store.records import HookRecord, NodeRecord, ResourceRecord, StackRecord
-from engine.store.resources import (
+from engine.store.resources.resource_reads import (
     LiveBreakpoint,
     NodeDetails,
     read_live_breakpoints,

@@ -15,9 +15,9 @@ from engine.hot.evaluation.stack_outputs import (
 )
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.service.reads.stacks import evaluate_outputs
-from engine.store import stack_dependencies, stacks, templates
 from engine.store.connection import Connection
 from engine.store.records import StackRecord, TemplateRecord
+from engine.store.stacks import stack_dependencies, stack_lists, templates
 from engine.words import Action, Status
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ async def _read_of_stack(
     reader: UUID | None,
     budget: CostBudget,
 ) -> dict[OutputName, StackOutput]:
-    stack = await stacks.find_stack(conn, project, _uuid(name), name)
+    stack = await stack_lists.find_stack(conn, project, _uuid(name), name)
     error, remedy = _refusal(stack, name, reader)
     if stack is None or error:
         return dict.fromkeys(wanted, StackOutput(error=error, remedy=remedy))

@@ -19,13 +19,12 @@ from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.reads.written_types import WrittenTypes, written_types
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.requests import Output, StackView
-from engine.store import graphs, hook_lists, resources, stacks, templates
-from engine.store.audit_log import ListedEntry, LogFilter, read_log, read_log_of_project
+from engine.store.audit.audit_log import ListedEntry, LogFilter, read_log, read_log_of_project
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.encrypted_rows import UNDECRYPTABLE
-from engine.store.events import EventFilter, list_events, read_event, read_tree_ids
-from engine.store.processes import ProcessRecord, list_processes
+from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
+from engine.store.hooks import hook_lists
+from engine.store.maintenance.processes import ProcessRecord, list_processes
 from engine.store.records import (
     EventRecord,
     HookRecord,
@@ -35,14 +34,18 @@ from engine.store.records import (
     TraversalRecord,
     VersionRecord,
 )
-from engine.store.resources import (
+from engine.store.resources import resource_reads
+from engine.store.resources.resource_reads import (
     read_descriptions,
     read_names,
     read_resource_rules,
     read_resources,
 )
-from engine.store.stack_overview import Overview, OverviewFilter, read_overview
-from engine.store.stacks import StackFilter, StackPage, list_stacks
+from engine.store.stacks import stack_lists, templates
+from engine.store.stacks.events import EventFilter, list_events, read_event, read_tree_ids
+from engine.store.stacks.stack_lists import StackFilter, StackPage, list_stacks
+from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
+from engine.store.traversals import graphs
 from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.prepare import Inputs
@@ -64,7 +67,7 @@ class Reads:
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""
         async with self._database.connection() as conn:
-            found = await stacks.find_stack(conn, project, _uuid(name_or_id), name_or_id)
+            found = await stack_lists.find_stack(conn, project, _uuid(name_or_id), name_or_id)
         if found is None:
             reason = f"The Stack ({name_or_id}) could not be found."
             raise NotFound(reason, code="EntityNotFound")
@@ -264,16 +267,16 @@ async def evaluate_outputs(
 
 async def _values_of(
     conn: Connection, stack_id: UUID, outputs: Iterable[Expression]
-) -> resources.ResourceValues:
+) -> resource_reads.ResourceValues:
     """The values of the resources that outputs read."""
     names = sorted({name for value in outputs for name in referenced_resources(value)})
     if not names:
-        return resources.ResourceValues({}, {})
-    return await resources.read_values(conn, stack_id, names)
+        return resource_reads.ResourceValues({}, {})
+    return await resource_reads.read_values(conn, stack_id, names)
 
 
 def _evaluated(
-    value: Expression, values: resources.ResourceValues, view: Inputs, budget: CostBudget
+    value: Expression, values: resource_reads.ResourceValues, view: Inputs, budget: CostBudget
 ) -> tuple[Json, str | None]:
     for name in referenced_resources(value):
         if name in values.undecryptable:

@@ -13,7 +13,7 @@ from engine.hot.environment.registry import CircularAlias, Registry, ResolvedTyp
 from engine.hot.syntax.keyed_names import base_name, possible_names
 from engine.service.requests.blueprint import Limits
 from engine.store.connection import Connection
-from engine.store.templates import StackTypes, read_written_types
+from engine.store.stacks.templates import StackTypes, read_written_types
 from engine.types.registry import Registry as Types
 
 

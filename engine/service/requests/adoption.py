@@ -6,7 +6,7 @@ from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.stack import StackDefinition
 from engine.plan.draft import Adopted
 from engine.service.requests.blueprint import Blueprint
-from engine.store.encrypted_rows import UNDECRYPTABLE
+from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
 from engine.types.nested_state import EXPORTED, ExportedNested
 from engine.types.registry import Registry
 from engine.words import Json

@@ -40,9 +40,9 @@ from engine.service.requests.parsing import (
 )
 from engine.service.requests.quotas import Quotas
 from engine.service.requests.requests import StackRequest
-from engine.store.encryption import Scope, Secret
+from engine.store.encryption.secret_values import Scope, Secret
 from engine.store.records import TemplateRecord
-from engine.store.traversal_start import NodeInputs
+from engine.store.traversals.start import NodeInputs
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json, Restriction
 

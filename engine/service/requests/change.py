@@ -12,15 +12,15 @@ from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
-from engine.store.breakpoints import (
+from engine.store.connection import Connection
+from engine.store.hooks.breakpoints import (
     read_breakpoints,
     read_breakpoints_of_ancestors,
     read_resource_paths,
 )
-from engine.store.connection import Connection
-from engine.store.current_resources import read_concerned, read_existing, read_settled
-from engine.store.stack_rows import StackHeader
-from engine.store.traversal_start import NestedContext, ParentStep
+from engine.store.resources.current_resources import read_concerned, read_existing, read_settled
+from engine.store.stacks.stack_rows import StackHeader
+from engine.store.traversals.start import NestedContext, ParentStep
 from engine.words import Action, Json, Point
 
 

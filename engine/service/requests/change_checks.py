@@ -16,8 +16,8 @@ from engine.hot.template.template import parse_template
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.requests import StackRequest
 from engine.store.connection import Connection
-from engine.store.stack_locks import LockedStack
-from engine.store.templates import read_template
+from engine.store.stacks.stack_locks import LockedStack
+from engine.store.stacks.templates import read_template
 from engine.words import Action
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")

@@ -21,7 +21,7 @@ from engine.hot.definition.validators import ValidationRequest, collect_validati
 from engine.hot.expressions.masking import iterate_texts
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.monitoring import read_now
+from engine.store.maintenance.monitoring import read_now
 from engine.types.custom_constraints import ValidationContext, Verdict
 from engine.types.registry import Registry
 

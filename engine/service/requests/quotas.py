@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from engine.errors import LimitReached
 from engine.plan.draft import Plan
-from engine.store import quotas as store
-from engine.store import usage
 from engine.store.connection import Connection
+from engine.store.projects import quotas as store
+from engine.store.projects import usage
 from engine.ttl_cache import TtlCache
 from engine.words import Mode, Operation
 

@@ -9,20 +9,20 @@ from dataclasses import asdict, replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
-from engine.store import deployment_resources
-from engine.store import software_configs as store
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.deployment_resources import (
+from engine.store.hooks.locked_hooks import record_events
+from engine.store.resources.resource_signals import SignalTarget, find_target, wake_operation
+from engine.store.software import deployment_resources
+from engine.store.software import software_configs as store
+from engine.store.software.deployment_resources import (
     DeploymentResource,
     RunningOperation,
     ServerRecord,
     find_server,
     lock_deployment_resource,
 )
-from engine.store.hooks import record_events
-from engine.store.resource_signals import SignalTarget, find_target, wake_operation
-from engine.store.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
+from engine.store.software.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.software_store import (
     Deployment,
     DeploymentResult,

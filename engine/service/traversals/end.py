@@ -21,16 +21,16 @@ from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
-from engine.store import credentials, resource_rows
-from engine.store.advance import TraversalToEnd
 from engine.store.connection import Connection
 from engine.store.database import savepoint
-from engine.store.encryption import DecryptionFailed
-from engine.store.nested_stacks import read_nested_tree, wake_parent
+from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.records import TemplateRecord
-from engine.store.stack_rows import mark_deleted, record_stack_event
-from engine.store.templates import read_requesters, read_template
-from engine.store.traversal_end import (
+from engine.store.resources import resource_rows
+from engine.store.stacks.stack_rows import mark_deleted, record_stack_event
+from engine.store.stacks.templates import read_requesters, read_template
+from engine.store.traversals import credentials
+from engine.store.traversals.advance import TraversalToEnd
+from engine.store.traversals.end import (
     CompletedTraversals,
     EndingTraversal,
     cancel_operations,
@@ -41,6 +41,7 @@ from engine.store.traversal_end import (
     last_complete,
     lock_ending,
 )
+from engine.store.traversals.nested_stacks import read_nested_tree, wake_parent
 from engine.types.registry import Registry
 from engine.words import Action, Json, TraversalState
 

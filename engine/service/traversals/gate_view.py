@@ -11,8 +11,8 @@ from engine.plan.draft import Existing, Plan
 from engine.principal import Principal
 from engine.service.prediction import KINDS, Prediction, read_rows
 from engine.service.requests.blueprint import Blueprint
-from engine.store import templates
 from engine.store.connection import Connection
+from engine.store.stacks import templates
 from engine.types.registry import Registry
 from engine.words import GATES, IN_PLACE_OPERATIONS, Action, Direction, Json
 

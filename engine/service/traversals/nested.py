@@ -45,17 +45,18 @@ from engine.service.requests.nested_stack import (
 )
 from engine.service.traversals import end as ending
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import nested_stacks, stack_locks
-from engine.store.advance import Claim, TraversalToEnd, Work
 from engine.store.connection import Connection
-from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.encryption import DecryptionFailed
-from engine.store.nested_stacks import ClaimedTraversal, MemberRecord, NestedStackRecord
-from engine.store.scaling import find_properties
-from engine.store.snapshots import SnapshotRecord, insert_nested_snapshot, read_snapshots
-from engine.store.templates import read_template, read_template_summary
-from engine.store.traversal_start import ParentStep
+from engine.store.encryption.secret_values import DecryptionFailed
+from engine.store.resources.current_resources import read_existing
+from engine.store.resources.scaling import find_properties
+from engine.store.stacks import stack_locks
+from engine.store.stacks.snapshots import SnapshotRecord, insert_nested_snapshot, read_snapshots
+from engine.store.stacks.templates import read_template, read_template_summary
+from engine.store.traversals import nested_stacks
+from engine.store.traversals.advance import Claim, TraversalToEnd, Work
+from engine.store.traversals.nested_stacks import ClaimedTraversal, MemberRecord, NestedStackRecord
+from engine.store.traversals.start import ParentStep
 from engine.types.contract import (
     ActOnNested,
     Call,

@@ -13,9 +13,9 @@ from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.records import StackRecord
-from engine.store.stack_locks import LockedStack
-from engine.store.stacks import find_stack
-from engine.store.templates import find_template, read_template
+from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.stack_locks import LockedStack
+from engine.store.stacks.templates import find_template, read_template
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,22 +43,18 @@ from engine.service.requests.policy_check import check_policy
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
 from engine.service.traversals.thread_pool import ThreadPool
-from engine.store import (
-    credentials,
-    observations,
-    stack_locks,
-    stack_rows,
-    templates,
-    traversal_start,
-)
 from engine.store.connection import Connection
-from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.drift_hooks import close_drift_hooks
-from engine.store.encryption import Keyring, Scope
+from engine.store.encryption.secret_values import Keyring, Scope
+from engine.store.hooks.drift_hooks import close_drift_hooks
+from engine.store.observer import observations
 from engine.store.records import StackRecord, TemplateRecord
-from engine.store.traversal_end import cancel_operations, supersede
-from engine.store.traversal_start import NestedContext
+from engine.store.resources.current_resources import read_existing
+from engine.store.stacks import stack_locks, stack_rows, templates
+from engine.store.traversals import credentials
+from engine.store.traversals import start as traversal_start
+from engine.store.traversals.end import cancel_operations, supersede
+from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation, ResourceId, StackId, TraversalState

@@ -3,7 +3,7 @@
 --
 -- Every table that belongs to a stack has the stack's ID as the first column of its key.
 -- Transactions take locks in this order: outbox_cursor, stacks by ID, subscriptions by ID, deliveries.
--- JSON columns contain encrypted values in place of secret ones (engine/store/encryption.py).
+-- JSON columns contain encrypted values in place of secret ones (engine/store/encryption/secret_values.py).
 
 
 -- Stacks
@@ -627,7 +627,7 @@ create table instance (
 -- Keys from which tokens of hooks, signal URLs and servers are derived.
 create table token_key (
     version integer primary key,
-    encrypted bytea not null,                    -- encrypted, see engine/store/encryption.py
+    encrypted bytea not null,                    -- encrypted, see engine/store/encryption/secret_values.py
     created_at timestamptz not null default clock_timestamp(),
     retired_at timestamptz,                      -- null: new tokens are derived from it
     expires_at timestamptz                       -- signal and server tokens are valid until then
@@ -655,7 +655,7 @@ create table database_clock (
 );
 insert into database_clock (seen_at) values (clock_timestamp());
 
--- Version of the functions and views (engine/store/routine_versions.py).
+-- Version of the functions and views (engine/store/schema/routine_versions.py).
 create table routines (
     only_one boolean primary key default true check (only_one),
     digest text not null,

@@ -1,4 +1,4 @@
--- What each project has used, by day in UTC: see engine/store/usage.py. A row is written after the day
+-- What each project has used, by day in UTC: see engine/store/projects/usage.py. A row is written after the day
 -- has ended.
 create table project_usage (
     project text not null,

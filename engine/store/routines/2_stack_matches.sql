@@ -1,4 +1,4 @@
--- Whether a stack matches a filter (StackFilter in engine/store/stacks.py). A key that the filter
+-- Whether a stack matches a filter (StackFilter in engine/store/stacks/stack_lists.py). A key that the filter
 -- lacks matches every stack.
 
 create or replace function stack_matches(s current_stack, f jsonb) returns boolean

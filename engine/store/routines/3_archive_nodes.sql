@@ -1,4 +1,4 @@
--- Queues the graph of the traversal before p_before for archiving (engine/store/graph_archive.py). p_all:
+-- Queues the graph of the traversal before p_before for archiving (engine/store/traversals/graph_archive.py). p_all:
 -- the stack is deleted; its active nodes are archived at once, so that their operations have no effect.
 -- The caller has locked the stack's row.
 create or replace function archive_nodes(p_stack uuid, p_before integer, p_all boolean) returns void

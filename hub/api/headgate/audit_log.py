@@ -7,7 +7,7 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from channels.selection import path_of
 from engine.hooks.hash_chain import Entry
-from engine.store.audit_log import ListedEntry, LogFilter, LogPosition
+from engine.store.audit.audit_log import ListedEntry, LogFilter, LogPosition
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of

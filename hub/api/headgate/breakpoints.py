@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from engine.service.hooks.breakpoints import MissedBreakpoint
-from engine.store.breakpoints import BreakpointRecord
+from engine.store.hooks.breakpoints import BreakpointRecord
 from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.headgate import responses

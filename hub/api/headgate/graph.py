@@ -5,7 +5,7 @@ from aiohttp import web
 from channels.envelope import notification_documents, rfc3339
 from channels.store.hook_notifications import notifications_of
 from engine.service.reads.graphs import StackGraph
-from engine.store.hook_lists import HookFilter
+from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import TraversalRecord
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses

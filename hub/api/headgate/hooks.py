@@ -16,7 +16,7 @@ from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
 from engine.principal import BY_NAME
 from engine.service import Answer
-from engine.store.hook_lists import HookFilter
+from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import HookRecord
 from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point
 from hub.api.admission import count_wrong_tokens

@@ -5,7 +5,7 @@ from uuid import UUID
 from aiohttp import web
 
 from channels.envelope import rfc3339
-from engine.store.stack_overview import (
+from engine.store.stacks.stack_overview import (
     STATES,
     OverviewFilter,
     OverviewStack,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
-from engine.store.stack_overview import STATES
+from engine.store.stacks.stack_overview import STATES
 from engine.words import (
     Action,
     Direction,

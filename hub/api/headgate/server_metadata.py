@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from aiohttp import web
 
 from engine.errors import Finding, HeadgateError, Invalid
-from engine.store.deployment_resources import ServerRecord
+from engine.store.software.deployment_resources import ServerRecord
 from engine.types.software.deployed_server import PATH, owner_of
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import context_of

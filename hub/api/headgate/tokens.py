@@ -7,8 +7,8 @@ from aiohttp import web
 from pydantic import Field
 
 from engine.errors import Forbidden
-from engine.store import tokens as store
-from engine.store.tokens import EVERYWHERE, TokenRecord
+from engine.store.access import tokens as store
+from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from aiohttp import web
 
-from engine.store.usage import DayUsage
+from engine.store.projects.usage import DayUsage
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of

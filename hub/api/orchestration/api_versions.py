@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from aiohttp import web
 
 from engine.errors import Unavailable
-from engine.store.processes import ProcessRecord
+from engine.store.maintenance.processes import ProcessRecord
 from hub.api.app_context import context_of, identity_of
 from hub.api.orchestration import responses
 from hub.api.routes import Route, base_of, json_response

@@ -19,8 +19,8 @@ from engine.hot.syntax.keyed_names import plain_name
 from engine.hot.template.cfn_parameters import KINDS
 from engine.hot.template.template import Template
 from engine.service import Output, StackView
-from engine.store.events import STACK_TYPE
 from engine.store.records import EventRecord, ResourceRecord, StackRecord, TemplateRecord
+from engine.store.stacks.events import STACK_TYPE
 from engine.words import Json
 from hub.api.orchestration import responses
 

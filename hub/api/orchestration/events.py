@@ -6,8 +6,8 @@ from aiohttp import web
 
 from engine.errors import NotFound
 from engine.hot.syntax.keyed_names import plain_name, possible_names
-from engine.store.events import STACK_TYPE, EventFilter
 from engine.store.records import StackRecord
+from engine.store.stacks.events import STACK_TYPE, EventFilter
 from hub.api.app_context import context_of
 from hub.api.orchestration import documents, responses
 from hub.api.orchestration.resources import R

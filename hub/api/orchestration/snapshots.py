@@ -5,7 +5,7 @@ from uuid import UUID
 from aiohttp import web
 
 from engine.store.records import StackRecord
-from engine.store.snapshots import SnapshotRecord
+from engine.store.stacks.snapshots import SnapshotRecord
 from engine.words import Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly

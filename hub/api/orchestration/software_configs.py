@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.hot.expressions.masking import MASK
 from engine.service import Engine
-from engine.store.software_configs import ConfigRecord
+from engine.store.software.software_configs import ConfigRecord
 from engine.types.software.agent_protocol import SIGNAL_ID
 from engine.types.software.deployed_server import OS_COLLECT_CONFIG
 from engine.types.software.software_store import UNGROUPED, NewConfig

@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from engine.hot.expressions.masking import MASK
-from engine.store.software_configs import DeploymentChange, DeploymentRecord
+from engine.store.software.software_configs import DeploymentChange, DeploymentRecord
 from hub.api.app_context import context_of, project_of
 from hub.api.orchestration import documents, responses
 from hub.api.orchestration.software_configs import (

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from engine.store.stacks import StackFilter
+from engine.store.stacks.stack_lists import StackFilter
 from hub.api.app_context import context_of
 from hub.api.orchestration import documents, responses
 from hub.api.request_validation import (

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.credentials import scope
 from engine.store.database import Database
-from engine.store.encryption import Keyring
-from engine.store.invariants import INVARIANTS, find_violations
+from engine.store.encryption.secret_values import Keyring
+from engine.store.maintenance.invariants import INVARIANTS, find_violations
+from engine.store.traversals.credentials import scope
 from hub.checks.database import KeyFiles, State, check_backup
 from tests.support.admin_command import run_admin
 from tests.support.keys import key_file

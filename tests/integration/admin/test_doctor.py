@@ -208,7 +208,7 @@ async def test_rules_that_take_too_long_are_a_warning(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = {"a slow rule": "select pg_sleep(60) where $1::uuid is null"}
-    monkeypatch.setattr("engine.store.invariants.INVARIANTS", slow)
+    monkeypatch.setattr("engine.store.maintenance.invariants.INVARIANTS", slow)
     async with database.connection() as conn, rolled_back(conn):
         await conn.execute("set local statement_timeout = '50ms'")
         (result,) = [one async for one in check_rules(conn, "")]

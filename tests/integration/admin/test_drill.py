@@ -6,8 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-from engine.store.binaries import find_binaries
 from engine.store.connection import connect
+from engine.store.embedded.binaries import find_binaries
 from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.store.connection import connect
-from engine.store.encryption import Keyring
-from engine.store.reencryption import TABLES
+from engine.store.encryption.secret_values import Keyring
+from engine.store.maintenance.reencryption import TABLES
 from hub.checks.database import CheckResult, KeyFiles, State, check_keys
 from tests.support.admin_command import CommandOutput, run_admin
 from tests.support.program import Program, program

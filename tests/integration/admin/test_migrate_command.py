@@ -1,6 +1,6 @@
 """headgate admin migrate shows and applies pending migrations."""
 
-from engine.store.schema_upgrade import read_migrations
+from engine.store.schema.upgrade import read_migrations
 from tests.support.admin_command import run_admin
 from tests.support.postgres import TestServer
 

@@ -11,8 +11,8 @@ from engine.principal import named
 from engine.service import StackRequest
 from engine.service.reads.graphs import read_graphs
 from engine.store.database import Database
-from engine.store.graph_archive import FIRST, archive_page
-from engine.store.invariants import find_violations
+from engine.store.maintenance.invariants import find_violations
+from engine.store.traversals.graph_archive import FIRST, archive_page
 from engine.types.contract import Done, Failed
 from engine.work.archive import archive_graphs
 from tests.integration.nested.test_lifecycle import FILES, nested

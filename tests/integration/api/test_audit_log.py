@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.store.retention import KINDS
+from engine.store.maintenance.retention import KINDS
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import until_deleted
 from tests.support.full_stack import until_delivered

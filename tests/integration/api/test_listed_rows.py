@@ -8,8 +8,8 @@ import pytest
 
 from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.hook_lists import HookFilter, read_hooks
-from engine.store.stacks import StackFilter, list_stacks
+from engine.store.hooks.hook_lists import HookFilter, read_hooks
+from engine.store.stacks.stack_lists import StackFilter, list_stacks
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_by, without_statistics

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.tokens import hook_token
-from engine.store.token_keys import signing_key
-from engine.store.tokens import weak_passwords
+from engine.store.access.token_keys import signing_key
+from engine.store.access.tokens import weak_passwords
 from hub.auth import secrets
 from hub.auth.passwords import EACH, WAITING
 from tests.integration.api.test_access import (

@@ -8,7 +8,7 @@ import pytest
 
 from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.resources import READ_RESOURCES, read_names, read_resources
+from engine.store.resources.resource_reads import READ_RESOURCES, read_names, read_resources
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_by, without_statistics

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from engine.service import StackRequest
-from engine.store import stacks
 from engine.store.database import Database
-from engine.store.stacks import StackFilter
+from engine.store.stacks import stack_lists
+from engine.store.stacks.stack_lists import StackFilter
 from tests.support.changes import until_deleted
 from tests.support.idle_engine import idle_engine
 from tests.support.program import Program, identity_headers, program, resource, template
@@ -119,7 +119,7 @@ async def test_several_sort_keys(listed: Program) -> None:
 async def test_many_stacks_are_sorted_by_indexed_keys_only(
     listed: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacks, "MAX_SORTED_STACKS", 2)
+    monkeypatch.setattr(stack_lists, "MAX_SORTED_STACKS", 2)
     for keys in ("stack_status", "updated_time", "stack_name,creation_time"):
         status, response = await listed.call("GET", f"/stacks?sort_keys={keys}")
         message = response["error"]["message"]

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.hash_chain import Entry, chain_entries
-from engine.store.audit_log import read_log, record
+from engine.store.audit.audit_log import read_log, record
 from engine.store.connection import Connection
 from engine.work.audit_signing import export_checkpoints, sign_heads
 from hub.keys.audit_key import checkpoint_exporter, read_checkpoints, signer_of

@@ -8,7 +8,7 @@ from channels.store import deliveries, subscriptions
 from channels.store.hook_notifications import notifications_of
 from channels.store.records import SubscriptionChange, SubscriptionState
 from engine.store.database import Database
-from engine.store.hook_lists import read_hook
+from engine.store.hooks.hook_lists import read_hook
 from tests.integration.channels.conftest import RunDispatcher
 from tests.support.engine_rows import EngineRows, resource_event
 from tests.support.receiver import Receiver, until

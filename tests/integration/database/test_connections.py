@@ -12,7 +12,7 @@ import uvloop
 from engine import errors
 from engine.store.connection import Connection, connect
 from engine.store.database import Database, open_database
-from engine.store.embedded import EmbeddedServer
+from engine.store.embedded.server import EmbeddedServer
 from engine.words import Json
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer

@@ -17,17 +17,27 @@ import pytest
 import uvloop
 
 from engine import errors
-from engine.store import binaries
-from engine.store.binaries import SHARED_ACCOUNTS, Account, blocked_at, find_account, find_binaries
-from engine.store.data_directory import LOCK_NAME, MAX_SOCKET_DIRECTORY_BYTES, socket_directory
-from engine.store.embedded import EmbeddedServer
-from engine.store.postmaster import Postmaster
+from engine.store.embedded import binaries
+from engine.store.embedded.binaries import (
+    SHARED_ACCOUNTS,
+    Account,
+    blocked_at,
+    find_account,
+    find_binaries,
+)
+from engine.store.embedded.data_directory import (
+    LOCK_NAME,
+    MAX_SOCKET_DIRECTORY_BYTES,
+    socket_directory,
+)
+from engine.store.embedded.postmaster import Postmaster
+from engine.store.embedded.server import EmbeddedServer
 
 #: Another headgate process: starts a server, prints its URL, and waits until it is killed.
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from engine.store.embedded import EmbeddedServer
+from engine.store.embedded.server import EmbeddedServer
 
 async def main():
     server = EmbeddedServer(Path(sys.argv[1]))
@@ -399,7 +409,7 @@ async def test_a_directory_that_the_account_cannot_reach_is_named(
     data_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = Account("nobody-at-all", 54321, 54321)
-    monkeypatch.setattr("engine.store.embedded.find_account", lambda *_: stranger)
+    monkeypatch.setattr("engine.store.embedded.server.find_account", lambda *_: stranger)
     data_directory.mkdir(mode=0o700)
     with pytest.raises(errors.Unavailable, match=f"has no access to {data_directory}") as refused:
         await EmbeddedServer(data_directory).start()

@@ -8,7 +8,7 @@ import pytest
 from channels.store.records import DeliveryState, Origin, SubscriptionState
 from engine import words
 from engine.store.database import Database
-from engine.store.routine_versions import routines
+from engine.store.schema.routine_versions import routines
 from tests.integration.database.test_statements import FOUND
 from tests.support.sql_literals import texts, values
 
@@ -92,9 +92,9 @@ AMBIGUOUS = frozenset({"drift", "later", "node", "patch", "progress", "protect",
 #: Literals whose column cannot be determined: in the second select of a union, in a compound
 #: expression, as the reason of a refusal.
 UNRESOLVED: Mapping[str, list[str]] = {
-    "engine.store.current_resources.READ_CONCERNED": ["INIT", "COMPLETE", "Delete"],
-    "engine.store.current_resources.READ_CURRENT": ["INIT", "COMPLETE", "Delete"],
-    "engine.store.resource_rows.MARK_HEALTH": ["failed"],
+    "engine.store.resources.current_resources.READ_CONCERNED": ["INIT", "COMPLETE", "Delete"],
+    "engine.store.resources.current_resources.READ_CURRENT": ["INIT", "COMPLETE", "Delete"],
+    "engine.store.resources.resource_rows.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
     "1_current_resource.sql": ["IN_PROGRESS"],
@@ -123,13 +123,13 @@ def test_the_column_of_every_literal_is_found() -> None:
     ("name", "right", "typo", "error"),
     [
         (
-            "engine.store.traversal_end.SUPERSEDE_HOOKS",
+            "engine.store.traversals.end.SUPERSEDE_HOOKS",
             "and state = 'waiting'",
             "'wating'",
             "state",
         ),
         (
-            "engine.store.traversal_end.DROP_WAITING",
+            "engine.store.traversals.end.DROP_WAITING",
             "set state = 'dropped'",
             "'droped'",
             "state",

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from engine import errors
-from engine.store import routine_versions
 from engine.store.connection import connect
-from engine.store.schema_upgrade import (
+from engine.store.schema import routine_versions
+from engine.store.schema.upgrade import (
     BASELINE,
     UPGRADES,
     Migration,
@@ -124,7 +124,7 @@ async def test_older_routines_are_upgraded_and_newer_ones_are_refused(
     ]
     with monkeypatch.context() as patch:
         patch.setattr(routine_versions, "routines", lambda: newer)
-        patch.setattr("engine.store.schema_upgrade.routines", lambda: newer)
+        patch.setattr("engine.store.schema.upgrade.routines", lambda: newer)
         raised = routine_versions.own_version().number
         assert await migrate(empty) == []
     assert await names(empty, FUNCTION) == ["changed"]

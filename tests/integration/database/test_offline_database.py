@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from engine.errors import Conflict, Unavailable
 from engine.store.database import Database
-from engine.store.embedded import EmbeddedServer
-from engine.store.schema_upgrade import migrate
+from engine.store.embedded.server import EmbeddedServer
+from engine.store.schema.upgrade import migrate
 from hub.checks.offline_database import open_offline
 from hub.settings.settings import DatabaseSettings
 

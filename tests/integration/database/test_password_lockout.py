@@ -7,7 +7,7 @@ import pytest
 
 from engine.lockout import FailedAttempts, LockoutRule
 from engine.store.database import Database
-from engine.store.password_lockout import AttemptLimits, reserve
+from engine.store.access.password_lockout import AttemptLimits, reserve
 
 RULE = LockoutRule(failures=3, seconds=3600.0)
 LIMITS = AttemptLimits(RULE.failures, timedelta(seconds=RULE.seconds))

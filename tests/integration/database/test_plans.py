@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.hook_lists import READ_STACK_HOOKS
-from engine.store.stacks import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
+from engine.store.hooks.hook_lists import READ_STACK_HOOKS
+from engine.store.stacks.stack_lists import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
 from tests.bench.hot_path import digests
 from tests.integration.database.test_statements import FOUND
 from tests.support.filled_tables import fill
@@ -30,10 +30,10 @@ PAGE_INDEXES = ("stack_by_age", "stack_by_change", "stack_by_name", "stack_liste
 MODES = ("generic", "custom")
 #: Statements that may read a table, and why.
 READING: Mapping[str, str] = {
-    "engine.store.audit_log.STACKS": "reads all stacks with an entry, when a checkpoint is signed",
-    "engine.store.stacks.SORTED": "list_stacks refuses it for more than MAX_SORTED_STACKS stacks",
-    "engine.store.stacks.TOTAL": "counts all stacks, for with_count",
-    "engine.store.traversal_end.CLAIM_ENDED": "a batch of any size, without statistics",
+    "engine.store.audit.audit_log.STACKS": "reads all stacks with an entry, when a checkpoint is signed",
+    "engine.store.stacks.stack_lists.SORTED": "list_stacks refuses it for more than MAX_SORTED_STACKS stacks",
+    "engine.store.stacks.stack_lists.TOTAL": "counts all stacks, for with_count",
+    "engine.store.traversals.end.CLAIM_ENDED": "a batch of any size, without statistics",
     "channels.store.publish.READ_SINCE": "reads all events since a time, for a redelivery",
 }
 #: The routines with planner settings of their own call the others.

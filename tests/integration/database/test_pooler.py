@@ -9,7 +9,7 @@ from engine import errors
 from engine.store.connection import connect
 from engine.store.database import open_database
 from engine.store.pooler_check import Pooling, check_pooling, find_pooling
-from engine.store.schema_upgrade import migrate
+from engine.store.schema.upgrade import migrate
 from hub.checks.database import State, check_pooler
 from tests.support.admin_command import run_admin
 from tests.support.keys import key_file

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine import errors
-from engine.store.binaries import (
+from engine.store.embedded.binaries import (
     Account,
     blocked_at,
     find_binaries,

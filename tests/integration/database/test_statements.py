@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
-from engine.store import reencryption
 from engine.store.database import Database
+from engine.store.maintenance import reencryption
 
 STORES = ("engine.store", "channels.store")
 
@@ -40,8 +40,8 @@ FOUND = dict(statements())
 
 
 def test_the_statements_are_found() -> None:
-    assert "engine.store.schema_upgrade.APPLIED" in FOUND
-    assert "engine.store.advance.ADVANCE" in FOUND
+    assert "engine.store.schema.upgrade.APPLIED" in FOUND
+    assert "engine.store.traversals.advance.ADVANCE" in FOUND
     assert {name.rpartition(".")[0].rpartition(".")[0] for name in FOUND} == set(STORES)
 
 

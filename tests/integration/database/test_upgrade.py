@@ -10,9 +10,9 @@ import pytest_asyncio
 
 from engine.store.connection import connect
 from engine.store.database import Database
-from engine.store.encryption import EncryptedDocument, Scope, decrypt
-from engine.store.invariants import find_violations
-from engine.store.schema_upgrade import migrate, read_migrations
+from engine.store.encryption.secret_values import EncryptedDocument, Scope, decrypt
+from engine.store.maintenance.invariants import find_violations
+from engine.store.schema.upgrade import migrate, read_migrations
 from tests.support.database_dumps import catalog, restore
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
@@ -246,10 +246,10 @@ async def test_a_migration_yields_its_locks_and_restarts(
     database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "engine.store.schema_upgrade.SET_LOCK_TIMEOUT", "set local lock_timeout = '20ms'"
+        "engine.store.schema.upgrade.SET_LOCK_TIMEOUT", "set local lock_timeout = '20ms'"
     )
-    monkeypatch.setattr("engine.store.schema_upgrade.PAUSE", 0.01)
-    monkeypatch.setattr("engine.store.schema_upgrade.TRIES", 1000)
+    monkeypatch.setattr("engine.store.schema.upgrade.PAUSE", 0.01)
+    monkeypatch.setattr("engine.store.schema.upgrade.TRIES", 1000)
     for one in read_migrations():
         (tmp_path / one.name).write_text(one.text)
     (tmp_path / "9999_next.sql").write_text(NEXT)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.store.database import Database
-from engine.store.routine_versions import routines
+from engine.store.schema.routine_versions import routines
 from tests.integration.database.test_statements import FOUND
 
 NOW = datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -17,7 +17,7 @@ ARITHMETIC = re.compile(
     r"- *(?:\w+\.)?working_since\b|\bworking_since *\+|\bworked *[-+<>](?!= p_)"
 )
 #: The parent's working time gets the surplus of its nested stack.
-EXCEPTIONS = {"engine.store.nested_stacks.UPDATE_PARENT_TIME"}
+EXCEPTIONS = {"engine.store.traversals.nested_stacks.UPDATE_PARENT_TIME"}
 
 
 @pytest.mark.parametrize(

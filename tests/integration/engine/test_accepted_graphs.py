@@ -12,10 +12,10 @@ import pytest
 from engine.errors import LimitReached
 from engine.service import Engine, StackRequest
 from engine.service.requests.quotas import COUNTED_FOR, Quotas, StackCounts
-from engine.store import quotas as store
-from engine.store import traversal_start
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.projects import quotas as store
+from engine.store.traversals import start as traversal_start
 from tests.support.idle_engine import idle_engine
 from tests.support.program import Json, resource, template
 from tests.support.statement_log import StatementLog, statement_log

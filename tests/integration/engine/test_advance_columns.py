@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 
 from engine.principal import named
 from engine.service.requests.requests import StackRequest
-from engine.store.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.store.database import Database
-from engine.store.routine_versions import routines
+from engine.store.schema.routine_versions import routines
+from engine.store.traversals.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.types.contract import Failed
 from engine.words import Json
 from engine.work.internal_error import NodeContext, bare_failure

@@ -19,8 +19,8 @@ from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.store.connection import Connection, connect
 from engine.store.database import Database, open_database
-from engine.store.hook_lists import HookFilter
-from engine.store.stacks import StackFilter
+from engine.store.hooks.hook_lists import HookFilter
+from engine.store.stacks.stack_lists import StackFilter
 from engine.words import AnswerChannel, Decision
 from tests.support.deliveries import claim_deliveries, delivered
 from tests.support.engine_rows import EngineRows, resource_event

@@ -294,7 +294,7 @@ async def test_an_update_leaves_the_process_of_a_command(run: Program, tmp_path:
 async def test_a_lost_notification_delays_the_end_of_a_process_until_its_lease_is_renewed(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.store.traversal_end.NOTIFY_CANCELLED", "select 1")
+    monkeypatch.setattr("engine.store.traversals.end.NOTIFY_CANCELLED", "select 1")
     async with program(database_url, {**COMMANDS, "engine.lease": "3s"}) as run:
         await run.create("s", {"a": command(tmp_path, sleeping(tmp_path, "pid"))})
         await until((tmp_path / "pid").exists)

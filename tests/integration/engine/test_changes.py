@@ -3,7 +3,7 @@
 import asyncio
 from uuid import UUID
 
-from engine.store.encryption import Scope, decrypt
+from engine.store.encryption.secret_values import Scope, decrypt
 from engine.work.archive import archive_graphs
 from tests.support.program import Program, resource
 

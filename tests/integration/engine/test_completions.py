@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from engine.service.completions import StoredCompletions
-from engine.store import completions
+from engine.store.observer import completions
 from engine.types.completion import AcceptedOperation
 from engine.work.completion_observer import IDLE, CompletionObserver
 from tests.support.changes import until_deleted

@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import Findings
 from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
-from engine.store import observations
+from engine.store.observer import observations
 from engine.types.registry import Registry
 from engine.work.observer import BATCH, Observer
 from tests.support.changes import observed

@@ -6,9 +6,9 @@ import pytest
 
 from engine.principal import named
 from engine.service import Engine, StackRequest
-from engine.store.advance import TraversalToEnd
 from engine.store.database import Database
-from engine.store.stack_locks import lock_stacks
+from engine.store.stacks.stack_locks import lock_stacks
+from engine.store.traversals.advance import TraversalToEnd
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import ManualWorker
 from tests.support.program import Json, resource, template

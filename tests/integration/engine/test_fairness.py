@@ -4,9 +4,9 @@ from collections import Counter
 from datetime import timedelta
 
 from engine.service import Engine, StackRequest
-from engine.store.advance import AdvanceResult, advance
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.traversals.advance import AdvanceResult, advance
 from tests.support.idle_engine import idle_engine
 from tests.support.program import Json, resource, template
 

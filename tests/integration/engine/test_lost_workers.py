@@ -14,8 +14,14 @@ from structlog.testing import capture_logs
 
 from engine.service import Engine
 from engine.service.requests.requests import StackRequest
-from engine.store.advance import MAX_EXPIRED_LEASES, UNREAD, AdvanceResult, advance, release
 from engine.store.database import Database
+from engine.store.traversals.advance import (
+    MAX_EXPIRED_LEASES,
+    UNREAD,
+    AdvanceResult,
+    advance,
+    release,
+)
 from engine.types.contract import Call, Outcome, Wait
 from engine.words import Json
 from engine.work.worker import LAST_TRY_ALONE

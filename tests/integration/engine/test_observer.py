@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.store import observations
-from engine.store.observations import FinishedObservation
+from engine.store.observer import observations
+from engine.store.observer.observations import FinishedObservation
 from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
 from engine.types.registry import Registry

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.store import observations
+from engine.store.observer import observations
 from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.registry import Registry

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from engine.store.advance import advance
 from engine.store.connection import Connection, connect
 from engine.store.database import open_database
+from engine.store.traversals.advance import advance
 from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.rows_read import rows_read_so_far, without_statistics

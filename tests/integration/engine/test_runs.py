@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from engine.service import StackRequest
-from engine.store.advance import AdvanceResult, advance
 from engine.store.database import Database
+from engine.store.traversals.advance import AdvanceResult, advance
 from engine.types.value import Value
 from engine.work import worker
 from engine.work.runs import LaterNodes, Runs

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from engine.service import StackRequest
-from engine.store.advance import NEXT_DUE
 from engine.store.database import Database
+from engine.store.traversals.advance import NEXT_DUE
 from tests.support.idle_engine import idle_engine
 from tests.support.program import Program, program, resource, template
 from tests.support.statement_log import StatementLog, statement_log

@@ -17,7 +17,7 @@ from engine.service.reads.graphs import read_graphs
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.records import NodeRecord
-from engine.store.traversal_end import end_early
+from engine.store.traversals.end import end_early
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType, Wait
 from engine.words import AnswerChannel, Decision, Json, Point, TraversalState
 from tests.support.idle_engine import idle_engine, make_registry

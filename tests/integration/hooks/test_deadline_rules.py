@@ -14,10 +14,10 @@ from engine.hooks.deadline import (
     apply_reports,
     set_back,
 )
-from engine.store import clock_correction
 from engine.store.database import Database
-from engine.store.hook_deadlines import HookKey, clock_of, report_notifications
-from engine.store.routine_versions import routines
+from engine.store.hooks.deadlines import HookKey, clock_of, report_notifications
+from engine.store.maintenance import clock_correction
+from engine.store.schema.routine_versions import routines
 from tests.integration.database.test_statements import FOUND
 from tests.support.engine_rows import EngineRows
 from tests.support.program import Program, resource
@@ -143,9 +143,9 @@ def test_only_the_statements_of_the_rules_write_deadlines() -> None:
     }
     assert names == {
         "4_apply_transitions.sql",
-        "engine.store.clock_correction.HOOKS",
-        "engine.store.drift_hooks.OPEN",
-        "engine.store.hook_deadlines.WRITE_CLOCKS",
+        "engine.store.maintenance.clock_correction.HOOKS",
+        "engine.store.hooks.drift_hooks.OPEN",
+        "engine.store.hooks.deadlines.WRITE_CLOCKS",
     }
 
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.store.database import Database, open_database
-from engine.store.hook_deadlines import due_hooks
+from engine.store.hooks.deadlines import due_hooks
 from engine.work.timers import Timers
 from tests.support.engine_rows import EngineRows
 from tests.support.keys import KEYRING

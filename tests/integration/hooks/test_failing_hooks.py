@@ -10,7 +10,7 @@ from engine.principal import Principal
 from engine.service import Engine
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
-from engine.store.hook_deadlines import fail_hook
+from engine.store.hooks.deadlines import fail_hook
 from engine.types.contract import Confirm
 from engine.words import Json
 from tests.support.changes import thing

@@ -7,7 +7,7 @@ import pytest
 from engine.principal import named
 from engine.service import Engine, StackRequest
 from engine.store.database import Database
-from engine.store.nested_stacks import find_nested_stack
+from engine.store.traversals.nested_stacks import find_nested_stack
 from tests.integration.nested.test_lifecycle import INNER, nested
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import ManualWorker, expire_leases_and_timers

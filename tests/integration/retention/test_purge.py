@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from channels.store.publish import publish
 from engine.store.database import Database
-from engine.store.retention import KINDS, try_lock
+from engine.store.maintenance.retention import KINDS, try_lock
 from engine.work.archive import archive_graphs
 from engine.work.purge import PurgeLoop, count_purgeable, purge_old
 from tests.support.changes import put, thing, until_deleted

@@ -12,8 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.errors import Unavailable
+from engine.store.access.token_keys import signing_key
 from engine.store.database import Database, open_database
-from engine.store.encryption import (
+from engine.store.encryption.secret_values import (
     DecryptionFailed,
     EncryptedDocument,
     Keyring,
@@ -21,7 +22,6 @@ from engine.store.encryption import (
     Secret,
     decrypt,
 )
-from engine.store.token_keys import signing_key
 from engine.types.contract import Done
 from engine.words import Json
 from tests.support.changes import thing

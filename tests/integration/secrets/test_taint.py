@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
-from engine.store.encryption import Scope, decrypt
+from engine.store.encryption.secret_values import Scope, decrypt
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from hub.api.application import all_routes
 from hub.api.openapi import plain_path

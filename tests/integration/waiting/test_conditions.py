@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from yarl import URL
 
-from engine.store.encrypted_rows import decrypt_row
+from engine.store.encryption.encrypted_rows import decrypt_row
 from tests.support.changes import put, until_deleted
 from tests.support.program import Json, Program, eventually, resource, template
 

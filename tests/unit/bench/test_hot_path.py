@@ -25,8 +25,8 @@ def test_each_pattern_finds_files(pattern: str) -> None:
 def test_the_hot_path_has_routines_statements_and_loops() -> None:
     found = digests(ROOT)
     for path in (
-        "engine/store/routines/5_advance.sql", "engine/store/advance.py", "engine/work/worker.py",
-        "engine/node/machine.py", "channels/store/claim.py",
+        "engine/store/routines/5_advance.sql", "engine/store/traversals/advance.py",
+        "engine/work/worker.py", "engine/node/machine.py", "channels/store/claim.py",
     ):  # fmt: skip
         assert path in found
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.store.encryption import KEY_BYTES
+from engine.store.encryption.secret_values import KEY_BYTES
 from hub.keys.key_files import read_or_create
 
 FIRST, SECOND = b"1" * KEY_BYTES, b"2" * KEY_BYTES

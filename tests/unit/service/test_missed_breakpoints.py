@@ -7,7 +7,7 @@ import pytest
 
 from engine.hooks.rule import Rule
 from engine.service.hooks.breakpoints import missed_reason
-from engine.store.breakpoints import BreakpointNode
+from engine.store.hooks.breakpoints import BreakpointNode
 
 WAITS_AT_PRE_CREATE = BreakpointNode(
     UUID(int=1), 1, 1, "app", "T", "create", "forward", "parked", "pre", [],

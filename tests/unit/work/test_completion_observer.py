@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.store.completions import ClaimedRequest
+from engine.store.observer.completions import ClaimedRequest
 from engine.work.completion_observer import FIRST, MAX_AFTER_FAILURE, next_pause
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from engine.node.machine import TABLE
 from engine.node.node import OperationFailed
-from engine.store.advance import Claim, Work
-from engine.store.encryption import EncryptedDocument
+from engine.store.encryption.secret_values import EncryptedDocument
+from engine.store.traversals.advance import Claim, Work
 from engine.types.contract import Done
 from engine.words import GATES, Json, Operation, Phase, State
 from engine.work.internal_error import NodeContext, bare_failure

@@ -8,7 +8,7 @@ import pytest
 from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Escalation, Rule
 from engine.principal import named
-from engine.store.hooks import LockedHook
+from engine.store.hooks.locked_hooks import LockedHook
 from engine.words import HookState, Json, Point
 from engine.work.timers import reminder
 

@@ -19,10 +19,10 @@ from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.principal import Principal
 from engine.service import Engine, Limits, Output, StackRequest, StackView
 from engine.service.reads.written_types import WrittenTypes
-from engine.store.events import EventFilter
-from engine.store.processes import ProcessRecord
+from engine.store.maintenance.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
-from engine.store.stacks import StackFilter, StackPage
+from engine.store.stacks.events import EventFilter
+from engine.store.stacks.stack_lists import StackFilter, StackPage
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls

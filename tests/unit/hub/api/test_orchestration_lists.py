@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.store.events import EventFilter
+from engine.store.stacks.events import EventFilter
 from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Anonymous, Identity
 from tests.unit.hub.api.orchestration_support import (

@@ -1,0 +1,149 @@
+"""Writes stacks and their events. The stack's row is new, or the caller has locked it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.errors import Unavailable
+from engine.principal import Principal
+from engine.store.connection import Connection
+from engine.words import Json
+
+INSERT_STACK = """
+insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback,
+                   private_outputs, version, traversal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1)
+on conflict (project, name) where deleted_at is null do nothing
+returning coalesce(pg_sequence_last_value(pg_get_serial_sequence('outbox', 'id')), 0)
+"""
+CLAIM_KEY = """
+with claimed as (
+    insert into idempotency (project, key, request_digest, stack_id) values ($1, $2, $3, $4)
+    on conflict (project, key) do nothing
+    returning request_digest, stack_id
+)
+select request_digest as digest, stack_id from claimed
+union all
+select request_digest, stack_id from idempotency where project = $1 and key = $2
+limit 1
+"""
+READ_HEADER = "select project, name, tags from stack where id = $1"
+UPDATE_SETTINGS = """
+update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_mins),
+       disable_rollback = coalesce($4, disable_rollback)
+ where id = $1
+"""
+RECORD_STACK_EVENT = """
+select record_events(array[row ($1::uuid, $2::text, null, null, $1::text, $3::text, $4::text,
+                                $5::text, $6::jsonb)::event_draft])
+"""
+#: Queues the last graph of a deleted stack, and archives nodes whose operation still runs.
+ARCHIVE_GRAPH = "select archive_nodes(id, traversal + 1, true) from stack where id = $1"
+DELETE_ROWS = """
+with resources as (delete from resource where stack_id = $1),
+     snapshots as (delete from snapshot where stack_id = $1),
+     of_snapshots as (
+         delete from resource_snapshot k using traversal t
+          where k.stack_id = $1 and t.stack_id = k.stack_id and t.number = k.traversal
+            and t.action = 'SNAPSHOT'),
+     signals as (delete from resource_signal where stack_id = $1),
+     breakpoints as (delete from breakpoint where stack_id = $1)
+update stack set deleted_at = clock_timestamp() where id = $1
+"""
+
+
+async def insert_stack(
+    conn: Connection,
+    *,
+    stack_id: UUID,
+    project: str,
+    name: str,
+    owner: Principal,
+    tags: Sequence[str],
+    timeout_mins: int | None,
+    disable_rollback: bool,
+    private_outputs: bool = False,
+) -> int | None:
+    """The last ID of the outbox before; None if the project has a stack of that name.
+    private_outputs: see `StackRecord`."""
+    last: int | None = await conn.fetchval(
+        INSERT_STACK,
+        stack_id,
+        project,
+        name,
+        owner.name,
+        list(tags),
+        timeout_mins,
+        disable_rollback,
+        private_outputs,
+    )
+    return last
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """An Idempotency-Key: the digest of the request that used it first, and its stack."""
+
+    digest: str
+    stack_id: UUID
+
+
+async def claim_key(
+    conn: Connection, project: str, key: str, digest: str, stack_id: UUID
+) -> IdempotencyKey:
+    """Claim the key for this request, or return the earlier claim. Waits for a concurrent claim."""
+    row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
+    if row is None:  # claimed by a transaction that ended after the statement started
+        row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
+    if row is None:
+        raise Unavailable("the Idempotency-Key is being used", remedy="Send the request again.")
+    return IdempotencyKey(**row)
+
+
+class StackHeader(NamedTuple):
+    """Project, name and tags of a stack."""
+
+    project: str
+    name: str
+    tags: list[str]
+
+
+async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
+    row = await conn.fetchrow(READ_HEADER, stack_id)
+    if row is None:
+        raise LookupError(f"there is no stack {stack_id}, which the caller should have locked")
+    return StackHeader(*row)
+
+
+async def update_settings(
+    conn: Connection,
+    *,
+    stack_id: UUID,
+    tags: Sequence[str] | None,
+    timeout_mins: int | None,
+    disable_rollback: bool | None,
+) -> None:
+    """Change settings that are not part of the template; None: unchanged."""
+    new_tags = None if tags is None else list(tags)
+    await conn.execute(UPDATE_SETTINGS, stack_id, new_tags, timeout_mins, disable_rollback)
+
+
+async def record_stack_event(
+    conn: Connection,
+    *,
+    stack_id: UUID,
+    kind: str,
+    action: str,
+    status: str,
+    reason: str,
+    data: Json,
+) -> None:
+    await conn.execute(RECORD_STACK_EVENT, stack_id, kind, action, status, reason, data)
+
+
+async def mark_deleted(conn: Connection, stack_id: UUID) -> None:
+    """Delete the stack's resources, snapshots, signals and breakpoints. Its events, its graphs and
+    what resources saved before deletion (deletion_policy: Snapshot) stay."""
+    await conn.execute(ARCHIVE_GRAPH, stack_id)
+    await conn.execute(DELETE_ROWS, stack_id)

@@ -1,0 +1,67 @@
+"""Credentials of traversals, stored encrypted while their work may need them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from engine.store.connection import Connection
+from engine.store.encryption.secret_values import Scope
+
+#: Only for traversals with a node that is ready, runs or waits for a timer.
+INSERT = """
+insert into credential (stack_id, traversal, encrypted)
+select s.*
+  from unnest($1::uuid[], $2::integer[], $3::bytea[]) s (stack_id, traversal, encrypted)
+ where exists (select from node n
+                where n.stack_id = s.stack_id and n.traversal = s.traversal
+                  and n.wake_at is not null)
+on conflict (stack_id, traversal) do update set encrypted = excluded.encrypted
+"""
+COPY = """
+insert into credential (stack_id, traversal, encrypted)
+select $1, $3, encrypted from credential where stack_id = $1 and traversal = $2
+on conflict do nothing
+"""
+READ = "select encrypted from credential where stack_id = $1 and traversal = $2"
+READ_ALL = """
+select s.project, c.stack_id, c.encrypted from credential c join stack s on s.id = c.stack_id
+"""
+READ_PROJECTS = "select id, project from stack where id = any ($1::uuid[])"
+DELETE_UNUSED = "select delete_unused_credentials($1)"
+
+
+def scope(project: str, stack_id: UUID) -> Scope:
+    """The scope to which the encryption of a stack's credentials is bound. Its column is an earlier
+    name, which ciphertexts in databases have."""
+    return Scope(project, stack_id, "credential.sealed")
+
+
+async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes]]) -> None:
+    """Store or replace (stack, traversal, ciphertext) for traversals that have work now."""
+    await conn.execute(INSERT, *map(list, zip(*encrypted, strict=True)))
+
+
+async def copy(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
+    """A rollback uses the credential of the traversal that it rolls back."""
+    await conn.execute(COPY, stack_id, traversal, to)
+
+
+async def read(conn: Connection, stack_id: UUID, traversal: int) -> bytes | None:
+    """The encrypted credential of a traversal."""
+    encrypted: bytes | None = await conn.fetchval(READ, stack_id, traversal)
+    return encrypted
+
+
+async def delete_unused(conn: Connection, stack_id: UUID) -> None:
+    """Delete the credentials of the stack's traversals that have no work now."""
+    await conn.execute(DELETE_UNUSED, [stack_id])
+
+
+async def projects_of(conn: Connection, stacks: Sequence[UUID]) -> dict[UUID, str]:
+    """By stack."""
+    return {row["id"]: row["project"] for row in await conn.fetch(READ_PROJECTS, stacks)}
+
+
+async def read_encrypted_credentials(conn: Connection) -> list[tuple[Scope, bytes]]:
+    """All stored credentials, with the scopes of their encryption."""
+    rows = await conn.fetch(READ_ALL)
+    return [(scope(row["project"], row["stack_id"]), row["encrypted"]) for row in rows]

@@ -1,0 +1,314 @@
+"""Stores the plan of a new traversal: its nodes, new resource rows, and breakpoint rules."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.hooks.rule import Rule, decode_rules, encode_rules
+from engine.plan.draft import NewRow, Plan, PlannedNode
+from engine.principal import Principal
+from engine.store.connection import Connection, size_of
+from engine.store.encryption.secret_values import Scope, Secret
+from engine.words import (
+    GATES,
+    IN_PLACE_OPERATIONS,
+    Action,
+    Direction,
+    Json,
+    Operation,
+    Phase,
+    State,
+)
+
+START = "select p_wake_at, p_stepped from start_traversal($1, $2, $3, $4, $5)"
+STACK_RULES = "select rules from stack where id = $1"
+STORE_STACK_RULES = """
+update stack set rules = $2 where id = $1 and rules is distinct from $2
+"""
+STORE_RULES = """
+update resource r set rules = n.rules
+  from jsonb_to_recordset($2) as n (name text, rules jsonb)
+ where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
+   and r.rules is distinct from n.rules
+"""
+RESET_DIGESTS = """
+update resource set digest = ''
+ where stack_id = $1 and (id = any ($2::uuid[]) or name = any ($3::text[]) and replaced_by is null)
+"""
+SET_SUCCESSORS = """
+update node n set successor = s.successor
+  from unnest($2::integer[], $3::integer[], $4::integer[]) s (traversal, id, successor)
+ where n.stack_id = $1 and n.traversal = s.traversal and n.id = s.id
+"""
+
+#: Maximum number of nodes that are stored by `start_traversal`. COPY takes two round trips for each
+#: table, but less time for each row.
+STORED_AT_ONCE = 10
+
+#: Operations that have breakpoints in stepping mode.
+STEPPED = frozenset({*Operation}) - GATES - {Operation.ADOPT, Operation.SNAPSHOT}
+
+NODE_COLUMNS = (
+    "stack_id", "traversal", "id", "resource_id", "replacement_id", "name", "type", "operation",
+    "direction", "state", "phase", "pending_dependencies", "dependents", "requires", "reads",
+    "definition", "rules", "breakpoints_hit", "claim", "wake_at", "bytes",
+)  # fmt: skip
+ROW_COLUMNS = (
+    "stack_id", "id", "name", "type", "action", "status", "reason", "physical_id", "attributes",
+    "data", "metadata", "digest", "requires", "rules",
+)  # fmt: skip
+
+
+class ParentStep(NamedTuple):
+    """The step of the parent's operation that starts a nested traversal."""
+
+    traversal: int | None
+    node: int | None
+    key: UUID | None
+    step: str | None
+
+
+NO_PARENT = ParentStep(None, None, None, None)
+
+
+class NestedContext(NamedTuple):
+    """parent: the step that starts the traversal; None: of a root stack. nested_breakpoints: for
+    nested stacks, the strongest last ({pattern, rule, requested: by the request}).
+    cleared_breakpoints: patterns of breakpoints that the request removes there. excluded: as in
+    `Rule`."""
+
+    parent: ParentStep | None = None
+    nested_breakpoints: Sequence[Json] = ()
+    cleared_breakpoints: Sequence[str] = ()
+    excluded: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInputs:
+    """Inputs of the nodes of one resource; see `node.definition` in the schema."""
+
+    definition: Json
+    reads: list[str]
+    requires: list[str]
+
+
+class StackEvent(NamedTuple):
+    """The event of the start of a traversal."""
+
+    type: str
+    action: str
+    status: str
+    reason: str
+    data: Mapping[str, Json]
+
+
+async def start_traversal(
+    conn: Connection,
+    *,
+    project: str,
+    stack_id: UUID,
+    number: int,
+    action: Action,
+    version: int,
+    plan: Plan,
+    inputs: Mapping[str, NodeInputs],
+    requested_by: Principal,
+    event: StackEvent,
+    traceparent: str | None = None,
+    view: Mapping[str, Json] | None = None,
+    lifecycle_plugins: bool = False,
+    nested: NestedContext,
+) -> None:
+    """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers.
+
+    traceparent: None: that of the stack stays. view: stored with the stack's own gates.
+    lifecycle_plugins: they are notified of the end.
+    """
+    active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
+    parent = nested.parent or NO_PARENT
+    traversal = {
+        "stack_id": stack_id,
+        "number": number,
+        "action": action.value,
+        "version": version,
+        "state": "running" if active else "ending",
+        "reason": f"Stack {action} started",
+        "digest": plan.digest,
+        "active_nodes": active,
+        "out_of_date": list(plan.out_of_date),
+        "requested_by": requested_by.name,
+        "requested_by_id": requested_by.id,
+        "lifecycle_view": view if lifecycle_plugins else None,
+        "nested_breakpoints": list(nested.nested_breakpoints),
+        "cleared_breakpoints": list(nested.cleared_breakpoints),
+        "excluded": list(nested.excluded),
+        "parent_traversal": parent.traversal,
+        "parent_node": parent.node,
+        "parent_operation_key": parent.key,
+        "parent_step": parent.step,
+    }
+    rows = [_row_record(project, stack_id, row) for row in plan.rows]
+    small = max(len(rows), len(plan.nodes)) <= STORED_AT_ONCE
+    ((wake_at, stepped),) = await conn.fetch(
+        START, traversal, event._asdict(), traceparent,
+        [dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows] if small and rows else None,
+        _node_documents(stack_id, number, plan, inputs, view) if small and plan.nodes else None,
+    )  # fmt: skip
+    if not small:
+        if rows:
+            await conn.copy_records_to_table("resource", columns=ROW_COLUMNS, records=rows)
+        await conn.copy_records_to_table(
+            "node",
+            columns=NODE_COLUMNS,
+            records=_node_records(stack_id, number, plan, inputs, wake_at, view, stepped=stepped),
+        )
+        await correct_estimates(conn, len(plan.nodes))
+    successors = [
+        (*node.waits_for_running, index)
+        for index, node in enumerate(plan.nodes)
+        if node.waits_for_running is not None
+    ]
+    if successors:
+        traversals, ids, new = zip(*successors, strict=True)
+        await conn.execute(SET_SUCCESSORS, stack_id, traversals, ids, new)
+    await _reset_digests(conn, stack_id, plan)
+
+
+async def _reset_digests(conn: Connection, stack_id: UUID, plan: Plan) -> None:
+    """Resources whose node may not run, and those that a partial update leaves out, have no digest:
+    the next update includes them."""
+    fresh = {row.id for row in plan.rows}
+    changing = [
+        node.resource_id for node in plan.nodes if _changes(node) and node.resource_id not in fresh
+    ]
+    if changing or plan.out_of_date:
+        await conn.execute(RESET_DIGESTS, stack_id, changing, plan.out_of_date)
+
+
+def _changes(node: PlannedNode) -> bool:
+    return node.direction is Direction.FORWARD and node.operation not in IN_PLACE_OPERATIONS | GATES
+
+
+def has_gate(plan: Plan) -> bool:
+    return any(node.is_gate for node in plan.nodes)
+
+
+async def stack_rules(conn: Connection, stack_id: UUID) -> tuple[Rule, ...]:
+    """The hook rules that stay with the whole stack."""
+    return decode_rules(await conn.fetchval(STACK_RULES, stack_id))
+
+
+async def store_rules(
+    conn: Connection, stack_id: UUID, rules: Mapping[str, Json], of_stack: Json
+) -> None:
+    """Store hook rules with their resources, also with those without a node."""
+    await conn.execute(STORE_STACK_RULES, stack_id, of_stack)
+    if rules:
+        rows = [{"name": name, "rules": encoded} for name, encoded in rules.items()]
+        await conn.execute(STORE_RULES, stack_id, rows)
+
+
+def _row_record(project: str, stack_id: UUID, row: NewRow) -> tuple[object, ...]:
+    adopted = row.adopted
+
+    def secret(column: str, value: Mapping[str, Json]) -> Secret:
+        return Secret(dict(value), Scope(project, stack_id, f"resource.{column}"))
+
+    return (
+        stack_id, row.id, row.name, row.type, "INIT", "COMPLETE", "",
+        adopted.physical_id if adopted else None, {},
+        secret("data", adopted.data) if adopted else {},
+        secret("metadata", adopted.metadata) if adopted else {}, "", row.requires,
+        encode_rules(row.rules),
+    )  # fmt: skip
+
+
+def _node_records(
+    stack_id: UUID,
+    number: int,
+    plan: Plan,
+    inputs: Mapping[str, NodeInputs],
+    now: datetime | None,
+    view: Mapping[str, Json] | None,
+    *,
+    stepped: bool,
+) -> list[tuple[object, ...]]:
+    """stepped: stepping mode; every node has a breakpoint."""
+    dependents: list[list[int]] = [[] for _ in plan.nodes]
+    for index, node in enumerate(plan.nodes):
+        for before in node.after:
+            dependents[before].append(index)
+    fresh = {row.id for row in plan.rows}
+    moving = {node.name for node in plan.nodes if node.replacement_id is not None}
+    records: list[tuple[object, ...]] = []
+    for index, node in enumerate(plan.nodes):
+        waits = len(node.after) + (node.waits_for_running is not None)
+        needs = inputs[node.name] if _changes(node) else None
+        definition = needs.definition if needs else view if node.is_gate else _without(node)
+        records.append((
+            stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
+            node.operation.value, node.direction.value,
+            (State.WAITING if waits else State.READY).value,
+            (Phase.PRE if stepped and node.operation in STEPPED else node.phase).value,
+            waits,
+            dependents[index],
+            None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
+            needs.reads if needs else [],
+            definition,
+            encode_rules(node.rules), [], 0, None if waits else now,
+            size_of(definition) if needs else 0,
+        ))  # fmt: skip
+    return records
+
+
+def _node_documents(
+    stack_id: UUID,
+    number: int,
+    plan: Plan,
+    inputs: Mapping[str, NodeInputs],
+    view: Mapping[str, Json] | None,
+) -> list[Json]:
+    """The records as `start_traversal` reads them, which sets wake_at and the phase."""
+    documents: list[Json] = []
+    records = _node_records(stack_id, number, plan, inputs, None, view, stepped=False)
+    for node, record in zip(plan.nodes, records, strict=True):
+        document = dict(zip(NODE_COLUMNS, record, strict=True))
+        steps = node.operation in STEPPED
+        document["stepped_phase"] = Phase.PRE.value if steps else node.phase.value
+        documents.append(document)
+    return documents
+
+
+def _known(
+    node: PlannedNode, needs: NodeInputs, fresh: Collection[UUID], moving: Collection[str]
+) -> bool:
+    """Whether its row has the resources that it requires: a new row has, unless one of these may be
+    replaced before."""
+    return node.resource_id in fresh and not any(name in moving for name in needs.requires)
+
+
+def _without(node: PlannedNode) -> Json:
+    """The definition of a node without properties: the conditions under which it does nothing."""
+    return {"only_if_replaced": node.only_if_replaced, "retained": node.retained}
+
+
+#: Number of new nodes from which a wrong estimate costs more than the check.
+LARGE = 100
+#: $1: minimum number of rows of a table.
+ESTIMATED_TOO_SMALL = """
+select exists (
+    select from pg_class c
+     where c.oid = any ('{node,resource}'::regclass[]) and c.relpages > 0 and c.reltuples >= 0
+       and c.reltuples / c.relpages * pg_relation_size(c.oid)
+           / current_setting('block_size')::integer < $1)
+"""
+#: One column is enough for the number of rows. Tables that another process analyzes are skipped.
+ANALYZE = "analyze (skip_locked) node (id), resource (id)"
+
+
+async def correct_estimates(conn: Connection, nodes: int) -> None:
+    """Analyze the hot tables if their estimated size is below the number of nodes just stored."""
+    if nodes >= LARGE and await conn.fetchval(ESTIMATED_TOO_SMALL, nodes):
+        await conn.execute(ANALYZE)
