@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from engine.lockout import FailedAttempts, LockoutRule
-from engine.store.database import Database
 from engine.store.access.password_lockout import AttemptLimits, reserve
+from engine.store.database import Database
 
 RULE = LockoutRule(failures=3, seconds=3600.0)
 LIMITS = AttemptLimits(RULE.failures, timedelta(seconds=RULE.seconds))
