@@ -117,7 +117,8 @@ class Call:
     is repeated with the properties that the resource had before.
     attributes: as currently recorded.
     progress: the progress that the operation last returned, or None at the first call.
-    attempts: the number of failed attempts of this operation.
+    attempts: the number of failed attempts of this operation. repeated: an earlier call of this
+    operation may have had effects that are not in `progress`: it failed, or its result was lost.
     kept: for an update or create that restores a snapshot, the data of `snapshot`; else None.
     confirmation: the answer to the last `Confirm` of the operation, or None.
     answers: data of the answers to hooks of this node, by point.
@@ -158,6 +159,7 @@ class Call:
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
     progress: Json | None = field(default=None, repr=False)
     attempts: int = 0
+    repeated: bool = False
     kept: Mapping[str, Json] | None = field(default=None, repr=False)
     confirmation: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)

@@ -300,6 +300,7 @@ def call_of(
         attributes={} if creates else work.attributes or {},
         progress=work.progress,
         attempts=work.attempts,
+        repeated=work.attempts > 0 or work.restarts > 0,
         kept=definition.get("kept"),
         adjusted=definition.get("adjusted"),
         confirmation=Confirmation(**work.confirmation) if work.confirmation else None,

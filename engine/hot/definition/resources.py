@@ -11,6 +11,7 @@ from engine.errors import MAX_WARNINGS, Finding, Findings, Quoting, one_of
 from engine.hot.definition.assertions import AssertionReader
 from engine.hot.definition.condition_filter import ConditionFilter, EnabledResource
 from engine.hot.definition.expansion import Expansion, OpenNames, expand
+from engine.hot.definition.implicit_dependencies import add_implicit
 from engine.hot.definition.lifecycle import Lifecycle, read_lifecycle
 from engine.hot.definition.model import (
     OutputDefinition,
@@ -127,6 +128,7 @@ class DefinitionBuilder:
             for name, one in self.enabled.items()
             if one.decided
         }
+        add_implicit(defined, {name: one.schema for name, one in self.enabled.items()})
         # Resources with undecided conditions or unreadable bodies may be required; their own
         # requirements are unknown.
         others = self._unreadable.union(self.enabled.keys() - defined.keys())

@@ -110,6 +110,19 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
+class Follows:
+    """A dependency without a reference: on resources of a type in the same template.
+
+    type: of these resources. own, other: paths of properties such as ``networks.*.network``: only
+    resources whose value at `other` is the same as one at `own`; "": all resources of the type.
+    """
+
+    type: str
+    own: str = ""
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TypeSchema:
     """The description of a resource type for validation, planning and the API.
 
@@ -122,7 +135,8 @@ class TypeSchema:
     resources that `resource.<name>` attributes can read. grouping: set for types with members.
     member_attributes: attributes of the members; None if unknown. has_secret_members: references or
     attributes of members are secret. secret_resources: resources of a nested template with secret
-    attributes. hides: some property is hidden, at any depth.
+    attributes. follows: after which other resources of a template its resources come. hides: some
+    property is hidden, at any depth.
     """
 
     name: str
@@ -143,6 +157,7 @@ class TypeSchema:
     member_attributes: frozenset[str] | None = None
     has_secret_members: bool = False
     secret_resources: frozenset[str] = frozenset()
+    follows: tuple[Follows, ...] = ()
     renames: bool = field(init=False, default=False)
     hides: bool = field(init=False, default=False)
     _has_secrets: bool = field(init=False, default=False, repr=False)
