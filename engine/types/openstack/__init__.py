@@ -1,4 +1,18 @@
-"""The OS::* resource types: objects of OpenStack services, with the requester's token."""
+"""The OS::* resource types: objects of OpenStack services, with the requester's token.
+
+- `cloud.py`: the client. `Cloud.session(call.credential)` sends requests as the requester;
+  `Cloud.reader_session()` reads as the operator's reader credential, for observations, and exists
+  only with `Cloud.has_reader`.
+- `services.py`: the services, with the microversions that the types need.
+- `service_errors.py`: errors with the services' own messages (`CloudError`).
+- `names.py`: names become IDs (`Lookup`), and custom constraints (`ObjectConstraint`).
+- `object_type.py`: a type that a table row describes (`ObjectRow`, `ObjectType`). Types with rules
+  of their own override its methods.
+
+Each service has a module or package with a function that returns its types, such as
+``neutron_types(cloud)``; `openstack_types` lists them. A type puts its custom constraints in
+`ResourceType.constraints`; a constraint that several types need is one object, in one of them.
+"""
 
 from engine.types.contract import ResourceType
 from engine.types.openstack.cloud import Cloud
