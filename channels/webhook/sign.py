@@ -1,18 +1,21 @@
 """Signatures of Standard Webhooks over ID, time and body: HMAC-SHA256 with a secret (v1), and
-Ed25519 with the server's key (v1a), which receivers can verify but not create.
+Ed25519 with the server's key (v1a), which receivers can verify but not create. Pure: the time is an
+argument.
 """
 
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PREFIX, PUBLIC_PREFIX = "whsec_", "whpk_"
 #: Bytes of a secret, as Standard Webhooks prescribes.
 MIN_SECRET, MAX_SECRET = 24, 64
+#: How far the time of a signature may be from a receiver's clock, as Standard Webhooks advises.
+TOLERANCE = timedelta(minutes=5)
 
 
 def secret_of(random: bytes) -> str:
@@ -50,6 +53,21 @@ def headers(
         "webhook-timestamp": seconds,
         "webhook-signature": " ".join(signatures),
     }
+
+
+def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> bool:
+    """Whether a request has a signature made with the secret, at most TOLERANCE from `now`."""
+    try:
+        event_id, seconds = headers["webhook-id"], headers["webhook-timestamp"]
+        signatures = headers["webhook-signature"].split(" ")
+        age = abs(now.timestamp() - int(seconds))
+    except (KeyError, ValueError):
+        return False
+    expected = f"v1,{_signature(secret, b'.'.join((event_id.encode(), seconds.encode(), body)))}"
+    signed = any(
+        hmac.compare_digest(expected.encode(), one.encode(errors="replace")) for one in signatures
+    )
+    return signed and age <= TOLERANCE.total_seconds()
 
 
 def public_key(key: Ed25519PrivateKey) -> str:

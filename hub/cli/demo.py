@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ import aiohttp
 import orjson
 from aiohttp import web
 from rich.console import Console
-from standardwebhooks import Webhook
 
+from channels.webhook.sign import is_signed
 from engine.hot.expressions.masking import MASK
 from hub.cli.client import Client, RequestError
 from hub.cli.options import PROJECT
@@ -187,17 +188,18 @@ class Receiver:
     `config` in its response."""
 
     def __init__(self) -> None:
-        self._webhook: Webhook | None = None
+        self._secret: str | None = None
         self._notifications: asyncio.Queue[Json] = asyncio.Queue()
 
     def trust(self, secret: str) -> None:
-        self._webhook = Webhook(secret)
+        self._secret = secret
 
     async def receive(self, request: web.Request) -> web.Response:
-        raw = await request.text()
-        if self._webhook is None:
+        raw = await request.read()
+        if self._secret is None:
             return web.Response(status=503)
-        self._webhook.verify(raw, dict(request.headers))
+        if not is_signed(request.headers, raw, self._secret, datetime.now(UTC)):
+            return web.Response(status=401)
         event = orjson.loads(raw)
         if event["type"] != "headgate.hook.waiting":
             return web.Response(status=204)

@@ -1,7 +1,7 @@
 """Signatures, verified with the library of receivers."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,35 @@ def test_each_secret_signs() -> None:
     headers = sign.headers("an-id", SENT, b"{}", [FIRST, SECOND])
     expected = [Webhook(secret).sign("an-id", SENT, "{}") for secret in (FIRST, SECOND)]
     assert headers["webhook-signature"].split(" ") == expected
+
+
+@pytest.mark.parametrize("secret", [FIRST, SECOND])
+def test_a_receiver_verifies_a_request(secret: str) -> None:
+    headers = sign.headers("an-id", SENT, b"{}", [FIRST, SECOND])
+    assert sign.is_signed(headers, b"{}", secret, SENT + sign.TOLERANCE - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"webhook-id": "another"},
+        {"webhook-timestamp": str(int(SENT.timestamp()) + 1)},
+        {"webhook-timestamp": "now"},
+        {"webhook-signature": ""},
+        {"webhook-signature": "v1,gr\udcff"},
+        {"webhook-signature": "v1," + "A" * 43 + "="},
+    ],
+    ids=["id", "time", "no time", "no signature", "not ASCII", "another secret"],
+)
+def test_a_receiver_refuses_a_request_that_was_changed(change: dict[str, str]) -> None:
+    headers = sign.headers("an-id", SENT, b"{}", [FIRST])
+    assert sign.is_signed(headers, b"{}", FIRST, SENT)
+    assert not sign.is_signed(headers | change, b"{}", FIRST, SENT)
+    assert not sign.is_signed(headers, b"{} ", FIRST, SENT)
+    assert not sign.is_signed(headers, b"{}", SECOND, SENT)
+    assert not sign.is_signed({}, b"{}", FIRST, SENT)
+    for age in (sign.TOLERANCE + timedelta(seconds=1), -sign.TOLERANCE - timedelta(seconds=1)):
+        assert not sign.is_signed(headers, b"{}", FIRST, SENT + age)
 
 
 def test_the_format_of_secrets() -> None:
