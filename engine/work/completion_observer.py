@@ -8,8 +8,7 @@ written again, so two processes complete an operation once.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from time import monotonic
@@ -19,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
 from engine.errors import Unavailable
-from engine.loops import Supervisor, wait_at_most
+from engine.loops import Supervisor
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.observer import completions
@@ -28,6 +27,7 @@ from engine.types.completion import ObjectsUnknown
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry
 from engine.words import Json
+from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.worker_metrics import Measures
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -46,8 +46,6 @@ VARIATION = 0.1
 IDLE = timedelta(seconds=10)
 #: Objects that are looked up, and written, at once.
 OBJECTS = 500
-#: Longest time between two looks at the schedule.
-POLL = timedelta(seconds=10)
 #: Seconds for the release of a request when the process stops.
 RELEASE_TIMEOUT = 5
 
@@ -83,60 +81,40 @@ class CompletionObserver:
         supervisor = supervisor or Supervisor()
         self._guard = supervisor.guard("completions", max_pause=POLL.total_seconds())
         self._measures = measures or Measures()
-        self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], str] = {}
+        work = DueWork(
+            claim=self._claim,
+            until_next=self._until_next,
+            run=self._send_or_release,
+            project_of=lambda claimed: claimed.project,
+            at_once=REQUESTS,
+            of_project=REQUESTS_OF_PROJECT,
+        )
+        self._loop = ClaimLoop(self._guard, work)
 
     def wake(self) -> None:
         """Look at the schedule: an operation was added, or an event has arrived."""
-        self._wake.set()
+        self._loop.wake()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set and `wake` is called; then release the requests."""
-        async with asyncio.TaskGroup() as group:
-            try:
-                await self._guard.run(lambda: self._turn(group), stop)
-            finally:
-                for task in self._running:
-                    task.cancel()
-
-    async def _turn(self, group: asyncio.TaskGroup) -> None:
-        self._wake.clear()
-        while len(self._running) < REQUESTS and (claimed := await self._claim()) is not None:
-            task = group.create_task(self._send_or_release(claimed))
-            self._running[task] = claimed.project
-            task.add_done_callback(self._end)
-        poll, due = POLL.total_seconds(), None
-        if len(self._running) < REQUESTS:
-            async with self._database.connection() as conn:
-                due = await completions.until_next(conn, self._busy_projects())
-        seconds = poll if due is None else min(poll, max(due.total_seconds(), 0.01))
-        await wait_at_most(self._wake, seconds)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
-        self._wake.set()
+        await self._loop.run(stop)
 
     async def send_due(self) -> int:
         """Send the requests that are due, one after another; return how many there were."""
-        count = 0
-        while (claimed := await self._claim()) is not None:
-            await self._send_or_release(claimed)
-            count += 1
-        return count
+        return len(await self._loop.run_due())
 
-    def _busy_projects(self) -> list[str]:
-        """The projects that have as many requests under way as they may."""
-        counts = Counter(self._running.values())
-        return [project for project, count in counts.items() if count >= REQUESTS_OF_PROJECT]
-
-    async def _claim(self) -> ClaimedRequest | None:
+    async def _claim(self, except_projects: Sequence[str]) -> ClaimedRequest | None:
         async with self._database.transaction() as conn:
-            claimed = await completions.claim(conn, LEASE, self._busy_projects())
+            claimed = await completions.claim(conn, LEASE, except_projects)
             if claimed is not None:
                 reach("look.before")
         if claimed is not None:
             reach("look.after")
         return claimed
+
+    async def _until_next(self, except_projects: Sequence[str]) -> timedelta | None:
+        async with self._database.connection() as conn:
+            return await completions.until_next(conn, except_projects)
 
     async def _send_or_release(self, claimed: ClaimedRequest) -> None:
         """Without the database, the lease expires."""

@@ -7,7 +7,6 @@ observes the stack anew. An observation only reads, so nothing is lost or done t
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ import orjson
 
 from engine.errors import NotFound, Unavailable
 from engine.hot.expressions.masking import MASK
-from engine.loops import Supervisor, wait_at_most
+from engine.loops import Supervisor
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store.connection import Connection
@@ -42,6 +41,7 @@ from engine.types.observation import PRESENT, Difference, Observation, count_req
 from engine.types.registry import Registry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
+from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.drift_hooks import DriftHooks, holds
 from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
 from engine.work.prepare import HIDDEN_REASON
@@ -68,8 +68,6 @@ VARIATION = 0.1
 SCHEDULED_AT_ONCE = 1_000
 #: Seconds for the release of stacks when the process stops.
 RELEASE_TIMEOUT = 5
-#: Longest time between two looks at the schedule.
-POLL = timedelta(seconds=10)
 #: Rows of a project in which observers count their work.
 SLOTS = 16
 #: Characters of a reason, and differences of a resource; longer ones are shortened.
@@ -192,22 +190,24 @@ class Observer:
         self._chance = chance
         self.back_off = EndpointBackOff(monotonic, chance)
         self._slot = new_id().int % SLOTS
-        self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], str] = {}
+        work = DueWork(
+            claim=self._claim,
+            until_next=self._until_next,
+            run=self._observe_or_release,
+            project_of=lambda batch: batch[0].project,
+            at_once=BATCHES,
+            of_project=BATCHES_OF_PROJECT,
+        )
+        self._loop = ClaimLoop(self._guard, work)
 
     def wake(self) -> None:
         """Look at the schedule: an observation was requested."""
-        self._wake.set()
+        self._loop.wake()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set and `wake` is called; then release the stacks."""
         await self.schedule_by_rules()
-        async with asyncio.TaskGroup() as group:
-            try:
-                await self._guard.run(lambda: self._turn(group), stop)
-            finally:
-                for task in self._running:
-                    task.cancel()
+        await self._loop.run(stop)
 
     async def schedule_by_rules(self) -> None:
         """Schedule the stacks for which an operator rule has an interval. Later stacks are
@@ -233,44 +233,22 @@ class Observer:
                     conn, project, every, after, SCHEDULED_AT_ONCE
                 )
 
-    async def _turn(self, group: asyncio.TaskGroup) -> None:
-        self._wake.clear()
-        while len(self._running) < BATCHES and (batch := await self._claim()):
-            task = group.create_task(self._observe_or_release(batch))
-            self._running[task] = batch[0].project
-            task.add_done_callback(self._end)
-        poll, due = POLL.total_seconds(), None
-        if len(self._running) < BATCHES:
-            async with self._database.connection() as conn:
-                due = await observations.until_next(conn, self._busy_projects())
-        seconds = poll if due is None else min(poll, max(due.total_seconds(), 0.01))
-        await wait_at_most(self._wake, seconds)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
-        self._wake.set()
-
     async def observe_due(self) -> int:
         """Observe the stacks that are due, one batch after another; return how many there were."""
-        count = 0
-        while batch := await self._claim():
-            await self._observe_or_release(batch)
-            count += len(batch)
-        return count
+        return sum(map(len, await self._loop.run_due()))
 
-    def _busy_projects(self) -> list[str]:
-        """The projects that have as many batches under way as they may."""
-        counts = Counter(self._running.values())
-        return [project for project, count in counts.items() if count >= BATCHES_OF_PROJECT]
-
-    async def _claim(self) -> list[ClaimedStack]:
+    async def _claim(self, except_projects: Sequence[str]) -> list[ClaimedStack] | None:
         async with self._database.transaction() as conn:
-            claimed = await observations.claim(conn, BATCH, LEASE, self._busy_projects())
+            claimed = await observations.claim(conn, BATCH, LEASE, except_projects)
             if claimed:
                 reach("observe.before")
         if claimed:
             reach("observe.after")
-        return claimed
+        return claimed or None
+
+    async def _until_next(self, except_projects: Sequence[str]) -> timedelta | None:
+        async with self._database.connection() as conn:
+            return await observations.until_next(conn, except_projects)
 
     async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
         """An error is one of a stack alone. Without the database, the lease expires."""

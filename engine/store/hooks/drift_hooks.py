@@ -124,19 +124,9 @@ update drift_hook d
 #: Drift whose repair was approved, by root stack. $1: root stacks. $2: observed states. names: of
 #: resources of the root stack, which may own the nested stack of a resource with drift.
 READ_APPROVED = f"""
-with recursive tree (root_id, id, top) as (
-    select id, id, null::text from stack where id = any ($1) and deleted_at is null
-    union all
-    select t.root_id, c.id, coalesce(t.top, p.name)
-      from tree t
-     cross join lateral (select id, parent_resource from stack
-                          where parent_id = t.id and deleted_at is null offset 0) c
-     cross join lateral (select name from resource
-                          where stack_id = t.id and id = c.parent_resource offset 0) p
-)
 select t.root_id, coalesce(t.top, r.name) as name, d.resource_id, d.decided_by, d.decided_by_id,
        r.external
-  from tree t
+  from stacks_of_roots($1) t
  cross join lateral (select * from drift_hook
                       where stack_id = t.id and decision = 'continue' offset 0) d
  cross join lateral (select state, differences, recorded_at, reported from observation

@@ -506,21 +506,11 @@ select record_events(array_agg(
 #: of the root stack, which may own the nested stack of a resource with drift. has_external: there
 #: is drift of a resource that the stack does not own, and no event says that it is not repaired.
 REPAIRABLE = f"""
-with recursive tree (root_id, id, top) as (
-    select id, id, null::text from stack where id = any ($1) and deleted_at is null
-    union all
-    select t.root_id, c.id, coalesce(t.top, p.name)
-      from tree t
-     cross join lateral (select id, parent_resource from stack
-                          where parent_id = t.id and deleted_at is null offset 0) c
-     cross join lateral (select name from resource
-                          where stack_id = t.id and id = c.parent_resource offset 0) p
-)
 select t.root_id,
        coalesce(array_agg(distinct coalesce(t.top, r.name)) filter (where not r.external), '{{}}')
            as names,
        bool_or(r.external and not b.reported ? 'unrepaired') as has_external
-  from tree t
+  from stacks_of_roots($1) t
  cross join lateral (select * from observation
                       where stack_id = t.id and reported is not null and resolved_at is null
                         and state = any ($2) offset 0) b

@@ -73,8 +73,7 @@ begin
         update traversal t set wake_at = p_now + p_lease
           from unnest(p_due) d
          where t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
-           and (t.state = 'ending' or t.state = 'running'
-                and time_limit_at(t.working_time, t.working_since, t.time_limit) <= p_now)
+           and must_end(t.state, t.working_time, t.working_since, t.time_limit, p_now)
         returning row (t.stack_id, t.number, null)::node_key as key
     )
     select coalesce(array_agg(key), '{}') into p_ends from ending;
@@ -96,14 +95,15 @@ begin
                   and (p_include_suspects
                        or n.expired_leases
                           + (n.state = 'running' and n.worker is not null)::integer
-                          not between 1 and 2)
+                          not between 1 and max_expired_leases() - 1)
                 order by n.wake_at, n.id limit p_limit) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)
     ), suspect as (
-        -- What took its worker down twice has its last try by itself: what runs beside it would
-        -- be counted, too.
-        select * from candidate where expired_leases = 2 order by turn, wake_at limit 1
+        -- A node with one attempt left is claimed alone, because an expired lease is counted for
+        -- every node of its worker.
+        select * from candidate where expired_leases = max_expired_leases() - 1
+         order by turn, wake_at limit 1
     ), chosen as (
         (select * from candidate where not exists (select from suspect)
           order by turn limit p_limit)
@@ -121,7 +121,8 @@ begin
                             and x.replaced_by is null offset 0) x) end as size
           from chosen c
     ), within_limit as (
-        select *, p_bytes < 0 or expired_leases > 2 or size > 100000000 as unread
+        select *, p_bytes < 0 or expired_leases >= max_expired_leases()
+                  or size > too_large() as unread
           from (select s.*, sum(s.size) over (order by s.turn, s.wake_at, s.stack_id, s.id)
                             - s.size as before from sized s) f
          where before = 0 or before < p_bytes
@@ -140,7 +141,7 @@ begin
         returning n.stack_id, n.traversal, n.id, n.resource_id, n.name, n.type, n.operation,
                   n.operation_key, n.restarts, n.restarted, c.starts, c.unread,
                   least(c.size, 2147483647)::integer as size,
-                  -- What ended its worker before is executed alone, so that it is found.
+                  -- A run contains no node whose worker ended before, so that the cause is found.
                   n.type = any (p_run_types) and n.operation = 'create' and n.phase = 'execute'
                   and n.rules is null and n.dependents <> '{}' and n.expired_leases = 0 as first
     )

@@ -75,7 +75,6 @@ begin
            wake_at = null, ended_at = clock_timestamp()
       from unnest(v_ends) e
      where t.stack_id = e.stack_id and t.number = e.traversal;
-    -- The working time of a parent is at least that of its ended nested stacks.
     with nested as (
         select s.parent_id, c.parent_traversal, max(c.working_time) as working_time,
                array_agg(c.parent_node) as nodes
@@ -89,8 +88,8 @@ begin
          group by 1, 2
     ), timed as (
         update traversal p
-           set working_time = p.working_time + greatest('0', n.working_time - working_time_at(
-                   p.working_time, p.working_since, clock_timestamp()))
+           set working_time = working_time_after_nested(
+                   p.working_time, p.working_since, n.working_time, clock_timestamp())
           from nested n
          where p.stack_id = n.parent_id and p.number = n.parent_traversal
         returning p.stack_id, p.number, n.nodes

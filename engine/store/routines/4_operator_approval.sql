@@ -27,8 +27,7 @@ language sql stable as $$
      where (n.operation = 'begin' or (e.level = 0 and n.id = p_node))
        and r.rule ->> 'point' = any (n.breakpoints_hit)
        and (r.rule ->> 'by_operator')::boolean
-       and r.rule ->> 'mode' is distinct from 'notify'
-       and not coalesce((r.rule ->> 'dry')::boolean, false)
+       and rule_blocks(r.rule)
        and r.rule -> 'patch' is null
      order by e.level desc, n.id limit 1
 $$;

@@ -47,9 +47,9 @@ select extract(epoch from min(wake_at) - clock_timestamp())::double precision as
 #: rejects jsonb arrays of more than 256 MB, and needs seconds for a tenth of that.
 BATCH_BYTES = 16_000_000
 UNREAD = -1
-#: Documents of a node with more bytes than this are not read; the routine has the same number.
+#: Documents of a node with more bytes than this are not read. In SQL: `too_large()`.
 TOO_LARGE = 100_000_000
-#: A node that has lost its worker this often in a row fails.
+#: A node that has lost its worker this often in a row fails. In SQL: `max_expired_leases()`.
 MAX_EXPIRED_LEASES = 3
 
 

@@ -196,8 +196,7 @@ select t.state = 'running' as timed_out, t.action, t.version, t.requested_by, t.
        (select max(version) from template v where v.stack_id = s.id) as newest
   from traversal t join stack s on s.id = t.stack_id and s.traversal = t.number
  where t.stack_id = $1 and t.number = $2
-   and (t.state = 'ending' or t.state = 'running'
-        and time_limit_at(t.working_time, t.working_since, t.time_limit) <= clock_timestamp())
+   and must_end(t.state, t.working_time, t.working_since, t.time_limit, clock_timestamp())
 """
 LAST_COMPLETE = """
 select version from traversal

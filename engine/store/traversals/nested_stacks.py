@@ -78,11 +78,10 @@ select r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.attribu
   from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.replaced_by is null order by r.created_at, r.name
 """
-#: The working time of the parent is at least that of its ended nested stack.
 UPDATE_PARENT_TIME = """
 update traversal p
-   set working_time = p.working_time + greatest('0', c.working_time - working_time_at(
-           p.working_time, p.working_since, clock_timestamp()))
+   set working_time = working_time_after_nested(
+           p.working_time, p.working_since, c.working_time, clock_timestamp())
   from stack s join traversal c on c.stack_id = s.id
  where s.id = $1 and c.number = $2 and p.stack_id = s.parent_id and p.number = c.parent_traversal
 returning p.stack_id, p.number, c.parent_node

@@ -1,0 +1,17 @@
+-- Stacks and their nested stacks of all levels, without deleted ones. top: the name of the resource of
+-- the first stack that owns the nested stack, also through other ones; null: it is the first stack.
+create or replace function stacks_of_roots(p_roots uuid[])
+returns table (root_id uuid, id uuid, top text)
+language sql stable as $$
+    with recursive tree (root_id, id, top) as (
+        select s.id, s.id, null::text from stack s where s.id = any (p_roots) and s.deleted_at is null
+        union all
+        select t.root_id, c.id, coalesce(t.top, p.name)
+          from tree t
+         cross join lateral (select s.id, s.parent_resource from stack s
+                              where s.parent_id = t.id and s.deleted_at is null offset 0) c
+         cross join lateral (select r.name from resource r
+                              where r.stack_id = t.id and r.id = c.parent_resource offset 0) p
+    )
+    select t.root_id, t.id, t.top from tree t
+$$;
