@@ -14,8 +14,9 @@ from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.service.traversals.start import stack_not_found
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.observer import observations
-from engine.store.observer.observations import DriftedResource, ObservationStatus, ReportedChanges
+from engine.store.observer import drift_rows, observation_schedule
+from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
 from engine.store.stacks.stack_locks import lock_stack
 
 #: Time limit of `Observations.complete`, and seconds between two looks.
@@ -33,7 +34,7 @@ async def repair_drift(
     observed last; return the number of resources. names: of the resources of the stack that the
     update selects; resources: only these, also in nested stacks; None: all. The caller has locked
     these stacks."""
-    return await observations.mark_drifted(conn, stack_id, REPAIRED_AS, names, resources)
+    return await drift_rows.mark_drifted(conn, stack_id, REPAIRED_AS, names, resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Observations:
             locked = await lock_stack(conn, project, stack_id)
             if locked is None or locked.deleted:
                 raise stack_not_found(stack_id)
-            await observations.request(conn, stack_id)
+            await observation_schedule.request(conn, stack_id)
             await self._quotas(project).check(conn, project, OBSERVATIONS, more=1)
 
     async def report(
@@ -81,7 +82,7 @@ class Observations:
         if not others:
             return ReportedChanges(0, 0, 0)
         async with self._database.transaction("accept") as conn:
-            return await observations.report_changes(conn, project, others)
+            return await observation_schedule.report_changes(conn, project, others)
 
     async def within_quota(self, conn: Connection, project: str) -> bool:
         """Whether a project may have more observations today."""
@@ -91,10 +92,10 @@ class Observations:
     async def drift(self, project: str, stack_id: UUID) -> Drift:
         """The last observation. The caller has found the stack in its project."""
         async with self._database.snapshot() as conn:
-            status = await observations.read_status(conn, stack_id)
-            section = await observations.read_section(conn, stack_id)
+            status = await observation_schedule.read_status(conn, stack_id)
+            section = await observation_schedule.read_section(conn, stack_id)
             policy = self._policies.policy(section, project)
-            return Drift(status, await observations.read_drift(conn, stack_id), policy)
+            return Drift(status, await drift_rows.read_drift(conn, stack_id), policy)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes
@@ -104,7 +105,7 @@ class Observations:
             async with asyncio.timeout(wait.total_seconds()):
                 while True:
                     async with self._database.connection() as conn:
-                        if not (await observations.read_status(conn, stack_id)).due:
+                        if not (await observation_schedule.read_status(conn, stack_id)).due:
                             return
                     await asyncio.sleep(PAUSE)
         except TimeoutError:

@@ -15,7 +15,7 @@ from engine.service.requests.requests import StackRequest
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks.drift_hooks import ApprovedRepair
-from engine.store.observer import observations
+from engine.store.observer import drift_rows
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
 from engine.work.drift_hooks import OBSERVER
@@ -58,7 +58,7 @@ async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) ->
         raise RepairNotNeeded
     if repair.limit is None:
         return
-    count = await observations.count_repairs(conn, locked.id, OBSERVER)
+    count = await drift_rows.count_repairs(conn, locked.id, OBSERVER)
     if count >= repair.limit:
         raise LimitReached(
             f"the stack was repaired {repair.limit} times within a day, which is the limit",
@@ -117,6 +117,6 @@ class Repairs:
         self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None
     ) -> None:
         async with self._database.transaction() as conn:
-            stacks = await observations.read_tree(conn, stack_id)
+            stacks = await drift_rows.read_tree(conn, stack_id)
             await lock_stacks(conn, stacks)
-            await observations.record_unrepaired(conn, stacks, reason[:MAX_REASON], resources)
+            await drift_rows.record_unrepaired(conn, stacks, reason[:MAX_REASON], resources)

@@ -22,7 +22,7 @@ from engine.store.hooks.drift_hooks import (
     read_version,
 )
 from engine.store.hooks.locked_hooks import record_events
-from engine.store.observer.observations import ClaimedStack
+from engine.store.observer.observation_schedule import ClaimedStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack
 from engine.store.stacks.templates import read_requesters
 from engine.words import DRIFT, HookState, Json, OnDrift, OnTimeout, TraversalState

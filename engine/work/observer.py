@@ -26,14 +26,9 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
-from engine.store.observer import observations
-from engine.store.observer.observations import (
-    ClaimedStack,
-    FinishedObservation,
-    ObservedResource,
-    RecordedResource,
-    ResourcePage,
-)
+from engine.store.observer import drift_rows, observation_schedule, observations
+from engine.store.observer.observation_schedule import ClaimedStack, FinishedObservation
+from engine.store.observer.observations import ObservedResource, RecordedResource, ResourcePage
 from engine.store.projects import usage
 from engine.store.stacks.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
@@ -117,7 +112,7 @@ class _Progress:
     stack: ClaimedStack
     policy: ConvergencePolicy | None
     variation: float
-    after: UUID = observations.FIRST
+    after: UUID = observation_schedule.FIRST
     observable: int = 0
     not_observable: int = 0
     retry: float | None = None
@@ -217,7 +212,9 @@ class Observer:
         project = ""
         while True:
             async with self._database.connection() as conn:
-                projects = await observations.read_projects(conn, project, SCHEDULED_AT_ONCE)
+                projects = await observation_schedule.read_projects(
+                    conn, project, SCHEDULED_AT_ONCE
+                )
             for project in projects:
                 policy = self._policies.policy(None, project)
                 if policy is not None and policy.every is not None:
@@ -226,10 +223,10 @@ class Observer:
                 return
 
     async def _schedule_project(self, project: str, every: timedelta) -> None:
-        after: UUID | None = observations.FIRST
+        after: UUID | None = observation_schedule.FIRST
         while after is not None:
             async with self._database.connection() as conn:
-                after = await observations.schedule_project(
+                after = await observation_schedule.schedule_project(
                     conn, project, every, after, SCHEDULED_AT_ONCE
                 )
 
@@ -239,7 +236,7 @@ class Observer:
 
     async def _claim(self, except_projects: Sequence[str]) -> list[ClaimedStack] | None:
         async with self._database.transaction() as conn:
-            claimed = await observations.claim(conn, BATCH, LEASE, except_projects)
+            claimed = await observation_schedule.claim(conn, BATCH, LEASE, except_projects)
             if claimed:
                 reach("observe.before")
         if claimed:
@@ -248,7 +245,7 @@ class Observer:
 
     async def _until_next(self, except_projects: Sequence[str]) -> timedelta | None:
         async with self._database.connection() as conn:
-            return await observations.until_next(conn, except_projects)
+            return await observation_schedule.until_next(conn, except_projects)
 
     async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
         """An error is one of a stack alone. Without the database, the lease expires."""
@@ -268,7 +265,7 @@ class Observer:
     async def _release(self, stacks: Sequence[ClaimedStack], until_next: timedelta | None) -> None:
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
-                await observations.release(conn, stacks, until_next)
+                await observation_schedule.release(conn, stacks, until_next)
 
     async def _observe(self, batch: Sequence[ClaimedStack]) -> None:
         pending = await self._begin(batch)
@@ -325,7 +322,7 @@ class Observer:
             return
         async with self._database.connection() as conn:
             tolerated = {stack_id: policy.tolerate for stack_id, policy in policies.items()}
-            unreported = await observations.read_unreported(conn, tolerated)
+            unreported = await drift_rows.read_unreported(conn, tolerated)
         for stack_id in unreported:
             await self._guard.attempt(
                 self._report(stack_id, policies[stack_id]), stack_id=str(stack_id)
@@ -358,7 +355,7 @@ class Observer:
         self, project: str, limits: Mapping[UUID, int], start: RepairStart
     ) -> None:
         async with self._database.connection() as conn:
-            drifted = await observations.read_repairable(conn, [*limits], [*REPAIRED_AS])
+            drifted = await drift_rows.read_repairable(conn, [*limits], [*REPAIRED_AS])
         for one in drifted:
             root_id = one.root_id
             if one.names:
@@ -370,14 +367,14 @@ class Observer:
 
     async def _record_external(self, root_id: UUID) -> None:
         async with self._database.transaction() as conn:
-            stacks = await observations.read_tree(conn, root_id)
+            stacks = await drift_rows.read_tree(conn, root_id)
             await lock_stacks(conn, stacks)
-            await observations.record_unrepaired(conn, stacks, EXTERNAL, external=True)
+            await drift_rows.record_unrepaired(conn, stacks, EXTERNAL, external=True)
 
     async def _report(self, stack_id: UUID, policy: ConvergencePolicy) -> None:
         async with self._database.transaction("report") as conn:
             await lock_stacks(conn, [stack_id])
-            await observations.report(conn, stack_id, policy.tolerate)
+            await drift_rows.report(conn, stack_id, policy.tolerate)
 
     async def _begin(self, batch: Sequence[ClaimedStack]) -> dict[UUID, _Progress]:
         """The stacks to observe; the claims of others end. A policy may have ended since."""
@@ -395,13 +392,13 @@ class Observer:
             if due and not await self._may_observe(conn, batch[0].project):
                 over, due, roots = [one.stack for one in due], [], []
                 self._measures.observation_called("over_quota")
-                await observations.release(conn, over, await usage.until_tomorrow(conn))
+                await observation_schedule.release(conn, over, await usage.until_tomorrow(conn))
             if deleted:
-                await observations.forget(conn, deleted)
+                await observation_schedule.forget(conn, deleted)
             if ended:
-                await observations.release(conn, ended, None)
+                await observation_schedule.release(conn, ended, None)
             if roots:
-                await observations.schedule_nested(conn, roots)
+                await observation_schedule.schedule_nested(conn, roots)
         if ended:
             await self._hold(ended, {one.stack_id: None for one in ended})
         return {one.stack.stack_id: one for one in due}
@@ -419,13 +416,13 @@ class Observer:
         the others whose claim holds."""
         async with self._database.transaction("observed") as conn:
             stacks = [one.stack for one in pending.values()]
-            held = await observations.renew(conn, stacks, LEASE)
+            held = await observation_schedule.renew(conn, stacks, LEASE)
             drift = 0
             if written := [one for one in observed.resources if one.stack_id in held]:
                 drift = await observations.write(conn, written)
             finished = [one.finished() for one in ended if one.stack.stack_id in held]
             if finished:
-                await observations.finish(conn, finished)
+                await observation_schedule.finish(conn, finished)
             if observed.resources and stacks:
                 await usage.add_observed(
                     conn, stacks[0].project, self._slot, observations=len(observed.resources),

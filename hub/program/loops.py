@@ -24,7 +24,7 @@ from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.monitoring import ping
 from engine.store.maintenance.processes import Process
 from engine.store.observer.completions import CHANNEL as COMPLETE
-from engine.store.observer.observations import CHANNEL as OBSERVE
+from engine.store.observer.observation_schedule import CHANNEL as OBSERVE
 from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer

@@ -11,7 +11,7 @@ from engine.node.node import Answered
 from engine.store.connection import Connection
 from engine.store.hooks.drift_hooks import record_drift_answers
 from engine.store.hooks.locked_hooks import LockedHook, record_events
-from engine.store.observer import observations
+from engine.store.observer import observation_schedule
 from engine.words import DRIFT, Decision, Json
 from engine.work.hook_decisions import Verdict
 
@@ -43,7 +43,7 @@ async def record_answers(conn: Connection, verdicts: Sequence[Verdict]) -> None:
     await record_events(conn, events)
     approved = {verdict.hook.stack_id for verdict in verdicts if verdict.word == Decision.CONTINUE}
     for stack_id in sorted(approved):
-        await observations.request(conn, stack_id)
+        await observation_schedule.request(conn, stack_id)
 
 
 def _answered_event(verdict: Verdict) -> Json:

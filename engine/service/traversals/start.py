@@ -47,7 +47,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring, Scope
 from engine.store.hooks.drift_hooks import close_drift_hooks
-from engine.store.observer import observations
+from engine.store.observer import observation_schedule
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.stacks import stack_locks, stack_rows, templates
@@ -385,7 +385,7 @@ class Traversals:
         section = desired.blueprint.environment.document.get(SECTION)
         policy = self.limits.convergence.policy(section, project)
         if policy is not None and policy.every is not None:
-            await observations.schedule(conn, desired.stack_id, policy.every)
+            await observation_schedule.schedule(conn, desired.stack_id, policy.every)
         return policy
 
     @staticmethod

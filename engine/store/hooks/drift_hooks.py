@@ -12,7 +12,7 @@ from uuid import UUID
 from engine.hooks.drift_hooks import AskedDrift, Drift
 from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.observer.observations import IS_EXTERNAL
+from engine.store.observer.drift_rows import IS_EXTERNAL
 from engine.words import Decision, HookState, Json, ObservedState
 
 #: The resources of stacks with drift that lasts, or about which a hook was opened. $1, $2, $3:

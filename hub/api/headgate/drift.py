@@ -9,7 +9,7 @@ from channels.envelope import rfc3339
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
 from engine.plan.repair_window import RepairWindow
-from engine.store.observer.observations import DriftedResource
+from engine.store.observer.drift_rows import DriftedResource
 from engine.words import ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses

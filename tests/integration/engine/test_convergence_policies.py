@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import Findings
 from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
-from engine.store.observer import observations
+from engine.store.observer import observation_schedule
 from engine.types.registry import Registry
 from engine.work.observer import BATCH, Observer
 from tests.support.changes import observed
@@ -214,9 +214,9 @@ async def test_a_project_with_many_due_stacks_does_not_delay_others(unobserved: 
     await pool.execute(insert, "busy", 3 * BATCH)
     await pool.execute(insert, "other", 1)
     async with unobserved.database.connection() as conn:
-        first = await observations.claim(conn, BATCH, LEASE)
+        first = await observation_schedule.claim(conn, BATCH, LEASE)
         assert len(first) == BATCH and len({one.project for one in first}) == 1
-        (second,) = await observations.claim(conn, BATCH, LEASE, ["busy"])
+        (second,) = await observation_schedule.claim(conn, BATCH, LEASE, ["busy"])
         assert second.project == "other"
         # A request precedes what policies have scheduled, and is a batch of its own.
         asked = "update observation_schedule set next_at = 'epoch', requested_at = now()"
@@ -224,7 +224,7 @@ async def test_a_project_with_many_due_stacks_does_not_delay_others(unobserved: 
             asked + " where stack_id = (select stack_id from observation_schedule"
             " where project = 'busy' and claimed_at is null limit 1)"
         )
-        (third,) = await observations.claim(conn, BATCH, LEASE)
+        (third,) = await observation_schedule.claim(conn, BATCH, LEASE)
         assert (third.project, third.requested) == ("busy", True)
 
 

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.store.observer import observations
-from engine.store.observer.observations import FinishedObservation
+from engine.store.observer import observation_schedule
+from engine.store.observer.observation_schedule import FinishedObservation
 from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
 from engine.types.registry import Registry
@@ -53,7 +53,7 @@ async def unobserved(
 async def request(run: Program) -> str:
     stack_id = str((await run.stack("s"))["id"])
     async with run.database.connection() as conn:
-        await observations.request(conn, UUID(stack_id))
+        await observation_schedule.request(conn, UUID(stack_id))
     return stack_id
 
 
@@ -150,18 +150,18 @@ async def test_a_stack_is_claimed_once_and_again_after_its_lease(
     await create(unobserved, "a")
     stack_id = UUID(await request(unobserved))
     async with unobserved.database.connection() as conn:
-        (first,) = await observations.claim(conn, 10, timedelta(0))
-        (second,) = await observations.claim(conn, 10, LEASE)
-        assert await observations.claim(conn, 10, LEASE) == []
+        (first,) = await observation_schedule.claim(conn, 10, timedelta(0))
+        (second,) = await observation_schedule.claim(conn, 10, LEASE)
+        assert await observation_schedule.claim(conn, 10, LEASE) == []
         # The process that lost its lease ends nothing.
-        await observations.finish(conn, [FinishedObservation(first, None, 7, 7)])
-        assert (await observations.read_status(conn, stack_id)).due
+        await observation_schedule.finish(conn, [FinishedObservation(first, None, 7, 7)])
+        assert (await observation_schedule.read_status(conn, stack_id)).due
         # A request during an observation makes the stack due again.
-        await observations.request(conn, stack_id)
-        await observations.finish(conn, [FinishedObservation(second, None, 1, 0)])
-        (third,) = await observations.claim(conn, 10, LEASE)
-        await observations.finish(conn, [FinishedObservation(third, None, 1, 0)])
-        status = await observations.read_status(conn, stack_id)
+        await observation_schedule.request(conn, stack_id)
+        await observation_schedule.finish(conn, [FinishedObservation(second, None, 1, 0)])
+        (third,) = await observation_schedule.claim(conn, 10, LEASE)
+        await observation_schedule.finish(conn, [FinishedObservation(third, None, 1, 0)])
+        status = await observation_schedule.read_status(conn, stack_id)
         assert (status.due, status.observable) == (False, 1)
 
 
@@ -235,7 +235,7 @@ async def test_a_process_that_stops_releases_its_stacks(unobserved: Program, wor
     async with observing(unobserved, Registry([slow])):
         await slow.started.wait()
     async with unobserved.database.connection() as conn:
-        assert len(await observations.claim(conn, 1, LEASE)) == 1
+        assert len(await observation_schedule.claim(conn, 1, LEASE)) == 1
 
 
 @asynccontextmanager
@@ -244,7 +244,7 @@ async def observing(run: Program, registry: Registry) -> AsyncIterator[None]:
     observer, stop = Observer(run.database, registry), asyncio.Event()
     async with asyncio.timeout(60):
         task = asyncio.create_task(RUN(observer, stop))
-        async with run.database.listen(observations.CHANNEL, observer.wake):
+        async with run.database.listen(observation_schedule.CHANNEL, observer.wake):
             yield
         stop.set()
         observer.wake()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.store.observer import observations
+from engine.store.observer import observation_schedule
 from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.registry import Registry
@@ -220,18 +220,18 @@ async def test_a_report_during_an_observation_causes_another_one(
     physical = await created(unobserved, "a", "b", environment=EVERY_10M)
     await report(unobserved, physical["a"])
     async with unobserved.database.connection() as conn:
-        (first,) = await observations.claim(conn, 10, LEASE)
+        (first,) = await observation_schedule.claim(conn, 10, LEASE)
         assert first.reported and len(first.resources or ()) == 1
-        assert await observations.claim(conn, 10, LEASE) == []
+        assert await observation_schedule.claim(conn, 10, LEASE) == []
         await report(unobserved, physical["b"])
-        ended = observations.FinishedObservation(first, timedelta(minutes=10), 0, 0)
-        await observations.finish(conn, [ended])
-        (second,) = await observations.claim(conn, 10, LEASE)
+        ended = observation_schedule.FinishedObservation(first, timedelta(minutes=10), 0, 0)
+        await observation_schedule.finish(conn, [ended])
+        (second,) = await observation_schedule.claim(conn, 10, LEASE)
         assert second.resources is not None and first.resources is not None
         assert set(second.resources) > set(first.resources)
-        ended = observations.FinishedObservation(second, timedelta(minutes=10), 0, 0)
-        await observations.finish(conn, [ended])
-        assert await observations.claim(conn, 10, LEASE) == []
+        ended = observation_schedule.FinishedObservation(second, timedelta(minutes=10), 0, 0)
+        await observation_schedule.finish(conn, [ended])
+        assert await observation_schedule.claim(conn, 10, LEASE) == []
     assert not (await drift_of(unobserved))["observing"]
 
 
@@ -241,7 +241,7 @@ async def test_after_a_crash_the_whole_stack_is_observed(
     physical = await created(unobserved, "a", "b")
     await report(unobserved, physical["a"])
     async with unobserved.database.connection() as conn:
-        (lost,) = await observations.claim(conn, 10, timedelta(0))
+        (lost,) = await observation_schedule.claim(conn, 10, timedelta(0))
     assert lost.resources is not None
     assert await observer_of(unobserved, type_).observe_due() == 1
     assert type_.looked == [["a", "b"]]
@@ -332,7 +332,7 @@ async def test_ids_are_found_by_key(unobserved: Program) -> None:
             if analyzed:
                 await conn.execute("analyze resource")
             for mode in ("generic", "custom"):
-                found = await plan(conn, observations.REPORT_CHANGES, mode)
+                found = await plan(conn, observation_schedule.REPORT_CHANGES, mode)
                 assert full_scans(found, {"resource"}) == []
 
 

@@ -1,0 +1,285 @@
+"""Drift of stacks: reads and reports it, and marks resources for repair."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from engine.principal import Principal
+from engine.store.connection import Connection
+from engine.words import Json, ObservedState, ResourceAction
+
+#: Of a stack and its nested stacks. Observations of an earlier state of a resource are left out.
+READ_DRIFT = """
+with recursive tree (id, name, path) as (
+    select id, name, '' from stack where id = $1
+    union all
+    select c.id, c.name, c.path from tree t
+     cross join lateral (select id, name, path from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+)
+select t.id as stack_id, t.name as stack_name, t.path, r.id as resource_id, r.name, r.type,
+       r.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
+       b.reported ->> 'unrepaired' as unrepaired
+  from tree t
+ cross join lateral (select * from observation
+                      where stack_id = t.id and resolved_at is null offset 0) b
+ cross join lateral (select * from resource q
+                      where q.stack_id = t.id and q.id = b.resource_id
+                        and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
+ order by t.path, r.name
+"""
+#: Whether a stack does not own the physical resource of its resource `r`: it has external_id in the
+#: template, or is an entry of the section `data`.
+IS_EXTERNAL = """(
+    starts_with(r.name, 'data.')
+    or exists (select from stack e
+                 join template v on v.stack_id = e.id and v.version = e.version
+                where e.id = r.stack_id
+                  and v.template -> 'resources' -> split_part(r.name, '[', 1) ->> 'external_id'
+                      is not null)
+)"""
+#: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
+#: resources of the stack, which may own nested stacks; $5: resources with drift; null: all. The
+#: resources that own the stacks of changed ones lose their digest, so that the update continues
+#: into these stacks. Resources that the stack does not own (external_id, data) are left out.
+MARK_DRIFTED = f"""
+with recursive tree (id, parent_id, parent_resource) as (
+    select id, null::uuid, null::uuid from stack where id = $1
+    union all
+    select c.id, c.parent_id, c.parent_resource from tree t
+     cross join lateral (select id, parent_id, parent_resource from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+     where t.parent_id is not null or $4::text[] is null
+        or exists (select from resource p
+                    where p.stack_id = t.id and p.id = c.parent_resource and p.name = any ($4))
+), marked as (
+    update resource r
+       set action = m.action, status = 'FAILED', tainted = true,
+           reason = concat_ws(': ', 'drift: ' || b.state, nullif(b.reason, '')),
+           updated_at = clock_timestamp()
+      from tree t
+     cross join lateral (select * from observation
+                          where stack_id = t.id and resolved_at is null offset 0) b
+      join unnest($2::text[], $3::text[]) m (state, action) on m.state = b.state
+     where r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
+       and r.replaced_by is null
+       and (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
+       and not {IS_EXTERNAL}
+       and ($5::uuid[] is null or r.id = any ($5))
+    returning r.stack_id
+), owner (stack_id, id) as (
+    select parent_id, parent_resource from tree
+     where id in (select stack_id from marked) and parent_id is not null
+    union
+    select t.parent_id, t.parent_resource
+      from owner o join tree t on t.id = o.stack_id and t.parent_id is not null
+), reset as (
+    update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id
+)
+select count(*) from marked
+"""  # noqa: S608 - of constants
+#: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
+UNREPORTED = """
+select w.stack_id
+  from unnest($1::uuid[], $2::interval[]) w (stack_id, tolerate)
+ where exists (
+     select from observation b
+      where b.stack_id = w.stack_id
+        and (b.resolved_at is not null
+             or b.state <> 'unknown' and b.since <= clock_timestamp() - w.tolerate
+                and (b.reported is null
+                     or (b.reported ->> 'state', b.reported -> 'differences')
+                        is distinct from (b.state, b.differences))))
+"""
+#: $2: how long drift must last. $3: the state of resources whose drift has ended. The caller has
+#: locked the stack.
+REPORT = """
+with due as materialized (
+    select b.resource_id, b.state, b.differences, b.reason, b.since, r.name, r.type, r.physical_id,
+           r.action, r.status
+      from observation b
+      join resource r on r.stack_id = b.stack_id and r.id = b.resource_id
+                     and r.updated_at = b.recorded_at and r.replaced_by is null
+     where b.stack_id = $1 and b.resolved_at is null and b.state <> 'unknown'
+       and b.since <= clock_timestamp() - $2::interval
+       and (b.reported is null
+            or (b.reported ->> 'state', b.reported -> 'differences')
+               is distinct from (b.state, b.differences))
+), marked as (
+    update observation b
+       set reported = jsonb_build_object('name', d.name, 'type', d.type,
+                                         'physical_id', d.physical_id, 'state', d.state,
+                                         'differences', d.differences)
+      from due d where b.stack_id = $1 and b.resource_id = d.resource_id
+), ended as (
+    delete from observation where stack_id = $1 and resolved_at is not null
+    returning reported, since
+), draft as (
+    select 'detected' as moment, name, type, physical_id, action, status,
+           concat_ws(': ', 'drift: ' || state, nullif(reason, '')) as reason,
+           jsonb_build_object('state', state, 'differences', differences, 'since', since) as drift
+      from due
+    union all
+    select 'resolved', e.reported ->> 'name', e.reported ->> 'type',
+           coalesce(r.physical_id, e.reported ->> 'physical_id'), coalesce(r.action, 'DELETE'),
+           coalesce(r.status, 'COMPLETE'), 'drift: resolved',
+           jsonb_build_object('state', $3::text, 'differences', '[]'::jsonb, 'since', e.since)
+      from ended e
+      left join lateral (select physical_id, action, status from resource
+                          where stack_id = $1 and name = e.reported ->> 'name'
+                            and replaced_by is null limit 1) r on true
+)
+select record_events(array_agg(
+           row ($1::uuid, 'headgate.resource.drift.' || moment, name, type, physical_id, action,
+                status, reason, jsonb_build_object('operation', 'drift', 'drift', drift)
+           )::event_draft order by moment desc, name))
+  from draft having count(*) > 0
+"""
+#: Reported drift that `converge` repairs. $1: root stacks. $2: observed states. names: of resources
+#: of the root stack, which may own the nested stack of a resource with drift. has_external: there
+#: is drift of a resource that the stack does not own, and no event says that it is not repaired.
+REPAIRABLE = f"""
+select t.root_id,
+       coalesce(array_agg(distinct coalesce(t.top, r.name)) filter (where not r.external), '{{}}')
+           as names,
+       bool_or(r.external and not b.reported ? 'unrepaired') as has_external
+  from stacks_of_roots($1) t
+ cross join lateral (select * from observation
+                      where stack_id = t.id and reported is not null and resolved_at is null
+                        and state = any ($2) offset 0) b
+ cross join lateral (select r.name, {IS_EXTERNAL} as external from resource r
+                      where r.stack_id = t.id and r.id = b.resource_id
+                        and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
+ group by t.root_id
+"""  # noqa: S608 - of constants
+#: Updates that the observer started within a day. $2: its principal.
+COUNT_REPAIRS = """
+select count(*) from traversal
+ where stack_id = $1 and requested_by_id = $2 and action = 'UPDATE'
+   and started_at > clock_timestamp() - interval '1 day'
+"""
+#: Of a stack and its nested stacks.
+READ_TREE = """
+select id from stack where (id = $1 or root_id = $1) and deleted_at is null
+"""
+#: $1: stacks, which the caller has locked. $2: why their reported drift is not repaired. Drift with
+#: this reason is left out. $3: that of resources that the stacks do not own, or of the others. $4:
+#: only of these resources; null: of all.
+RECORD_UNREPAIRED = f"""
+with marked as (
+    update observation b set reported = b.reported || jsonb_build_object('unrepaired', $2::text)
+      from resource r
+     where b.stack_id = any ($1) and b.reported is not null and b.resolved_at is null
+       and b.state <> 'unknown' and b.reported ->> 'unrepaired' is distinct from $2
+       and ($4::uuid[] is null or b.resource_id = any ($4))
+       and r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
+       and {IS_EXTERNAL} = $3
+    returning b.stack_id, b.state, b.differences, b.since, r.name, r.type, r.physical_id, r.action,
+              r.status
+)
+select record_events(array_agg(
+           row (stack_id, 'headgate.resource.drift.unrepaired', name, type, physical_id, action,
+                status, 'drift: not repaired: ' || $2,
+                jsonb_build_object('operation', 'drift', 'drift', jsonb_build_object(
+                    'state', state, 'differences', differences, 'since', since))
+           )::event_draft order by stack_id, name))
+  from marked having count(*) > 0
+"""  # noqa: S608 - of constants
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedResource:
+    """A resource whose observed state differs from the recorded one. path: of its stack.
+    unrepaired: why its policy does not repair it; None: no attempt failed."""
+
+    stack_id: UUID
+    stack_name: str
+    path: str
+    resource_id: UUID
+    name: str
+    type: str
+    physical_id: str
+    state: str
+    differences: Sequence[Mapping[str, Json]]
+    reason: str
+    since: datetime
+    observed_at: datetime
+    unrepaired: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RepairableStack:
+    """A root stack with drift to repair. names: of its resources, which may own the nested stack of
+    a resource with drift. has_external: there is drift of a resource that the stack does not own,
+    and no event says yet that it is not repaired."""
+
+    root_id: UUID
+    names: list[str]
+    has_external: bool
+
+
+async def mark_drifted(
+    conn: Connection,
+    stack_id: UUID,
+    repaired_as: Mapping[ObservedState, ResourceAction],
+    names: Sequence[str] | None = None,
+    resources: Sequence[UUID] | None = None,
+) -> int:
+    """Mark the drifted resources of a stack and its nested stacks as failed, so that the next
+    update repairs them; return their number. The caller has locked these stacks.
+
+    repaired_as: the action that a resource gets, by observed state. names: of resources of the
+    stack; those of the nested stacks of others are left out, too. None: all. resources: only these;
+    None: all.
+    """
+    states, actions = list(repaired_as), list(repaired_as.values())
+    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, resources)
+    return marked
+
+
+async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:
+    return [DriftedResource(**row) for row in await conn.fetch(READ_DRIFT, stack_id)]
+
+
+async def read_unreported(conn: Connection, tolerated: Mapping[UUID, timedelta]) -> list[UUID]:
+    """The stacks with drift or its end to report. tolerated: how long drift must last, by stack."""
+    rows = await conn.fetch(UNREPORTED, [*tolerated], [*tolerated.values()])
+    return [row["stack_id"] for row in rows]
+
+
+async def report(conn: Connection, stack_id: UUID, tolerate: timedelta) -> None:
+    """Record events of new, changed and resolved drift. The caller has locked the stack."""
+    await conn.execute(REPORT, stack_id, tolerate, ObservedState.PRESENT)
+
+
+async def read_repairable(
+    conn: Connection, root_ids: Sequence[UUID], states: Sequence[ObservedState]
+) -> list[RepairableStack]:
+    """Root stacks with reported drift in these states, also of their nested stacks."""
+    return [RepairableStack(**row) for row in await conn.fetch(REPAIRABLE, root_ids, states)]
+
+
+async def count_repairs(conn: Connection, stack_id: UUID, by: Principal) -> int:
+    """The updates that a part of the engine has started within a day."""
+    count: int = await conn.fetchval(COUNT_REPAIRS, stack_id, by.id)
+    return count
+
+
+async def read_tree(conn: Connection, root_id: UUID) -> list[UUID]:
+    """A root stack and its nested stacks."""
+    return [row["id"] for row in await conn.fetch(READ_TREE, root_id)]
+
+
+async def record_unrepaired(
+    conn: Connection,
+    stack_ids: Sequence[UUID],
+    reason: str,
+    resources: Sequence[UUID] | None = None,
+    *,
+    external: bool = False,
+) -> None:
+    """Record once for each reason that reported drift is not repaired. resources: only of these;
+    None: of all. external: of resources that the stacks do not own; else of the others. The caller
+    has locked the stacks."""
+    await conn.execute(RECORD_UNREPAIRED, stack_ids, reason, external, resources)

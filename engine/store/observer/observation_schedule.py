@@ -1,0 +1,446 @@
+"""When stacks are observed: requests, reported changes, intervals, and claims of the observer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from engine.store.connection import Connection
+from engine.words import Json
+
+CHANNEL = "headgate_observe"
+#: Of a stack and its nested stacks. A request during an observation makes it due again after it.
+REQUEST = """
+with recursive tree (id, project) as (
+    select id, project from stack where id = $1 and deleted_at is null
+    union all
+    select c.id, c.project from tree t
+     cross join lateral (select id, project from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+), requested as (
+    insert into observation_schedule as q (stack_id, project, next_at, requested_at)
+    select id, project, 'epoch', clock_timestamp() from tree order by id
+    on conflict (stack_id) do update
+       set requested_at = excluded.requested_at,
+           next_at = case when q.claimed_at is null then excluded.next_at else q.next_at end
+    returning q.stack_id
+)
+select pg_notify('headgate_observe', '') from requested limit 1
+"""
+#: $2: the interval of a root stack and its nested stacks, whose next observation is at most that
+#: far away afterwards.
+SCHEDULE = """
+with first as materialized (
+    select clock_timestamp() + $2::interval * (0.9 + 0.2 * random()) as at,
+           clock_timestamp() + $2::interval * 1.1 as latest,
+           clock_timestamp() + $2::interval * 0.8 as early
+), root as (
+    insert into observation_schedule as q (stack_id, project, next_at, early_at)
+    select s.id, s.project, f.at, f.early from stack s cross join first f
+     where s.id = $1 and s.root_id is null
+    on conflict (stack_id) do update
+       set next_at = excluded.next_at, early_at = excluded.early_at
+     where q.claimed_at is null
+       and (q.next_at is null or q.next_at > (select latest from first))
+)
+update observation_schedule q set next_at = f.at, early_at = f.early
+  from first f, (select id from stack where root_id = $1 and deleted_at is null) s
+ where q.stack_id = s.id and q.claimed_at is null
+   and (q.next_at is null or q.next_at > f.latest)
+"""
+#: $1: root stacks, whose nested stacks become due unless they are scheduled.
+SCHEDULE_NESTED = """
+insert into observation_schedule as q (stack_id, project, next_at)
+select s.id, s.project, clock_timestamp()
+  from unnest($1::uuid[]) r (id)
+ cross join lateral (select id, project from stack
+                      where root_id = r.id and deleted_at is null offset 0) s
+ order by s.id
+on conflict (stack_id) do update set next_at = excluded.next_at
+ where q.claimed_at is null and q.next_at is null
+"""
+#: Projects with stacks by name. $1: after this one. $2: how many.
+PROJECTS = """
+with recursive step as (
+    select (select min(project) from stack where project > $1) as project, 1 as nth
+    union all
+    select (select min(s.project) from stack s where s.project > t.project), t.nth + 1
+      from step t where t.project is not null and t.nth < $2
+)
+select project from step where project is not null
+"""
+#: Schedules the root stacks of a project that are not scheduled. $2: interval, over which the
+#: observations are spread. $3: after this stack. $4: how many. Returns the last one; null: there
+#: are no more.
+SCHEDULE_PROJECT = """
+with page as materialized (
+    select id, project from stack
+     where project = $1 and id > $3 and root_id is null and deleted_at is null
+     order by id limit $4
+), added as (
+    insert into observation_schedule as q (stack_id, project, next_at)
+    select id, project, clock_timestamp() + $2::interval * random() from page order by id
+    on conflict (stack_id) do update set next_at = excluded.next_at
+     where q.claimed_at is null and q.next_at is null
+)
+select max(id::text)::uuid from page
+"""
+#: Makes resources whose change was reported due, unless their stack is observed now. $1: the
+#: project. $2, $3: their physical IDs and types; null: any type. Found by the start of the ID,
+#: because an index entry is limited. Returns the number of resources, of stacks, and of IDs that no
+#: resource of the project has.
+REPORT_CHANGES = """
+with wanted as materialized (
+    select distinct w.physical_id, w.type from unnest($2::text[], $3::text[]) w (physical_id, type)
+), found as materialized (
+    select w.physical_id, r.stack_id, r.id, r.replaced_by
+      from wanted w
+     cross join lateral (select stack_id, id, type, replaced_by from resource
+                          where left(physical_id, 200) = left(w.physical_id, 200)
+                            and physical_id = w.physical_id offset 0) r
+     cross join lateral (select from stack
+                          where id = r.stack_id and project = $1 and deleted_at is null offset 0) s
+     where w.type is null or r.type = w.type
+), changed as materialized (
+    select stack_id, array_agg(distinct id) as ids from found where replaced_by is null
+     group by stack_id
+), due as (
+    insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
+    select stack_id, $1, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
+     order by stack_id
+    on conflict (stack_id) do update
+       set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
+           reported_at = excluded.reported_at,
+           resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
+                            then q.next_at else q.resume_at end,
+           next_at = case when q.claimed_at is null
+                          then least(q.next_at, excluded.next_at) else q.next_at end
+    returning stack_id
+), notified as (
+    select pg_notify('headgate_observe', '') from due limit 1
+)
+select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as resources,
+       (select count(*)::integer from due) as stacks,
+       (select count(distinct w.physical_id)::integer from wanted w
+         where not exists (select from found f where f.physical_id = w.physical_id)) as unknown,
+       (select count(*) from notified) as notified
+"""
+#: Of one project: one requested observation, or several of reported changes, or several that
+#: policies have scheduled, also those that may be early. Projects in the order of their earliest
+#: one. $1: how many. $2: the lease. $3: projects to leave out.
+CLAIM = """
+with recursive turn as (
+    select (select min(project) from observation_schedule where next_at is not null) as project
+    union all
+    select (select min(q.project) from observation_schedule q
+             where q.next_at is not null and q.project > t.project)
+      from turn t where t.project is not null
+), first as materialized (
+    select t.project, q.next_at from turn t
+     cross join lateral (select next_at from observation_schedule
+                          where project = t.project and next_at is not null
+                          order by next_at limit 1) q
+     where t.project <> all ($3) and q.next_at <= clock_timestamp()
+     order by q.next_at limit 1
+), due as materialized (
+    select q.stack_id, q.next_at from first f
+     cross join lateral (
+         select d.stack_id, d.next_at from observation_schedule d
+          where d.stack_id = any (array(
+                    select n.stack_id
+                      from (select stack_id, next_at, early_at from observation_schedule
+                             where project = f.project and next_at is not null
+                             order by next_at limit 4 * $1) n
+                     where least(n.next_at, n.early_at) <= clock_timestamp()
+                       and (n.next_at = f.next_at or f.next_at <> '1970-01-01 00:00:01+00')
+                     order by n.next_at
+                     limit case when f.next_at = 'epoch' then 1 else $1 end))
+            and least(d.next_at, d.early_at) <= clock_timestamp()
+            for update skip locked) q
+), claimed as (
+    update observation_schedule q
+       set claim = q.claim + 1, claimed_at = clock_timestamp(), early_at = null,
+           next_at = clock_timestamp() + $2
+      from due d where q.stack_id = d.stack_id
+    returning q.stack_id, q.claim, q.claimed_at, q.project,
+              coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested,
+              q.reported is not null as reported,
+              case when d.next_at = '1970-01-01 00:00:01+00' then q.reported end as resources
+)
+select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources, s.name,
+       s.path,
+       coalesce(s.root_id, s.id) as root_id, v.environment -> 'convergence' as section
+  from claimed c
+  left join stack s on s.id = c.stack_id and s.deleted_at is null
+  left join stack o on o.id = coalesce(s.root_id, s.id)
+  left join template v on v.stack_id = o.id and v.version = o.version
+ order by c.stack_id
+"""
+#: $1, $2: stacks and their claims. $3: the lease. Returns those whose claim holds.
+RENEW = """
+update observation_schedule q set next_at = clock_timestamp() + $3
+  from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
+returning q.stack_id
+"""
+#: $1: projects to leave out.
+NEXT_DUE = """
+with recursive turn as (
+    select (select min(project) from observation_schedule where next_at is not null) as project
+    union all
+    select (select min(q.project) from observation_schedule q
+             where q.next_at is not null and q.project > t.project)
+      from turn t where t.project is not null
+)
+select min(q.next_at) - clock_timestamp() from turn t
+ cross join lateral (select next_at from observation_schedule
+                      where project = t.project and next_at is not null
+                      order by next_at limit 1) q
+ where t.project <> all ($1)
+"""
+#: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
+#: times until the next observation (null: none), observable resources, and not observable ones.
+#: Also ends the observations of resources that are gone.
+FINISH = """
+with finished as (
+    update observation_schedule q
+       set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                          when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
+                          else clock_timestamp() + e.next_in end,
+           early_at = case when greatest(q.requested_at, q.reported_at) > q.claimed_at then null
+                           else clock_timestamp() + e.next_in * 0.8 end,
+           reported = case when q.reported_at > q.claimed_at then q.reported end,
+           resume_at = case when q.reported_at > q.claimed_at
+                            then clock_timestamp() + e.next_in end,
+           observed_at = q.claimed_at, claimed_at = null, observable = e.observable,
+           not_observable = e.not_observable
+      from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
+           e (stack_id, claim, next_in, observable, not_observable)
+     where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
+    returning q.stack_id
+), gone as materialized (
+    select b.stack_id, b.resource_id, b.reported is not null as reported
+      from finished f join observation b on b.stack_id = f.stack_id
+     where not exists (select from resource r
+                        where r.stack_id = b.stack_id and r.id = b.resource_id
+                          and r.replaced_by is null)
+), resolved as (
+    update observation b set resolved_at = clock_timestamp() from gone g
+     where b.stack_id = g.stack_id and b.resource_id = g.resource_id and g.reported
+       and b.resolved_at is null
+)
+delete from observation b using gone g
+ where b.stack_id = g.stack_id and b.resource_id = g.resource_id and not g.reported
+"""
+#: Ends observations of reported changes. $1 to $3: stacks, claims, and intervals (null: none). The
+#: schedule stays, unless the interval has become shorter.
+FINISH_REPORTED = """
+update observation_schedule q
+   set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
+                      else least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
+       early_at = case when not coalesce(greatest(q.requested_at, q.reported_at) > q.claimed_at,
+                                         false)
+                       then least(q.resume_at, clock_timestamp() + e.next_in * 1.2)
+                            - e.next_in * 0.2 end,
+       reported = case when q.reported_at > q.claimed_at then q.reported end,
+       resume_at = case when q.reported_at > q.claimed_at
+                        then least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
+       claimed_at = null
+  from unnest($1::uuid[], $2::integer[], $3::interval[]) e (stack_id, claim, next_in)
+ where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
+"""
+#: Ends claims without an observation. $3: until the next one; null: when one is requested.
+RELEASE = """
+update observation_schedule q
+   set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
+                      else clock_timestamp() + $3 end, claimed_at = null
+  from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
+"""
+FORGET = """
+delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+ where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
+"""
+#: Of a stack and its nested stacks. due: an observation that was requested, or of a reported
+#: change, has not ended.
+READ_SCHEDULE = """
+with recursive tree (id) as (
+    select id from stack where id = $1
+    union all
+    select c.id from tree t
+     cross join lateral (select id from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+)
+select case when count(q.observed_at) = count(*) then min(q.observed_at) end as observed_at,
+       coalesce(bool_or(q.reported is not null
+                        or q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
+       coalesce(sum(q.observable), 0)::integer as observable,
+       coalesce(sum(q.not_observable), 0)::integer as not_observable,
+       min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
+  from tree t left join observation_schedule q on q.stack_id = t.id
+"""
+#: The section of the environment of a stack's root stack.
+READ_SECTION = """
+select v.environment -> 'convergence'
+  from stack s join stack o on o.id = coalesce(s.root_id, s.id)
+  join template v on v.stack_id = o.id and v.version = o.version
+ where s.id = $1
+"""
+#: Before every ID.
+FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedStack:
+    """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
+    its policy alone. reported: changes were reported. resources: those alone; None: all. path: from
+    the root stack. section: `convergence` of the root's environment.
+    """
+
+    stack_id: UUID
+    claim: int
+    claimed_at: datetime
+    project: str
+    requested: bool
+    reported: bool
+    resources: Sequence[UUID] | None
+    name: str | None
+    path: str | None
+    root_id: UUID | None
+    section: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationStatus:
+    """Of a stack and its nested stacks. observed_at: start of the oldest of their last
+    observations; None: one was never observed. due: an observation that was requested, or of a
+    reported change, has not ended.
+    observable, not_observable: number of resources. next_at: when a policy observes one next."""
+
+    observed_at: datetime | None
+    due: bool
+    observable: int
+    not_observable: int
+    next_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChanges:
+    """Number of resources and stacks that will be observed, and of unknown physical IDs."""
+
+    resources: int
+    stacks: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedObservation:
+    """next_in: until the next one; None: it is requested."""
+
+    claimed: ClaimedStack
+    next_in: timedelta | None
+    observable: int
+    not_observable: int
+
+
+async def request(conn: Connection, stack_id: UUID) -> None:
+    """Make the observation of a stack and its nested stacks due."""
+    await conn.execute(REQUEST, stack_id)
+
+
+async def report_changes(
+    conn: Connection, project: str, changes: Sequence[tuple[str, str | None]]
+) -> ReportedChanges:
+    """Make resources of a project due. changes: physical IDs and types (None: any)."""
+    ids, types = [one for one, _ in changes], [type_ for _, type_ in changes]
+    row = await conn.fetchrow(REPORT_CHANGES, project, ids, types)
+    if row is None:
+        raise LookupError("the statement returns one row")
+    return ReportedChanges(row["resources"], row["stacks"], row["unknown"])
+
+
+async def schedule(conn: Connection, root_id: UUID, every: timedelta) -> None:
+    """Observe a root stack and its nested stacks within an interval; others are ignored."""
+    await conn.execute(SCHEDULE, root_id, every)
+
+
+async def schedule_nested(conn: Connection, root_ids: Sequence[UUID]) -> None:
+    await conn.execute(SCHEDULE_NESTED, root_ids)
+
+
+async def read_projects(conn: Connection, after: str, limit: int) -> list[str]:
+    """Projects with stacks, by name."""
+    return [row["project"] for row in await conn.fetch(PROJECTS, after, limit)]
+
+
+async def schedule_project(
+    conn: Connection, project: str, every: timedelta, after: UUID, limit: int
+) -> UUID | None:
+    """Schedule the next root stacks of a project that are not scheduled, spread over an interval.
+    Returns the last one; None: there are no more."""
+    last: UUID | None = await conn.fetchval(SCHEDULE_PROJECT, project, every, after, limit)
+    return last
+
+
+async def claim(
+    conn: Connection, limit: int, lease: timedelta, except_projects: Sequence[str] = ()
+) -> list[ClaimedStack]:
+    """Claim stacks of one project, by ID: one that was requested, or several of policies."""
+    rows = await conn.fetch(CLAIM, limit, lease, except_projects)
+    return [ClaimedStack(**row) for row in rows]
+
+
+async def renew(conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta) -> set[UUID]:
+    """Return the stacks whose claim still holds."""
+    rows = await conn.fetch(RENEW, *_claims(claimed), lease)
+    return {row["stack_id"] for row in rows}
+
+
+async def until_next(conn: Connection, except_projects: Sequence[str] = ()) -> timedelta | None:
+    """The time until the next observation is due; None: none is."""
+    due: timedelta | None = await conn.fetchval(NEXT_DUE, except_projects)
+    return due
+
+
+async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> None:
+    whole = [one for one in finished if one.claimed.resources is None]
+    reported = [one for one in finished if one.claimed.resources is not None]
+    if whole:
+        await conn.execute(
+            FINISH,
+            *_claims([one.claimed for one in whole]),
+            [one.next_in for one in whole],
+            [one.observable for one in whole],
+            [one.not_observable for one in whole],
+        )
+    if reported:
+        claims = _claims([one.claimed for one in reported])
+        await conn.execute(FINISH_REPORTED, *claims, [one.next_in for one in reported])
+
+
+async def release(
+    conn: Connection, claimed: Sequence[ClaimedStack], until_next: timedelta | None
+) -> None:
+    """End claims without an observation. until_next: None: the next one is requested."""
+    await conn.execute(RELEASE, *_claims(claimed), until_next)
+
+
+async def forget(conn: Connection, claimed: Sequence[ClaimedStack]) -> None:
+    """End the observations of deleted stacks."""
+    await conn.execute(FORGET, *_claims(claimed))
+
+
+def _claims(claimed: Sequence[ClaimedStack]) -> tuple[list[UUID], list[int]]:
+    return [one.stack_id for one in claimed], [one.claim for one in claimed]
+
+
+async def read_status(conn: Connection, stack_id: UUID) -> ObservationStatus:
+    row = await conn.fetchrow(READ_SCHEDULE, stack_id)
+    return ObservationStatus(**row) if row else ObservationStatus(None, False, 0, 0, None)
+
+
+async def read_section(conn: Connection, stack_id: UUID) -> Json:
+    """The section `convergence` in the environment of a stack's root stack, or None."""
+    return await conn.fetchval(READ_SECTION, stack_id)
