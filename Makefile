@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
 NODE := hub/dashboard/node_modules/.ready
 HEAT := .heat/.ready
+OPENSTACK := .openstack/.ready
+TEST_BED := build/openstack
 ARGS ?=
 NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
@@ -19,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -51,6 +53,21 @@ endif
 test-clean-machine: ## run make demo and make test on a minimal Debian 12 in a chroot (as root)
 	@.ci/clean-machine $(if $(ARGS),"$(ARGS)")
 
+# Installs the Debian packages in $$missing, or lists them.
+define INSTALL_MISSING
+if [ -n "$$missing" ]; then \
+    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+        echo "make: installing$$missing"; \
+        apt-get update -qq; \
+        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            --no-install-recommends $$missing >/dev/null; \
+    else \
+        echo "make: the tests need$$missing; install it (Debian: apt-get install$$missing)" >&2; \
+        exit 1; \
+    fi; \
+fi
+endef
+
 # Tests start private servers of RabbitMQ, PgBouncer and PostgreSQL 15, the oldest supported one, run an example
 # with curl, and test the dashboard in headless Chromium. Playwright includes a Node.js, which needs libatomic1.
 # RUNLEVEL keeps Debian from starting the servers.
@@ -64,17 +81,7 @@ programs: $(READY)
 	command -v curl >/dev/null || missing="$$missing curl"; \
 	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 	    || missing="$$missing chromium-headless-shell"; \
-	if [ -n "$$missing" ]; then \
-	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	        echo "make: installing$$missing"; \
-	        apt-get update -qq; \
-	        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	            --no-install-recommends $$missing >/dev/null; \
-	    else \
-	        echo "make: the tests need$$missing; install it (Debian: apt-get install$$missing)" >&2; \
-	        exit 1; \
-	    fi; \
-	fi
+	$(INSTALL_MISSING)
 
 # The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)
@@ -84,6 +91,35 @@ $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@$(PYTHON) -m pip --python .keystone/bin/python $(INSTALL) -r requirements/keystone.lock
 	@$(PYTHON) -m pip --python .keystone/bin/python check
 	@touch $(KEYSTONE)
+
+# Debian's own instances of the servers are not used.
+openstack-programs:
+	@missing=; \
+	[ -e /usr/sbin/mariadbd ] || missing="$$missing mariadb-server-core"; \
+	command -v mariadb >/dev/null || missing="$$missing mariadb-client-core"; \
+	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
+	command -v memcached >/dev/null || missing="$$missing memcached"; \
+	command -v qemu-img >/dev/null || missing="$$missing qemu-utils"; \
+	$(INSTALL_MISSING)
+
+# The OpenStack of the test bed has a separate environment.
+$(OPENSTACK): requirements/openstack.lock | $(READY)
+	@echo "make: installing the OpenStack of the tests in .openstack"
+	@rm -rf .openstack
+	@$(PYTHON) -m venv --without-pip .openstack
+	@$(PYTHON) -m pip --python .openstack/bin/python $(INSTALL) -r requirements/openstack.lock
+	@$(PYTHON) -m pip --python .openstack/bin/python check
+	@touch $(OPENSTACK)
+
+test-openstack: $(READY) $(OPENSTACK) openstack-programs ## run the tests on a real OpenStack
+	$(PYTHON) -m pytest $(or $(ARGS),tests/openstack --durations=25)
+
+# ARGS=--heat also runs OpenStack Heat.
+openstack: $(READY) $(OPENSTACK) openstack-programs ## start an OpenStack for development, until make openstack-stop
+	@$(PYTHON) -m tests.openstack.testbed start $(TEST_BED) $(ARGS)
+
+openstack-stop: $(READY) ## stop the OpenStack of make openstack; its data stay in build/openstack
+	@$(PYTHON) -m tests.openstack.testbed stop $(TEST_BED)
 
 # Records the responses of OpenStack Heat to the templates of the tests, in a separate environment.
 heat-answers: $(HEAT) ## record OpenStack Heat's responses for tests/compat/hot again
@@ -150,7 +186,7 @@ imports: $(READY) ## check the import rules
 	$(VENV)/bin/lint-imports
 
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) .keystone .heat hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone .heat .openstack hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Finds a Python that is new enough. On Debian, root installs its venv module if it is missing.
 $(READY): requirements/test.lock pyproject.toml Makefile

@@ -61,8 +61,8 @@ class Identity:
     password: str = field(repr=False)
     project: str
 
-    def connect(self) -> Connection:
-        """A new connection, which the caller closes."""
+    def connect(self, identity_url: str | None = None) -> Connection:
+        """A new connection, which the caller closes. identity_url: instead of the catalog's."""
         auth = Password(
             self.auth_url,
             username=self.username,
@@ -72,7 +72,9 @@ class Identity:
             project_domain_name="Default",
         )
         session = Session(auth, app_name="headgate-tests", collect_timing=False)
-        return Connection(session=session, region_name=self.region)
+        return Connection(
+            session=session, region_name=self.region, identity_endpoint_override=identity_url
+        )
 
 
 def identity_of(cloud: Connection) -> IdentityApi:

@@ -4,11 +4,12 @@
 authenticates by the cloud's Keystone and acts as the member. Nothing may be left in the cloud when
 a test ends.
 
-HEADGATE_TEST_OPENSTACK is the directory of a running test bed.
+HEADGATE_TEST_OPENSTACK is the directory of a running test bed; without it, the run starts one.
 """
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,19 +17,32 @@ import pytest_asyncio
 
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.headgate import connected_headgate
+from tests.openstack.testbed.control import temporary_testbed
 from tests.support.program import Program
 
 RUNNING = "HEADGATE_TEST_OPENSTACK"
+#: Seconds for a test without its fixtures: the first one waits until the cloud has started.
+TIMEOUT = 300
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "openstack" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(
+            "timeout"
+        ):
+            item.add_marker(pytest.mark.timeout(TIMEOUT, func_only=True))
 
 
 @pytest.fixture(scope="session")
 def openstack() -> Iterator[OpenStack]:
     """The cloud of the run."""
-    cloud = OpenStack(Path(os.environ[RUNNING]), is_shared=True)
-    try:
-        yield cloud
-    finally:
-        cloud.close()
+    running = os.environ.get(RUNNING)
+    with nullcontext(Path(running)) if running else temporary_testbed() as directory:
+        cloud = OpenStack(directory, is_shared=running is not None)
+        try:
+            yield cloud
+        finally:
+            cloud.close()
 
 
 @pytest.fixture

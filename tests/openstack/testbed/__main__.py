@@ -1,0 +1,48 @@
+"""`python -m tests.openstack.testbed`: starts and stops a test bed in a directory."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.openstack.testbed.control import start, stop, supervisor_id
+from tests.openstack.testbed.layout import prepare_layout
+from tests.openstack.testbed.processes import TestBedError, adopt_orphans, end_with_parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.openstack.testbed")
+    parser.add_argument("action", choices=("start", "stop", "supervise"))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--heat", action="store_true", help="run OpenStack Heat, too")
+    parser.add_argument("--computes", type=int, default=2, help="the number of hypervisors")
+    parser.add_argument("--parent", type=int, help="the process that the test bed ends with")
+    options = parser.parse_args()
+    try:
+        if options.action == "supervise":
+            supervise(options)
+        elif options.action == "stop":
+            stop(options.directory)
+        else:
+            if supervisor_id(options.directory) is None:
+                start(options.directory, with_heat=options.heat, computes=options.computes)
+            print(options.directory / "clouds.yaml")
+    except* TestBedError as errors:
+        for error in errors.exceptions:
+            print(f"testbed: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def supervise(options: argparse.Namespace) -> None:
+    """Run the test bed in this process until a signal ends it."""
+    from tests.openstack.testbed.supervisor import supervise
+
+    if options.parent is not None:
+        end_with_parent(options.parent)
+    adopt_orphans()
+    layout = prepare_layout(options.directory, computes=options.computes, with_heat=options.heat)
+    asyncio.run(supervise(layout))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""The configuration files of the services."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+from tests.openstack.testbed.layout import ENVIRONMENT, REGION, SERVICE, Layout
+
+#: A configuration file: options by section.
+Sections = dict[str, dict[str, object]]
+
+# No project is limited: a test sets the quotas that it is about.
+NOVA_QUOTAS = (
+    "instances", "cores", "ram", "key_pairs", "server_groups", "server_group_members",
+    "metadata_items", "injected_files",
+)  # fmt: skip
+CINDER_QUOTAS = ("volumes", "snapshots", "gigabytes", "backups", "backup_gigabytes", "groups")
+NEUTRON_QUOTAS = (
+    "network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule",
+    "rbac_policy", "trunk",
+)  # fmt: skip
+SERVICE_PLUGINS = (
+    "router", "qos", "trunk", "segments", "port_forwarding", "metering", "auto_allocate",
+    "network_ip_availability", "network_segment_range", "flavors",
+)  # fmt: skip
+#: Encrypts what Nova and Cinder keep. There is no key manager.
+FIXED_KEY = "0" * 64
+#: Volume types and the back end of each.
+VOLUME_BACKENDS = {"standard": "files", "other": "more_files"}
+
+
+def write_configuration(layout: Layout, broker: str) -> None:
+    """Write the files of all services. broker: the URL of RabbitMQ."""
+    for service, sections in CONFIGURATIONS.items():
+        if service in layout.services:
+            write(layout.configuration(service), sections(layout, broker))
+    _write_keys(layout)
+    _write_computes(layout, broker)
+    _write_entry_points(layout)
+    if layout.has_heat:
+        _write_heat_environments(layout)
+
+
+def write(path: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
+    lines = []
+    for name, options in sections.items():
+        lines += [f"[{name}]", *(f"{key} = {value}" for key, value in options.items())]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def authentication(layout: Layout) -> dict[str, object]:
+    """How a service authenticates."""
+    return {
+        "auth_type": "password",
+        "auth_url": layout.auth_url,
+        "username": SERVICE,
+        "password": layout.password,
+        "project_name": SERVICE,
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+        "region_name": REGION,
+    }
+
+
+def database(layout: Layout, name: str) -> dict[str, object]:
+    return {"connection": layout.database(name), "max_pool_size": 5, "max_overflow": 20}
+
+
+def common(layout: Layout) -> Sections:
+    """Sections of every service behind Keystone."""
+    return {
+        "oslo_concurrency": {"lock_path": layout.folder("locks")},
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "oslo_middleware": {"enable_proxy_headers_parsing": "true"},
+        "oslo_policy": {"enforce_scope": "false"},
+        "oslo_limit": {"endpoint_id": "none"},
+        "keystone_authtoken": {
+            "www_authenticate_uri": layout.auth_url,
+            "service_token_roles_required": "true",
+            "memcached_servers": f"127.0.0.1:{layout.ports['memcached']}",
+            **authentication(layout),
+        },
+    }
+
+
+def keystone(layout: Layout, broker: str) -> Sections:
+    keys = layout.folder("keystone/keys")
+    return {
+        "DEFAULT": {"transport_url": broker},
+        "database": database(layout, "keystone"),
+        "fernet_tokens": {"key_repository": keys},
+        "fernet_receipts": {"key_repository": keys},
+        "credential": {"key_repository": keys},
+        "identity": {"password_hash_rounds": 4},
+        "token": {"expiration": 86400},
+        "oslo_policy": {"enforce_scope": "false"},
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "cache": {
+            "enabled": "true",
+            "backend": "dogpile.cache.pymemcache",
+            "memcache_servers": f"127.0.0.1:{layout.ports['memcached']}",
+        },
+    }
+
+
+def placement(layout: Layout, broker: str) -> Sections:
+    return {
+        "api": {"auth_strategy": "keystone"},
+        "placement_database": database(layout, "placement"),
+        **common(layout),
+    }
+
+
+def glance(layout: Layout, broker: str) -> Sections:
+    stores: Sections = {
+        name: {"filesystem_store_datadir": layout.folder(f"glance/{name}")}
+        for name in ("file", "os_glance_staging_store", "os_glance_tasks_store")
+    }
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "enabled_backends": "file:file",
+            # A list without brackets makes every upload fail.
+            "enabled_import_methods": "[glance-direct,web-download,copy-image]",
+            "worker_self_reference_url": layout.url("glance"),
+            "node_staging_uri": f"file://{layout.folder('glance/os_glance_staging_store')}",
+            "image_cache_dir": layout.folder("glance/cache"),
+        },
+        "glance_store": {"default_backend": "file"},
+        **stores,
+        # Glance downloads from loopback only if it is listed.
+        "import_filtering_opts": {"allowed_hosts": "[127.0.0.1,localhost]", "allowed_ports": "[]"},
+        "database": database(layout, "glance"),
+        "paste_deploy": {
+            "flavor": "keystone",
+            "config_file": ENVIRONMENT / "etc/glance/glance-api-paste.ini",
+        },
+        **common(layout),
+    }
+
+
+def nova(layout: Layout, broker: str) -> Sections:
+    auth = authentication(layout)
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "my_ip": "127.0.0.1",
+            "state_path": layout.folder("nova/state"),
+            # Resolved in nova.virt, which console_command.py extends.
+            "compute_driver": "compute_driver.TestBedDriver",
+            "allow_resize_to_same_host": "true",
+            "resize_confirm_window": 0,
+            "sync_power_state_interval": -1,
+            "image_cache_manager_interval": -1,
+            "heal_instance_info_cache_interval": 300,
+            "update_resources_interval": 60,
+            "max_concurrent_builds": 20,
+            "osapi_max_limit": 10000,
+        },
+        "api": {"auth_strategy": "keystone"},
+        "wsgi": {"api_paste_config": ENVIRONMENT / "etc/nova/api-paste.ini"},
+        "api_database": database(layout, "nova_api"),
+        "database": database(layout, "nova_cell1"),
+        "conductor": {"workers": 1},
+        "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 5},
+        "filter_scheduler": {"track_instance_changes": "false"},
+        "quota": dict.fromkeys(NOVA_QUOTAS, -1),
+        "vnc": {"enabled": "false"},
+        "spice": {"enabled": "false"},
+        "glance": auth,
+        "placement": auth,
+        "neutron": auth,
+        "cinder": {
+            **auth,
+            "os_region_name": REGION,
+            "catalog_info": "block-storage::publicURL",
+        },
+        "key_manager": {
+            "backend": "nova.keymgr.conf_key_mgr.ConfKeyManager",
+            "fixed_key": FIXED_KEY,
+        },
+        "service_user": {"send_service_user_token": "true", **auth},
+        "workarounds": {"skip_cpu_compare_on_dest": "true"},
+        **common(layout),
+    }
+
+
+def neutron(layout: Layout, broker: str) -> Sections:
+    auth = authentication(layout)
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "core_plugin": "ml2",
+            "service_plugins": ",".join(SERVICE_PLUGINS),
+            "api_paste_config": ENVIRONMENT / "etc/neutron/api-paste.ini",
+            "state_path": layout.folder("neutron/state"),
+            "auth_strategy": "keystone",
+            "notify_nova_on_port_status_changes": "true",
+            "notify_nova_on_port_data_changes": "true",
+            "dns_domain": "testbed.example.",
+            "allow_automatic_dhcp_failover": "false",
+            "global_physnet_mtu": 1500,
+        },
+        "database": database(layout, "neutron"),
+        "nova": auth,
+        "placement": auth,
+        "ml2": {
+            "type_drivers": "local,flat,vlan,vxlan,geneve",
+            "tenant_network_types": "vxlan",
+            "mechanism_drivers": "headgate_testbed",
+            "extension_drivers": "port_security,qos,dns,dns_domain_ports,uplink_status_propagation",
+        },
+        "ml2_type_flat": {"flat_networks": "*"},
+        "ml2_type_vlan": {"network_vlan_ranges": "physnet1:100:199,physnet2"},
+        "ml2_type_vxlan": {"vni_ranges": "1:65000"},
+        "ml2_type_geneve": {"vni_ranges": "1:65000", "max_header_size": 38},
+        "quotas": {
+            "default_quota": -1,
+            **dict.fromkeys((f"quota_{name}" for name in NEUTRON_QUOTAS), -1),
+        },
+        **common(layout),
+    }
+
+
+def cinder(layout: Layout, broker: str) -> Sections:
+    auth = authentication(layout)
+    backends = {
+        backend: {
+            "volume_driver": "headgate_testbed.volume_driver.FileDriver",
+            "volume_backend_name": backend,
+            "file_driver_directory": layout.folder(f"cinder/{backend}"),
+        }
+        for backend in VOLUME_BACKENDS.values()
+    }
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "my_ip": "127.0.0.1",
+            "host": "testbed",
+            "state_path": layout.folder("cinder/state"),
+            "image_conversion_dir": layout.folder("cinder/conversion"),
+            "api_paste_config": ENVIRONMENT / "etc/cinder/api-paste.ini",
+            "resource_query_filters_file": ENVIRONMENT / "etc/cinder/resource_filters.json",
+            "auth_strategy": "keystone",
+            "osapi_volume_listen": "127.0.0.1",
+            "enabled_backends": ",".join(backends),
+            "default_volume_type": "standard",
+            "glance_api_servers": layout.url("glance"),
+            "enable_force_upload": "true",
+            "allow_availability_zone_fallback": "true",
+            "backup_driver": "cinder.backup.drivers.posix.PosixBackupDriver",
+            "backup_posix_path": layout.folder("cinder/backup"),
+            "scheduler_driver_init_wait_time": 5,
+            **dict.fromkeys((f"quota_{name}" for name in CINDER_QUOTAS), -1),
+        },
+        **backends,
+        "coordination": {"backend_url": f"file://{layout.folder('cinder/locks')}"},
+        "database": database(layout, "cinder"),
+        "nova": {**auth, "interface": "public"},
+        "key_manager": {
+            "backend": "cinder.keymgr.conf_key_mgr.ConfKeyManager",
+            "fixed_key": FIXED_KEY,
+        },
+        "service_user": {"send_service_user_token": "true", **auth},
+        **common(layout),
+    }
+
+
+def heat(layout: Layout, broker: str) -> Sections:
+    auth = authentication(layout)
+    cfn = layout.url("heat-cfn")
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "num_engine_workers": 2,
+            "max_resources_per_stack": -1,
+            "max_stacks_per_tenant": 100000,
+            "stack_domain_admin": "heat_domain_admin",
+            "stack_domain_admin_password": layout.password,
+            "stack_user_domain_name": "heat",
+            "heat_metadata_server_url": cfn,
+            "heat_waitcondition_server_url": f"{cfn}/v1/waitcondition",
+            "deferred_auth_method": "trusts",
+            "region_name_for_services": REGION,
+            "auth_encryption_key": FIXED_KEY[:32],
+            "environment_dir": layout.folder("heat/environment.d"),
+            "template_dir": ENVIRONMENT / "etc/heat/templates",
+            "max_json_body_size": 16 << 20,
+            "max_template_size": 16 << 20,
+            "server_keystone_endpoint_type": "public",
+        },
+        "database": database(layout, "heat"),
+        "trustee": {key: value for key, value in auth.items() if not key.startswith("project_")},
+        "clients": {"endpoint_type": "publicURL"},
+        "clients_keystone": {"auth_uri": layout.auth_url},
+        "paste_deploy": {"api_paste_config": ENVIRONMENT / "etc/heat/api-paste.ini"},
+        **common(layout),
+    }
+
+
+CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
+    "keystone": keystone,
+    "placement": placement,
+    "glance": glance,
+    "nova": nova,
+    "neutron": neutron,
+    "cinder": cinder,
+    "heat": heat,
+}
+
+
+def _write_keys(layout: Layout) -> None:
+    keys = layout.folder("keystone/keys")
+    keys.chmod(0o700)
+    for number in range(2):
+        key = keys / str(number)
+        if not key.exists():
+            key.write_bytes(Fernet.generate_key())
+
+
+def _write_computes(layout: Layout, broker: str) -> None:
+    """A compute node must not have access to the databases."""
+    sections = nova(layout, broker)
+    del sections["database"], sections["api_database"]
+    for number in range(1, layout.computes + 1):
+        host = f"compute{number}"
+        sections["DEFAULT"] |= {"host": host, "state_path": layout.folder(f"nova/{host}")}
+        write(layout.folder("nova") / f"{host}.conf", sections)
+
+
+def _write_entry_points(layout: Layout) -> None:
+    """Neutron finds mechanism drivers by the entry points of installed distributions."""
+    info = layout.folder("entry_points/headgate_testbed-1.0.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: headgate-testbed\nVersion: 1.0\n")
+    write(
+        info / "entry_points.txt",
+        {
+            "neutron.ml2.mechanism_drivers": {
+                "headgate_testbed": "headgate_testbed.network_driver:TestBedDriver"
+            }
+        },
+    )
+
+
+def _write_heat_environments(layout: Layout) -> None:
+    """Heat's own environment files name templates in /etc."""
+    for source in (ENVIRONMENT / "etc/heat/environment.d").glob("*.yaml"):
+        text = source.read_text().replace("file:///etc/heat", f"file://{ENVIRONMENT}/etc/heat")
+        (layout.folder("heat/environment.d") / source.name).write_text(text)

@@ -1,0 +1,109 @@
+"""Where a test bed keeps its files, on which ports it listens, and what runs in it."""
+
+import json
+import random
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+#: The virtual environment of the services, which `make` creates from requirements/openstack.lock.
+ENVIRONMENT = Path(__file__).parents[3] / ".openstack"
+DRIVERS = Path(__file__).with_name("drivers")
+REGION = "RegionOne"
+#: The user, and its project, that the services act as.
+SERVICE = "service"
+SERVICES = ("keystone", "placement", "glance", "nova", "neutron", "cinder")
+HEAT = ("heat", "heat-cfn")
+# Below the ports that Linux gives to clients, so that none is taken between choice and use.
+PORTS = range(21000, 32000)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """directory: of all files. ports: by service. password: of all users. computes: hypervisors."""
+
+    directory: Path
+    ports: Mapping[str, int]
+    password: str
+    computes: int
+    has_heat: bool
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        return (*SERVICES, *HEAT) if self.has_heat else SERVICES
+
+    @property
+    def socket(self) -> Path:
+        """The socket of MariaDB."""
+        return self.directory / "mariadb.sock"
+
+    @property
+    def clouds(self) -> Path:
+        return self.directory / "clouds.yaml"
+
+    @property
+    def ready(self) -> Path:
+        """Contains the process ID of the supervisor once all services are ready."""
+        return self.directory / "ready"
+
+    def folder(self, name: str) -> Path:
+        """A directory of this name, which is created."""
+        path = self.directory / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def configuration(self, service: str) -> Path:
+        """The configuration file of a service. Glance's application looks for this name."""
+        name = {"glance": "glance-api"}.get(service, service)
+        return self.folder(service) / f"{name}.conf"
+
+    def log(self, name: str) -> Path:
+        return self.folder("log") / f"{name}.log"
+
+    def url(self, service: str) -> str:
+        return f"http://127.0.0.1:{self.ports[service]}"
+
+    @property
+    def auth_url(self) -> str:
+        return f"{self.url('keystone')}/v3"
+
+    def database(self, name: str) -> str:
+        return f"mysql+pymysql://root@localhost/{name}?unix_socket={self.socket}"
+
+
+def prepare_layout(directory: Path, *, computes: int, with_heat: bool) -> Layout:
+    """The layout of a new directory, or the directory's own one.
+
+    Ports are those of the last start, unless something has taken one.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    saved = directory / "layout.json"
+    names = (*SERVICES, *HEAT, "memcached")
+    ports = dict(zip(names, free_ports(), strict=False))
+    password = secrets.token_hex(8)
+    if saved.exists():
+        before = json.loads(saved.read_text())
+        password, with_heat = before["password"], with_heat or before["has_heat"]
+        if all(is_free(port) for port in before["ports"].values()):
+            ports = before["ports"]
+    layout = Layout(directory.resolve(), ports, password, computes, with_heat)
+    saved.write_text(json.dumps(asdict(layout) | {"directory": str(layout.directory)}))
+    return layout
+
+
+def free_ports() -> Iterator[int]:
+    """Ports of loopback that nothing listens on, in random order."""
+    return (port for port in random.sample(PORTS, len(PORTS)) if is_free(port))
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,332 @@
+"""Starts a test bed, keeps it until a signal, and ends all its processes."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from tests.openstack.testbed.configuration import write_configuration
+from tests.openstack.testbed.layout import ENVIRONMENT, REGION, Layout
+from tests.openstack.testbed.processes import (
+    PYTHON,
+    Processes,
+    TestBedError,
+    console_command,
+    web_command,
+)
+from tests.openstack.testbed.seed import seed_cloud, seed_identity
+from tests.support.rabbit import Rabbit
+
+#: Schemas that are created at the same time.
+PARALLEL = max(2, os.cpu_count() or 1)
+# Longest first.
+DATABASES: Mapping[str, tuple[str, ...]] = {
+    "keystone": ("keystone",),
+    "neutron": ("neutron",),
+    "nova": ("nova_api", "nova_cell0", "nova_cell1"),
+    "cinder": ("cinder",),
+    "glance": ("glance",),
+    "placement": ("placement",),
+    "heat": ("heat",),
+}
+#: Seconds that MariaDB has to end in order.
+STOP_PATIENCE = 60.0
+COUNT_WORKERS = """
+select (select count(*) from nova_cell1.services where deleted = 0 and last_seen_up >= '{since}')
+     + (select count(*) from cinder.services where deleted = 0 and updated_at >= '{since}')
+"""
+COUNT_HEAT_WORKERS = """
+select count(*) from heat.service
+ where deleted_at is null and greatest(created_at, coalesce(updated_at, created_at)) >= '{since}'
+"""
+COUNT_HOSTS = "select count(*) from nova_api.host_mappings"
+#: Nova keeps the URL of the broker, whose port changes.
+UPDATE_CELLS = "update nova_api.cell_mappings set transport_url = '{broker}' where name = 'cell1'"
+
+
+class Supervisor:
+    """One start of a test bed."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.processes = Processes(layout)
+        self.rabbit = Rabbit(layout.folder("rabbit"))
+        self._broker = self.rabbit.url.replace("amqp:", "rabbit:")
+        self._started = time.monotonic()
+        self._since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        self._parallel = asyncio.Semaphore(PARALLEL)
+
+    def report(self, text: str) -> None:
+        print(f"{time.monotonic() - self._started:5.0f} s  {text}", flush=True)
+
+    async def start(self) -> None:
+        """Start all services and fill a new cloud. Raises TestBedError."""
+        check_programs()
+        write_configuration(self.layout, self._broker)
+        self.rabbit.start()
+        await self.processes.start(
+            "memcached",
+            ["memcached", *as_root("-u", "root"), "-l", "127.0.0.1", "-U", "0", "-m", "64",
+             "-p", str(self.layout.ports["memcached"])],
+        )  # fmt: skip
+        await self._start_database()
+        self.report("the database runs")
+        async with asyncio.TaskGroup() as tasks:
+            identity = tasks.create_task(self._start_keystone())
+            broker = tasks.create_task(self.rabbit.ready())
+            for service in DATABASES:
+                if service in self.layout.services and service != "keystone":
+                    tasks.create_task(self._start_service(service, identity, broker))
+        self.report("all services run")
+        await self._until_workers_report()
+        await asyncio.to_thread(seed_cloud, self.layout)
+        self._write_clouds()
+        self.layout.ready.write_text(f"{os.getpid()}\n")
+        self.report(f"ready: {self.layout.clouds}")
+
+    async def _start_database(self) -> None:
+        layout = self.layout
+        data = layout.directory / "mariadb"
+        user = as_root("--user=root")
+        if not (data / "mysql").exists():
+            await self.processes.run(
+                "mariadb", "mariadb-install-db", "--no-defaults", *user, f"--datadir={data}",
+                "--skip-test-db", "--auth-root-authentication-method=normal",
+            )  # fmt: skip
+        await self.processes.start(
+            "mariadb",
+            [program("mariadbd"), "--no-defaults", *user, f"--datadir={data}",
+             f"--socket={layout.socket}", "--skip-networking", "--max-connections=2000",
+             "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=256M",
+             "--skip-log-bin", f"--pid-file={layout.directory / 'mariadb.pid'}"],
+        )  # fmt: skip
+        async with asyncio.timeout(STOP_PATIENCE):
+            while not await self._query("select 1"):
+                self.processes.check("mariadb")
+                await asyncio.sleep(0.1)
+
+    async def query(self, statement: str) -> str:
+        """The output of a statement, without headings. Raises TestBedError."""
+        return await self.processes.run(
+            "query", "mariadb", "--no-defaults", "-S", str(self.layout.socket), "-u", "root", "-N",
+            "-e", statement,
+        )  # fmt: skip
+
+    async def _query(self, statement: str) -> str:
+        """The output, or an empty string if the statement fails."""
+        try:
+            return await self.query(statement)
+        except TestBedError:
+            return ""
+
+    async def _start_keystone(self) -> None:
+        await self._create_schemas("keystone")
+        await self._start_api("keystone", "keystone.wsgi.api", processes=2)
+        await self._until_answers("keystone")
+        await asyncio.to_thread(seed_identity, self.layout)
+        self.report("Keystone runs")
+
+    async def _start_service(
+        self, service: str, identity: asyncio.Task[None], broker: asyncio.Task[None]
+    ) -> None:
+        await self._create_schemas(service)
+        await broker
+        await identity
+        if service == "nova":
+            await self.query(UPDATE_CELLS.format(broker=self._broker))
+        for name, module, processes in APIS[service]:
+            await self._start_api(name, module, processes=processes)
+        for name, command in self._workers(service).items():
+            await self.processes.start(name, command)
+        for name, _, _ in APIS[service]:
+            await self._until_answers(name)
+
+    async def _create_schemas(self, service: str) -> None:
+        """Create the schemas once; remove first what an interrupted start has left."""
+        stamp = self.layout.folder("schemas") / service
+        if stamp.exists():
+            return
+        config = f"--config-file={self.layout.configuration(service)}"
+        async with self._parallel:
+            for database in DATABASES[service]:
+                await self.query(
+                    f"drop database if exists {database};"
+                    f"create database {database} character set utf8mb3"
+                )
+            for number, command in enumerate(self._schema_commands(service, config)):
+                await self.processes.run(f"{service}-schema-{number}", *command)
+        stamp.touch()
+
+    def _schema_commands(self, service: str, config: str) -> list[list[str]]:
+        layout = self.layout
+        commands = {
+            "keystone": [
+                ["keystone-manage", config, "db_sync"],
+                ["keystone-manage", config, "bootstrap", "--bootstrap-password", layout.password,
+                 "--bootstrap-region-id", REGION,
+                 *(f"--bootstrap-{kind}-url={layout.auth_url}" for kind in ("public", "internal"))],
+            ],
+            "placement": [["placement-manage", config, "db", "sync"]],
+            "glance": [["glance-manage", config, "db_sync"]],
+            "nova": [
+                ["nova-manage", config, "api_db", "sync"],
+                ["nova-manage", config, "cell_v2", "map_cell0", "--database_connection",
+                 layout.database("nova_cell0")],
+                ["nova-manage", config, "db", "sync"],
+                ["nova-manage", config, "cell_v2", "create_cell", "--name", "cell1"],
+            ],
+            "neutron": [["neutron-db-manage", config, "upgrade", "heads"]],
+            "cinder": [["cinder-manage", config, "db", "sync"]],
+            "heat": [["heat-manage", config, "db_sync"]],
+        }  # fmt: skip
+        return commands[service]
+
+    async def _start_api(self, name: str, module: str, *, processes: int) -> None:
+        service = name.removesuffix("-cfn")
+        directory, config = str(self.layout.directory / service), self.layout.configuration(service)
+        upper = service.upper()
+        # Each service has its own way to name the configuration of its application.
+        environment = {
+            f"OS_{upper}_CONFIG_DIR": directory,
+            f"OS_{upper}_CONFIG_FILES": {
+                "keystone": str(config),
+                "nova": f"{ENVIRONMENT}/etc/nova/api-paste.ini;{config}",
+            }.get(service, config.name),
+        }
+        arguments = ["--config-file", str(config)] if service in ("cinder", "heat") else []
+        command = web_command(self.layout.ports[name], module, processes, arguments)
+        await self.processes.start(name, command, environment)
+
+    def _workers(self, service: str) -> dict[str, list[str]]:
+        config = f"--config-file={self.layout.configuration(service)}"
+        if service == "nova":
+            computes = {
+                f"nova-{host}": console_command(
+                    "nova-compute", f"--config-file={self.layout.directory}/nova/{host}.conf"
+                )
+                for host in (f"compute{number + 1}" for number in range(self.layout.computes))
+            }
+            others = ("nova-conductor", "nova-scheduler")
+            return computes | {name: console_command(name, config) for name in others}
+        names = {
+            "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
+            "heat": ("heat-engine",),
+        }
+        return {name: console_command(name, config) for name in names.get(service, ())}
+
+    async def _until_answers(self, name: str) -> None:
+        """Wait until the API has loaded its application."""
+        url = self.layout.url(name)
+
+        def answers() -> bool:
+            try:
+                urllib.request.urlopen(url, timeout=30).close()
+            except urllib.error.HTTPError as error:
+                return error.code < 500
+            except OSError:
+                return False
+            return True
+
+        await self.processes.until(name, answers)
+
+    async def _until_workers_report(self) -> None:
+        """Wait until all workers have reported since this start: requests before are lost."""
+        expected = 2 + self.layout.computes + 4  # cinder-volume reports once per back end
+        await self._until_count(COUNT_WORKERS.format(since=self._since), expected)
+        if self.layout.has_heat:
+            await self._until_count(COUNT_HEAT_WORKERS.format(since=self._since), 1)
+        await self._until_count(COUNT_HOSTS, self.layout.computes)
+        self.report("all workers have reported")
+
+    async def _until_count(self, statement: str, expected: int) -> None:
+        async with asyncio.timeout(STOP_PATIENCE * 3):
+            while int(await self.query(statement)) < expected:
+                for name in os.listdir(self.layout.folder("pids")):
+                    self.processes.check(name)
+                await asyncio.sleep(0.3)
+
+    def _write_clouds(self) -> None:
+        clouds = {
+            f"testbed-{user}": {
+                "region_name": REGION,
+                "auth": {
+                    "auth_url": self.layout.auth_url,
+                    "username": user,
+                    "password": self.layout.password,
+                    "project_name": user,
+                    "user_domain_name": "Default",
+                    "project_domain_name": "Default",
+                },
+            }
+            for user in ("admin", "demo")
+        }
+        self.layout.clouds.write_text(yaml.safe_dump({"clouds": clouds}, sort_keys=False))
+
+    async def stop(self) -> None:
+        """End all processes; only MariaDB gets time to write its data."""
+        self.layout.ready.unlink(missing_ok=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_PATIENCE):
+                await self.processes.stop("mariadb", signal.SIGTERM)
+        self.rabbit.stop_port_mapper()
+        self.processes.kill_all()
+
+
+# Name, module of the application, and processes of each API. Nova and Neutron call each other.
+APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+    "placement": (("placement", "placement.wsgi.api", 1),),
+    "glance": (("glance", "glance.wsgi.api", 1),),
+    "nova": (("nova", "nova.wsgi.osapi_compute", 2),),
+    "neutron": (("neutron", "headgate_testbed.neutron_application", 2),),
+    "cinder": (("cinder", "cinder.wsgi.api", 1),),
+    "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
+}
+
+
+def as_root(*arguments: str) -> tuple[str, ...]:
+    """Arguments that a server needs if root starts it."""
+    return arguments if os.getuid() == 0 else ()
+
+
+def program(name: str) -> str:
+    """The path of a program, also of administrators. Raises TestBedError."""
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+    if found is None:
+        raise TestBedError(f"{name} is not installed: `make test-openstack` says how")
+    return found
+
+
+def check_programs() -> None:
+    """Raises TestBedError if something is not installed."""
+    for name in ("mariadbd", "mariadb-install-db", "mariadb", "memcached", "qemu-img", "setpriv"):
+        program(name)
+    if not Path(PYTHON).exists():
+        raise TestBedError(f"{ENVIRONMENT} does not exist: `make test-openstack` creates it")
+
+
+async def supervise(layout: Layout) -> None:
+    """Run the test bed until SIGTERM or SIGINT. Raises TestBedError."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    supervisor = Supervisor(layout)
+    start = asyncio.create_task(supervisor.start())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        waiting = asyncio.create_task(ended.wait())
+        await asyncio.wait((start, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if start.done():
+            start.result()
+        await waiting
+    finally:
+        start.cancel()
+        await asyncio.gather(start, return_exceptions=True)
+        await supervisor.stop()
