@@ -114,6 +114,9 @@ class Metrics(Measures):
         self._drift = counter("drift_found", "Resources that became different")
         self._provider_requests = counter("observation_requests", "Requests of observations")
         self._reported = counter("reported_changes", "Reported changes of resources", "outcome")
+        self._notifications = counter(
+            "provider_notifications", "Notifications of providers", "outcome"
+        )
         self._lag = duration("loop_lag", "Delay of the event loop")
         self._internal_errors = counter(
             "internal_errors", "Internal errors of units of work and loops", "loop"
@@ -199,6 +202,9 @@ class Metrics(Measures):
 
     def changes_reported(self, outcome: str, count: int) -> None:
         self._reported.labels(outcome).inc(count)
+
+    def notification_received(self, outcome: str) -> None:
+        self._notifications.labels(outcome).inc()
 
     def claimed(self, seconds: float) -> None:
         self._claim_seconds.observe(seconds)

@@ -16,7 +16,8 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from structlog.typing import FilteringBoundLogger
 
-from channels.amqp.broker import LOST, Broker, NotPublished
+from channels.amqp.broker import Broker, NotPublished
+from channels.amqp.connection import LOST
 from channels.ignored_answers import IgnoredAnswer, IgnoredReason, kept_text
 from engine.errors import Unavailable
 from engine.loops import Fault, Supervisor

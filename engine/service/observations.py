@@ -71,11 +71,11 @@ class Observations:
             await self._quotas(project).check(conn, project, OBSERVATIONS, more=1)
 
     async def report(
-        self, project: str, changes: Sequence[tuple[str, str | None]]
+        self, project: str | None, changes: Sequence[tuple[str, str | None]]
     ) -> ReportedChanges:
-        """Observe resources of a project soon, because they may have changed. changes: physical IDs
-        and types (None: any). Objects for which operations wait are looked at in place of their
-        resources, whose recorded state is not certain; they are not counted."""
+        """Observe resources of a project (None: of all) soon, because they may have changed.
+        changes: physical IDs and types (None: any). Objects for which operations wait are looked at
+        in place of their resources, whose recorded state is not certain; they are not counted."""
         ids = [physical_id for physical_id, _ in changes]
         awaited = await self._completions.objects_changed(project, ids)
         others = [one for one in changes if one[0] not in awaited]

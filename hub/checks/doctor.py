@@ -3,11 +3,12 @@
 import shutil
 import stat
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
-from channels.amqp.broker import Broker
+from channels.amqp.connection import BrokerConnection, ConnectionSettings
 from channels.store.backlog import read_backlog
 from engine.errors import HeadgateError
 from engine.hooks.operator import Gap, Overlap, gaps, overlaps
@@ -30,7 +31,7 @@ from hub.checks.database import (
 )
 from hub.checks.offline_database import connect, locate_database
 from hub.program.resource_types import endpoints, outbound_settings, read_credentials
-from hub.program.wiring import broker_settings, webhook_settings
+from hub.program.wiring import broker_settings, notification_connection, webhook_settings
 from hub.settings.settings import Settings
 
 #: The oldest supported version of PostgreSQL, as `server_version_num`.
@@ -51,7 +52,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
         *_check_hook_rules(settings),
         _check_disk(settings),
         _check_egress(settings),
-        await _check_broker(settings),
+        *await _check_brokers(settings),
     ]
     keys = KeyFiles.of(settings)
     try:
@@ -234,16 +235,29 @@ def _check_egress(settings: Settings) -> CheckResult:
     return passed("webhooks", f"webhooks can reach public addresses and {named}")
 
 
-async def _check_broker(settings: Settings) -> CheckResult:
+async def _check_brokers(settings: Settings) -> list[CheckResult]:
+    """The broker of events and answers and, if one is configured, that of notifications."""
+    amqp, observer = settings.channels.amqp, settings.observer.amqp
+    found = [await _check_broker("broker", "[channels.amqp] url", partial(broker_settings, amqp))]
+    if observer.url:
+        place = "[observer.amqp] url"
+        connection = partial(notification_connection, observer)
+        found.append(await _check_broker("notifications", place, connection))
+    return found
+
+
+async def _check_broker(
+    name: str, place: str, read: Callable[[], ConnectionSettings | None]
+) -> CheckResult:
     try:
-        broker = broker_settings(settings.channels.amqp)
+        broker = read()
     except HeadgateError as error:
-        return failed("broker", error)
+        return failed(name, error)
     if broker is None:
-        return passed("broker", "no broker is configured")
-    problem = await Broker(broker).probe()
+        return passed(name, "no broker is configured")
+    problem = await BrokerConnection(broker).probe()
     if problem is None:
-        return passed("broker", "it is reachable")
-    reason = f"no node of [channels.amqp] url is reachable: {problem}"
+        return passed(name, "it is reachable")
+    reason = f"no node of {place} is reachable: {problem}"
     remedy = "Check that RabbitMQ runs, and the user name and password"
-    return CheckResult("broker", State.ERROR, reason, remedy)
+    return CheckResult(name, State.ERROR, reason, remedy)

@@ -10,6 +10,8 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from uuid import uuid4
 
+from channels.amqp.notification_listener import NotificationListener
+from channels.amqp.provider_notifications import Change
 from channels.stream import Feed
 from engine.errors import Unavailable
 from engine.lifecycle.gate import StackGate
@@ -54,7 +56,9 @@ from hub.program.resource_types import ProcessTypes, cloud_access
 from hub.program.traversal_ends import TraversalEnds
 from hub.program.wiring import (
     ages,
+    listener_settings,
     make_limits,
+    notification_connection,
     worker_settings,
 )
 from hub.settings.settings import Settings
@@ -85,6 +89,7 @@ class Loops:
     ) -> None:
         self.tracer = tracer or Tracer()
         self._settings = settings
+        self._slot = slot
         self.database = database
         self.authenticator = authenticator
         self.keyring = keyring
@@ -195,6 +200,27 @@ class Loops:
             supervisor=self.supervisor,
             measures=self.metrics,
         )
+        self.notifications = self._create_listener(settings)
+
+    def _create_listener(self, settings: Settings) -> NotificationListener | None:
+        """None: no broker of providers is configured."""
+        amqp = settings.observer.amqp
+        connection = notification_connection(amqp)
+        if connection is None:
+            return None
+        return NotificationListener(
+            connection,
+            listener_settings(amqp, self._slot),
+            self._report_changes,
+            count=self.metrics.notification_received,
+            supervisor=self.supervisor,
+        )
+
+    async def _report_changes(self, changes: Sequence[Change]) -> None:
+        """Report changes of objects that resources of any project may have."""
+        reported = await self.engine.observations.report(None, changes)
+        self.metrics.changes_reported("observed", reported.resources)
+        self.metrics.changes_reported("unknown", reported.unknown)
 
     def _create_maintenance(self, settings: Settings) -> None:
         """The loops that watch, purge and sign what the others have written."""
@@ -258,6 +284,8 @@ class Loops:
                 "observer": self.observer.run,
                 "completions": self.completion_observer.run,
             }
+            if self.notifications is not None:
+                loops["notifications"] = self.notifications.run
         if "dispatch" in roles:
             await self.delivery.configure_subscriptions()
             loops["dispatcher"] = self.delivery.dispatcher.run

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from channels.amqp.broker import BrokerSettings
+from channels.amqp.connection import ConnectionSettings
+from channels.amqp.notification_listener import ListenerSettings
+from channels.amqp.provider_notifications import OPENSTACK, NotificationRule
 from channels.dispatcher import DispatcherSettings
 from channels.retry import RetryPolicy
 from channels.selection import Selection
@@ -40,6 +43,7 @@ from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
 from hub.program.process_slot import ProcessSlot
+from hub.settings.observer import NotificationBroker
 from hub.settings.settings import Amqp, Retention, Settings, Webhook
 from hub.settings.settings import Quotas as QuotaSettings
 
@@ -204,6 +208,30 @@ def broker_settings(amqp: Amqp) -> BrokerSettings | None:
         tls=tls_context(amqp, "[channels.amqp]"),
         connect_timeout=amqp.connect_timeout.total_seconds(),
         publish_timeout=amqp.publish_timeout.total_seconds(),
+    )
+
+
+def notification_connection(amqp: NotificationBroker) -> ConnectionSettings | None:
+    """None: no broker of providers is configured. Raises Unavailable."""
+    if not amqp.url:
+        return None
+    return ConnectionSettings(
+        urls=[one.get_secret_value() for one in amqp.url],
+        tls=tls_context(amqp, "[observer.amqp]"),
+        connect_timeout=amqp.connect_timeout.total_seconds(),
+    )
+
+
+def listener_settings(amqp: NotificationBroker, slot: ProcessSlot) -> ListenerSettings:
+    own = [NotificationRule(one.events, one.ids, one.types) for one in amqp.rules]
+    return ListenerSettings(
+        exchanges=amqp.exchanges,
+        topics=amqp.topics,
+        rules=(*own, *OPENSTACK),
+        queue=amqp.queue,
+        kept=amqp.kept,
+        prefetch=amqp.prefetch,
+        rate=amqp.rate / slot.count,
     )
 
 

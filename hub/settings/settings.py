@@ -35,6 +35,7 @@ from engine.plan.convergence import (
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, Server
+from hub.settings.observer import Observer
 from hub.settings.resource_types import ResourceTypes
 from hub.settings.sources import Layer, finding, merged, nested, read_environment, read_file
 from hub.settings.types import (
@@ -418,6 +419,7 @@ class Settings(Section):
     engine: EngineSettings = EngineSettings()
     hooks: Hooks = Hooks()
     convergence: Convergence = Convergence()
+    observer: Observer = Observer()
     channels: Channels = Channels()
     subscriptions: tuple[Subscription, ...] = ()
     resource_types: ResourceTypes = ResourceTypes()
@@ -437,7 +439,8 @@ class Settings(Section):
         """Files with keys and secrets: of the server, then those that a setting names."""
         webhook, amqp, http = self.channels.webhook, self.channels.amqp, self.resource_types.http
         named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, self.server.key_file]
-        named += [http.key_file, *(one.secret_file for one in http.credentials.values())]
+        named += [self.observer.amqp.key_file, http.key_file]
+        named += [one.secret_file for one in http.credentials.values()]
         named.append(self.resource_types.openstack.reader.secret_file)
         named += self.credentials.fallback_key_files
         directory = self.database.data_dir

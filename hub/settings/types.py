@@ -176,6 +176,12 @@ def _brokers(urls: Sequence[SecretStr]) -> Sequence[SecretStr]:
     return urls
 
 
+def _json_pointers(pointers: Sequence[str]) -> Sequence[str]:
+    if not all(pointer.startswith("/") for pointer in pointers):
+        raise invalid("must contain JSON Pointers such as /port/id")
+    return pointers
+
+
 def _proxy(url: SecretStr) -> SecretStr:
     text = url.get_secret_value()
     if text and not _is_url(text, "http", "https"):
@@ -224,6 +230,7 @@ CountOrAny = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Bytes = Count
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy)]
+JsonPointers = Annotated[Texts, AfterValidator(_json_pointers)]
 Brokers = Annotated[tuple[SecretStr, ...], BeforeValidator(_list), AfterValidator(_brokers)]
 Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
 Reachable = Annotated[IPv4Network | IPv6Network | str, PlainValidator(_reachable)]

@@ -36,9 +36,9 @@ account address application arguments as at auth binaries bodies body by bytes c
 command concurrency connect connections constraint cors day default depth dir directory document
 domain drain elements endpoint every failures fallback file files first folders header http idle
 ignore interface interval kept kind language level listen max min most name needs nesting on
-openstack ordered origins password patience per poll pool programs proxies proxy public publish
-rate ratio region request requests response service sign signing size style target timeout trusted
-ttl unrouted user username variables when yaql
+openstack ordered origins password patience per poll pool prefetch programs proxies proxy public
+publish queue rate ratio region request requests response service sign signing size style target
+timeout trusted ttl unrouted user username variables when yaql
 """
 
 #: Words that no identifier may have: the terms of the field replace them.

@@ -142,15 +142,15 @@ RELEASE = """
 update completion_request set claimed_at = null, next_at = clock_timestamp()
  where id = $1 and claim = $2
 """
-#: $2: IDs of objects that have changed. $3: the shortest pause between two requests. Returns the
-#: objects that operations wait for, and a row with null.
+#: $1: the project; null: any. $2: IDs of objects that have changed. $3: the shortest pause between
+#: two requests. Returns the objects that operations wait for, and a row with null.
 REQUEST = """
 with concerned as materialized (
     select c.request_id, c.object_id
       from unnest($2::text[]) o (id)
      cross join lateral (select request_id, object_id from completion
                           where object_id = o.id and result is null offset 0) c
-      join completion_request q on q.id = c.request_id and q.project = $1
+      join completion_request q on q.id = c.request_id and q.project = coalesce($1, q.project)
 ), requested as (
     update completion_request q
        set requested = q.claimed_at is not null,
@@ -313,9 +313,9 @@ async def release(conn: Connection, claimed: ClaimedRequest) -> None:
 
 
 async def request(
-    conn: Connection, project: str, object_ids: Sequence[str], min_pause: timedelta
+    conn: Connection, project: str | None, object_ids: Sequence[str], min_pause: timedelta
 ) -> set[str]:
-    """Make the requests for these objects due. min_pause: between two. Returns the objects that
-    operations wait for."""
+    """Make the requests for these objects due. project: None: all. min_pause: between two. Returns
+    the objects that operations wait for."""
     rows = await conn.fetch(REQUEST, project, object_ids, min_pause)
     return {row["object_id"] for row in rows} - {None}

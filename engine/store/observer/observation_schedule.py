@@ -86,27 +86,28 @@ with page as materialized (
 select max(id::text)::uuid from page
 """
 #: Makes resources whose change was reported due, unless their stack is observed now. $1: the
-#: project. $2, $3: their physical IDs and types; null: any type. Found by the start of the ID,
-#: because an index entry is limited. Returns the number of resources, of stacks, and of IDs that no
-#: resource of the project has.
+#: project; null: any. $2, $3: their physical IDs and types; null: any type. Found by the start of
+#: the ID, because an index entry is limited. Returns the number of resources, of stacks, and of IDs
+#: that no resource of the project has.
 REPORT_CHANGES = """
 with wanted as materialized (
     select distinct w.physical_id, w.type from unnest($2::text[], $3::text[]) w (physical_id, type)
 ), found as materialized (
-    select w.physical_id, r.stack_id, r.id, r.replaced_by
+    select w.physical_id, s.project, r.stack_id, r.id, r.replaced_by
       from wanted w
      cross join lateral (select stack_id, id, type, replaced_by from resource
                           where left(physical_id, 200) = left(w.physical_id, 200)
                             and physical_id = w.physical_id offset 0) r
-     cross join lateral (select from stack
-                          where id = r.stack_id and project = $1 and deleted_at is null offset 0) s
+     cross join lateral (select project from stack
+                          where id = r.stack_id and project = coalesce($1, project)
+                            and deleted_at is null offset 0) s
      where w.type is null or r.type = w.type
 ), changed as materialized (
-    select stack_id, array_agg(distinct id) as ids from found where replaced_by is null
-     group by stack_id
+    select stack_id, project, array_agg(distinct id) as ids from found where replaced_by is null
+     group by stack_id, project
 ), due as (
     insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
-    select stack_id, $1, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
+    select stack_id, project, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
      order by stack_id
     on conflict (stack_id) do update
        set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
@@ -351,9 +352,10 @@ async def request(conn: Connection, stack_id: UUID) -> None:
 
 
 async def report_changes(
-    conn: Connection, project: str, changes: Sequence[tuple[str, str | None]]
+    conn: Connection, project: str | None, changes: Sequence[tuple[str, str | None]]
 ) -> ReportedChanges:
-    """Make resources of a project due. changes: physical IDs and types (None: any)."""
+    """Make resources of a project (None: of all) due. changes: physical IDs and types (None:
+    any)."""
     ids, types = [one for one, _ in changes], [type_ for _, type_ in changes]
     row = await conn.fetchrow(REPORT_CHANGES, project, ids, types)
     if row is None:

@@ -278,6 +278,11 @@ async def test_an_unavailable_broker_is_found(
         await check_all(database_url, tmp_path, channels__amqp__url=[away])
     )
     assert check == "broker" and "planted-secret" not in reason
+    ((check, reason),) = problems(
+        await check_all(database_url, tmp_path, observer__amqp__url=[away])
+    )
+    assert check == "notifications" and "[observer.amqp] url" in reason
+    assert "planted-secret" not in reason
 
 
 async def test_the_command_prints_a_line_per_check_and_its_exit_code_is_the_result(

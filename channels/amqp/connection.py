@@ -1,0 +1,190 @@
+"""A connection to a broker that is opened again after it was lost.
+
+The robust connections of aio-pika support one address only and do not fail publications that were
+active when the connection was lost, so this is a loop over plain connections.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+
+import aio_pika
+import structlog
+from aio_pika.abc import AbstractConnection
+from aio_pika.exceptions import AMQPError, ChannelPreconditionFailed
+from pamqp.common import FieldTable
+from pamqp.exceptions import PAMQPException
+from structlog.typing import FilteringBoundLogger
+from yarl import URL
+
+from channels.amqp.message_properties import replace_property_decoder
+from engine.back_off import BackOff
+from engine.loops import Supervisor, wait_at_most
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Errors of a lost connection.
+LOST = (AMQPError, OSError, PAMQPException)
+#: Seconds for closing a connection.
+CLOSING = 2.0
+
+QUORUM: FieldTable = {"x-queue-type": "quorum"}
+
+#: Uses a connection. Cancelled when the connection ends.
+Consumer = Callable[[AbstractConnection], Coroutine[None, None, None]]
+
+replace_property_decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """urls: of the nodes of one cluster, tried in turn. tls: for amqps:// only; None: the system's
+    certificate authorities, no client certificate. Times in seconds."""
+
+    urls: Sequence[str] = field(repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    connect_timeout: float = 5.0
+    first_retry: float = 0.2
+    max_retry: float = 10.0
+
+
+class BrokerConnection:
+    """name: the first word of its log events."""
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        supervisor: Supervisor | None = None,
+        name: str = "amqp",
+    ) -> None:
+        self._settings = settings
+        self._name = name
+        self._guard = (supervisor or Supervisor()).guard(
+            name, first=settings.first_retry, max_pause=settings.max_retry
+        )
+        self._failures = 0
+        self.is_open = False
+        #: Why there is no connection.
+        self.reason = "not connected yet"
+
+    async def run(
+        self,
+        stop: asyncio.Event,
+        prepare: Callable[[AbstractConnection], Awaitable[None]],
+        consume: Consumer | None = None,
+    ) -> None:
+        """Keep a connection until `stop` is set. prepare: called first on each connection. consume:
+        runs on each connection while it is open."""
+
+        async def turn() -> None:
+            await self._connected(stop, prepare, consume)
+
+        await self._guard.run(turn, stop)
+
+    async def _connected(
+        self,
+        stop: asyncio.Event,
+        prepare: Callable[[AbstractConnection], Awaitable[None]],
+        consume: Consumer | None,
+    ) -> None:
+        """Open one connection and use it until it ends."""
+        urls, failures = self._settings.urls, self._failures
+        url = URL(urls[failures % len(urls)])
+        self._failures = failures + 1  # reset when the connection works
+        try:
+            connection = await self._connect(url)
+        except (*LOST, TimeoutError) as error:
+            self._lost(url, f"cannot connect: {error_text(error)}")
+            back_off = BackOff(self._settings.first_retry, self._settings.max_retry)
+            await wait_at_most(stop, back_off.ceiling(self._failures + 1))
+            return
+        try:
+            await prepare(connection)
+            self.is_open = True
+            self.reason = "the connection was lost"
+            log.info(f"{self._name}.connected", broker=_address(url))
+            await _use(connection, stop, consume)
+            self._failures = 0
+        except* LOST as group:
+            self._lost(url, error_text(group.exceptions[0]))
+            self._failures = 1
+            await wait_at_most(stop, self._settings.first_retry)
+        finally:
+            self.is_open = False
+            await _closed(connection)
+
+    async def probe(self) -> str | None:
+        """Why no node of the cluster can be reached; None: a node can be reached."""
+        why = None
+        for text in self._settings.urls:
+            try:
+                connection = await self._connect(URL(text))
+            except (*LOST, TimeoutError) as error:
+                why = error_text(error)
+            else:
+                await _closed(connection)
+                return None
+        return why
+
+    async def _connect(self, url: URL) -> AbstractConnection:
+        async with asyncio.timeout(self._settings.connect_timeout):
+            return await aio_pika.connect(
+                str(url),
+                ssl_context=self._settings.tls if url.scheme == "amqps" else None,
+                client_properties={"connection_name": "headgate"},
+            )
+
+    def _lost(self, url: URL, why: str) -> None:
+        if why != self.reason:
+            log.warning(f"{self._name}.disconnected", broker=_address(url), reason=why)
+        self.reason = why
+
+
+async def _use(
+    connection: AbstractConnection, stop: asyncio.Event, consume: Consumer | None
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        consuming = group.create_task(consume(connection)) if consume else None
+        stopping = group.create_task(stop.wait())
+        ended = asyncio.ensure_future(connection.closed())
+        await asyncio.wait((stopping, ended), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if consuming is not None:
+            consuming.cancel()
+
+
+async def ensure_queue(connection: AbstractConnection, name: str, arguments: FieldTable) -> None:
+    """Declare a durable queue. One that exists with other arguments is used as it is: the broker
+    does not change them."""
+    try:
+        async with connection.channel() as channel:
+            await channel.declare_queue(name, durable=True, arguments=arguments)
+    except ChannelPreconditionFailed as error:
+        async with connection.channel() as channel:
+            await channel.get_queue(name)
+        remedy = "to change them, stop its users, delete the queue and start again"
+        log.warning("amqp.queue_differs", queue=name, reason=error_text(error), remedy=remedy)
+
+
+async def _closed(connection: AbstractConnection) -> None:
+    try:
+        async with asyncio.timeout(CLOSING):
+            await connection.close()
+    except (*LOST, TimeoutError):
+        pass  # the connection is unusable either way
+
+
+def _address(url: URL) -> str:
+    return f"{url.host}:{url.port or 5672}"
+
+
+def error_text(error: BaseException) -> str:
+    """An error of the library in one line (the first one of a group), without the URL, which
+    contains the password."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = " ".join(str(part) for part in error.args if isinstance(part, str))
+    return text.splitlines()[0][:200] if text and "://" not in text else "the connection failed"
