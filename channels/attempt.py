@@ -13,7 +13,14 @@ from uuid import UUID
 
 from structlog.contextvars import bound_contextvars
 
-from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed, ReceiverDecision
+from channels.contract import (
+    Channel,
+    Delivered,
+    DeliveryFailed,
+    Endpoint,
+    EventMessage,
+    ReceiverDecision,
+)
 from channels.envelope import cloud_event, notified_documents
 from channels.ignored_answers import (
     Entitle,
@@ -45,14 +52,17 @@ ANSWER_TIMEOUT = 10.0
 
 
 def delivery_result(
-    delivery: PendingDelivery, outcome: Delivered | Failed, policy: RetryPolicy, chance: float
+    delivery: PendingDelivery,
+    outcome: Delivered | DeliveryFailed,
+    policy: RetryPolicy,
+    chance: float,
 ) -> DeliveryResult:
     """The result to write after an attempt: delivered, retried or dead. chance: 0 <= number < 1,
     which varies the wait."""
     match outcome:
         case Delivered():
             return _result(delivery, outcome, DeliveryState.DELIVERED, outcome.note)
-        case Failed():
+        case DeliveryFailed():
             follows = after_failure(
                 policy,
                 delivery.attempts,
@@ -82,13 +92,13 @@ def delivery_result(
 
 def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
     """The result of a claimed delivery that was not attempted: its state stays the same."""
-    no_outcome = Failed("")
+    no_outcome = DeliveryFailed("")
     return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
 
 
 def _result(
     delivery: PendingDelivery,
-    outcome: Delivered | Failed,
+    outcome: Delivered | DeliveryFailed,
     state: DeliveryState,
     error: str,
     *,
@@ -168,9 +178,9 @@ class Attempts:
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(delivery)
         except TimeoutError:
-            outcome = Failed("the attempt took too long")
+            outcome = DeliveryFailed("the attempt took too long")
         except Exception as error:
-            outcome = Failed(str(self._guard.report(error, channel=delivery.channel)))
+            outcome = DeliveryFailed(str(self._guard.report(error, channel=delivery.channel)))
         result = delivery_result(delivery, outcome, policy, self._random())
         seconds = asyncio.get_running_loop().time() - began
         self._observe(delivery.channel, result.state, seconds)
@@ -178,15 +188,15 @@ class Attempts:
 
     async def send(
         self, channel: str, message: EventMessage, endpoint: Endpoint
-    ) -> Delivered | Failed:
+    ) -> Delivered | DeliveryFailed:
         sender = self._channels.get(channel)
         if sender is None:
-            return Failed(f'there is no channel "{channel}" here')
+            return DeliveryFailed(f'there is no channel "{channel}" here')
         return await sender.deliver(message, endpoint)
 
-    async def _deliver(self, delivery: PendingDelivery) -> Delivered | Failed:
+    async def _deliver(self, delivery: PendingDelivery) -> Delivered | DeliveryFailed:
         if delivery.undecryptable:
-            return Failed(delivery.undecryptable)
+            return DeliveryFailed(delivery.undecryptable)
         endpoint = Endpoint(
             delivery.key.subscription_id,
             delivery.target,
@@ -195,7 +205,7 @@ class Attempts:
         )
         parent = delivery.event.traceparent or ""
         span = self._tracer.begin(f"deliver {delivery.channel}", parent, event=delivery.event.type)
-        outcome: Delivered | Failed = Failed("the attempt was cancelled")
+        outcome: Delivered | DeliveryFailed = DeliveryFailed("the attempt was cancelled")
         ignored: str | None = None
         try:
             delivery = await self._with_rights(delivery)
@@ -205,7 +215,9 @@ class Attempts:
                 delivery.channel, replace(message, traceparent=span.traceparent), endpoint
             )
         except Unavailable as error:
-            outcome = Failed(f"the rights of the subscription's owner could not be read: {error}")
+            outcome = DeliveryFailed(
+                f"the rights of the subscription's owner could not be read: {error}"
+            )
         finally:
             span.end(outcome=type(outcome).__name__.lower(), attempt=delivery.attempts)
         if isinstance(outcome, Delivered) and outcome.decision and delivery.hook_id:
@@ -226,13 +238,13 @@ class Attempts:
         hook_id: UUID,
         outcome: Delivered,
         decision: ReceiverDecision,
-    ) -> Delivered | Failed:
+    ) -> Delivered | DeliveryFailed:
         try:
             kept = replace(decision, reason=kept_text(decision.reason))
             target = shown_target(delivery.target)
             refused = await self._answer(hook_id, kept, delivery.automation, target)
         except HeadgateError as error:
-            return Failed(
+            return DeliveryFailed(
                 f"the answer could not be stored: {error}", outcome.code, outcome.response
             )
         note = refused_note(refused) if refused else ""

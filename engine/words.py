@@ -255,7 +255,7 @@ class Decision(StrEnum):
     PROGRESS = "progress"
 
 
-class How(StrEnum):
+class StepKind(StrEnum):
     """How a step treats nested stacks.
 
     OVER: a nested stack runs without stops. INTO: it stops before its first operations. OUT: this
@@ -267,9 +267,9 @@ class How(StrEnum):
     OUT = "out"
 
 
-def word_of(decision: Decision, how: How) -> str:
+def word_of(decision: Decision, how: StepKind) -> str:
     """Return the decision as stored: ``step-into``; a step over is ``step``."""
-    return decision.value if how is How.OVER else f"{decision}-{how}"
+    return decision.value if how is StepKind.OVER else f"{decision}-{how}"
 
 
 #: Decisions that resume the node.

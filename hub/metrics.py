@@ -233,7 +233,7 @@ class Metrics(Measures):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Figures:
     work: WaitingWork
     backlog: Backlog
 
@@ -278,17 +278,17 @@ class _Backlog:
             self._read_at = asyncio.get_running_loop().time()
         self._show(seen)
 
-    async def _read_backlog(self) -> _Seen | None:
+    async def _read_backlog(self) -> _Figures | None:
         try:
             async with self._database.connection() as conn:
-                return _Seen(
+                return _Figures(
                     await read_waiting_work(conn, PATIENCE), await read_backlog(conn, PATIENCE)
                 )
         except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
             return None
 
-    def _show(self, seen: _Seen | None) -> None:
+    def _show(self, seen: _Figures | None) -> None:
         self._up.set(seen is not None)
         for gauge in (self._stuck, self._pending, self._held, self._oldest_delivery):
             gauge.clear()

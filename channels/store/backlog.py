@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.subscription_events import (
+    SubscriptionEvent,
+    SubscriptionEventKind,
+    record_subscription_events,
+)
 from channels.store.subscriptions import COLUMNS, record_of
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -32,7 +36,7 @@ TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingDeliveries:
     """Deliveries of one channel. disabled: to disabled subscriptions. oldest: age in seconds."""
 
     count: int
@@ -49,7 +53,7 @@ class Backlog:
     oldest_unpublished: float | None
     overdue: int
     disabled: int
-    pending: Mapping[str, Pending]
+    pending: Mapping[str, PendingDeliveries]
 
 
 async def read_backlog(conn: Connection, patience: timedelta) -> Backlog:
@@ -59,7 +63,8 @@ async def read_backlog(conn: Connection, patience: timedelta) -> Backlog:
     return Backlog(
         **row,  # type: ignore[arg-type]
         pending={
-            one["channel"]: Pending(one["count"], one["disabled"], one["oldest"]) for one in pending
+            one["channel"]: PendingDeliveries(one["count"], one["disabled"], one["oldest"])
+            for one in pending
         },
     )
 
@@ -85,6 +90,9 @@ async def disable_over_limit(database: Database, limit: int) -> int:
     async with database.transaction("deliver") as conn:
         rows = await conn.fetch(DISABLE_OVER_LIMIT, limit)
         disabled = [record_of(row) for row in rows]
-        events = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+        events = [
+            SubscriptionEvent(SubscriptionEventKind.DISABLED, one, one.reason, "headgate")
+            for one in disabled
+        ]
         await record_subscription_events(conn, events)
     return len(disabled)

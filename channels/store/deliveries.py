@@ -6,7 +6,11 @@ from uuid import UUID
 from channels.store import publish, subscriptions
 from channels.store.delivery_results import NOTIFY_QUEUES, RELEASE
 from channels.store.records import DeliveryRecord, SubscriptionRecord
-from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.subscription_events import (
+    SubscriptionEvent,
+    SubscriptionEventKind,
+    record_subscription_events,
+)
 from engine.store.connection import Connection
 from engine.store.maintenance.retention import block_purging
 
@@ -95,7 +99,7 @@ async def record_redelivered(
     """Record a resend in its transaction. count: of deliveries; 0: no event."""
     if count:
         reason = f"{count} {'delivery' if count == 1 else 'deliveries'} will be sent again"
-        event = SubscriptionEvent(Kind.REDELIVERED, subscription, reason, by)
+        event = SubscriptionEvent(SubscriptionEventKind.REDELIVERED, subscription, reason, by)
         await record_subscription_events(conn, [event])
 
 

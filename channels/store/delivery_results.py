@@ -8,7 +8,11 @@ from typing import Any
 
 from channels.store import subscriptions
 from channels.store.records import DeliveryResult, DeliveryState, Key, SubscriptionState
-from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.subscription_events import (
+    SubscriptionEvent,
+    SubscriptionEventKind,
+    record_subscription_events,
+)
 from channels.store.undeliverable import report_given_up, without_notification
 from engine.hooks.deadline import (
     NotificationDelivered,
@@ -177,7 +181,10 @@ async def _count_failures(
     rows = await conn.fetch(COUNT_FAILURES, ids, gone, disable_after)
     now = [subscriptions.record_of(row) for row in rows]
     disabled = [one for one in now if one.state == SubscriptionState.DISABLED]
-    events = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+    events = [
+        SubscriptionEvent(SubscriptionEventKind.DISABLED, one, one.reason, "headgate")
+        for one in disabled
+    ]
     await record_subscription_events(conn, events)
 
 

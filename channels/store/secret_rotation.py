@@ -4,7 +4,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.subscription_events import (
+    SubscriptionEvent,
+    SubscriptionEventKind,
+    record_subscription_events,
+)
 from channels.store.subscriptions import decrypted_secrets, encrypted_secret, lock
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import encrypted_members
@@ -33,7 +37,9 @@ async def rotate(
             ROTATE, project, subscription_id, encrypted_secret(secret, project, subscription_id)
         )
         reason = "It has a new signing secret; the previous one also signs for a day"
-        await record_subscription_events(conn, [SubscriptionEvent(Kind.ROTATED, one, reason, by)])
+        await record_subscription_events(
+            conn, [SubscriptionEvent(SubscriptionEventKind.ROTATED, one, reason, by)]
+        )
         return True
 
 

@@ -19,7 +19,11 @@ import orjson
 from channels.selection import Traits
 from channels.store import subscriptions
 from channels.store.records import OutboxRows, SubscriptionRecord
-from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.subscription_events import (
+    SubscriptionEvent,
+    SubscriptionEventKind,
+    record_subscription_events,
+)
 from engine.store.connection import Connection
 from engine.store.stacks.stack_locks import lock_stacks
 from engine.words import Json
@@ -136,10 +140,13 @@ async def _update(
     await conn.execute(subscriptions.WAKE)
     now = await _of_stacks(conn, sorted(changes))
     by = "environment"
-    events = [SubscriptionEvent(Kind.ENABLED, one, "An environment declares it", by)
+    kind, why = SubscriptionEventKind.ENABLED, "An environment declares it"
+    events = [SubscriptionEvent(kind, one, why, by)
             for one in now if one.id in declared and one.id not in before_ids]  # fmt: skip
     events += [
-        SubscriptionEvent(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped
+        SubscriptionEvent(SubscriptionEventKind.DELETED, one, one.reason, by)
+        for one in now
+        if one.id in dropped
     ]
     await record_subscription_events(conn, events)
 

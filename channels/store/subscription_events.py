@@ -35,7 +35,7 @@ NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
 NOTIFY_DISABLED = "select pg_notify('headgate_disabled', '')"
 
 
-class Kind(StrEnum):
+class SubscriptionEventKind(StrEnum):
     ENABLED = "enabled"
     DISABLED = "disabled"
     CHANGED = "changed"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 class SubscriptionEvent:
     """about: the subscription after the change, or before its deletion. by: a display name."""
 
-    kind: Kind
+    kind: SubscriptionEventKind
     about: SubscriptionRecord
     reason: str
     by: str
@@ -85,15 +85,21 @@ def events_of_change(
 ) -> Sequence[SubscriptionEvent]:
     """The events of a change. before None: it is new; after None: it is deleted."""
     if after is None:
-        return [SubscriptionEvent(Kind.DELETED, before, "It was deleted", by)] if before else []
+        return (
+            [SubscriptionEvent(SubscriptionEventKind.DELETED, before, "It was deleted", by)]
+            if before
+            else []
+        )
     if before is None:
-        return [SubscriptionEvent(Kind.ENABLED, after, "It was created", by)]
+        return [SubscriptionEvent(SubscriptionEventKind.ENABLED, after, "It was created", by)]
     events = []
     if _settings(before) != _settings(after):
-        events.append(SubscriptionEvent(Kind.CHANGED, after, "Its settings were changed", by))
+        events.append(
+            SubscriptionEvent(SubscriptionEventKind.CHANGED, after, "Its settings were changed", by)
+        )
     if before.state != after.state:
         enabled = after.state == SubscriptionState.ENABLED
-        kind = Kind.ENABLED if enabled else Kind.DISABLED
+        kind = SubscriptionEventKind.ENABLED if enabled else SubscriptionEventKind.DISABLED
         events.append(
             SubscriptionEvent(kind, after, "It was enabled again" if enabled else after.reason, by)
         )
@@ -116,5 +122,5 @@ async def record_subscription_events(conn: Connection, events: Sequence[Subscrip
             [one.data for one in events],
         )
         await conn.execute(NOTIFY_PUBLISHERS)
-    if any(one.kind is Kind.DISABLED for one in events):
+    if any(one.kind is SubscriptionEventKind.DISABLED for one in events):
         await conn.execute(NOTIFY_DISABLED)

@@ -14,7 +14,7 @@ from engine.hooks.answer_data import DataCheck
 from engine.hooks.answer_rights import Automation, StoredHook, check_right
 from engine.hooks.deadline import HookClock, extend, has_expired, latest_deadline
 from engine.hooks.member_choice import InvalidChoice, chosen_members
-from engine.hooks.rule import ANY_PROPERTY, Limits, Rule
+from engine.hooks.rule import ANY_PROPERTY, HookLimits, Rule
 from engine.principal import Principal
 from engine.words import (
     DRIFT,
@@ -22,9 +22,9 @@ from engine.words import (
     AnswerChannel,
     Decision,
     HookState,
-    How,
     Json,
     OnTimeout,
+    StepKind,
     word_of,
 )
 
@@ -53,7 +53,7 @@ class Answer:
     automation: Automation | None = None
     address: str = ""
     credential: str = field(default="", repr=False)
-    how: How = How.OVER
+    how: StepKind = StepKind.OVER
 
     @property
     def word(self) -> str:
@@ -95,7 +95,7 @@ Judgement = FinalAnswer | Approval | DeadlineExtension | RepeatedAnswer
 
 
 def judge(
-    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: Limits
+    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: HookLimits
 ) -> Judgement | AnswerRefused:
     """Return the effect of an answer; AnswerRefused (returned, not raised) if it is too late.
 
@@ -135,7 +135,7 @@ def _is_same(hook: StoredHook, answer: Answer) -> bool:
 
 
 def _judge_waiting(
-    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: Limits
+    hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: HookLimits
 ) -> Judgement | AnswerRefused:
     if has_expired(hook.clock, now):
         return _refused(hook, *_expired(hook))
@@ -209,7 +209,9 @@ def _check_choice(hook: StoredHook, data: Json) -> None:
         raise _wrong(names.place, names.reason, names.remedy)
 
 
-def _extended(hook: StoredHook, answer: Answer, now: datetime, limits: Limits) -> DeadlineExtension:
+def _extended(
+    hook: StoredHook, answer: Answer, now: datetime, limits: HookLimits
+) -> DeadlineExtension:
     at_most = hook.rule.at_most or limits.max_timeout
     longer = answer.extend or hook.rule.timeout or limits.default_timeout
     clock = extend(hook.clock, longer, at_most, now)

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from engine.errors import Finding, Findings, Invalid, nearest, quote_value
 from engine.hooks.durations import parse_span
-from engine.hooks.rule import Limits, Rule
+from engine.hooks.rule import HookLimits, Rule
 from engine.hooks.rule_reader import Reader
 from engine.words import DRIFT, Decision, Json, ObservedState, OnTimeout
 
@@ -113,7 +113,7 @@ def read_hold(value: Json, place: str, findings: Findings) -> Rule:
             findings.add(f"{place}.{key}", "is not a known key", remedy)
     known = {key: value[key] for key in KEYS if value.get(key) is not None}
     before = len(findings.all)
-    fields = Reader(findings, Limits(NO_DEADLINE, NO_DEADLINE)).fields(known, place)
+    fields = Reader(findings, HookLimits(NO_DEADLINE, NO_DEADLINE)).fields(known, place)
     if len(findings.all) > before:
         return empty
     return replace(empty, **{key: fields[key] for key in known})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from engine.errors import Findings
-from engine.hooks.rule import Limits, in_order
+from engine.hooks.rule import HookLimits, in_order
 from engine.hooks.rule_patterns import pattern_at
 from engine.hooks.rule_reader import Decide, Declaration, Reader
 from engine.hot.environment.environment import HookDeclaration
@@ -40,7 +40,7 @@ class OperatorRule:
 def operator_declarations(
     rules: Sequence[OperatorRule],
     project: str,
-    limits: Limits,
+    limits: HookLimits,
     decide: Decide,
     path: Sequence[str] = (),
     *,
@@ -79,7 +79,7 @@ def _pattern_at(rule: OperatorRule, path: Sequence[str], *, by_parent: bool) -> 
 def read_operator_rule(
     rule: OperatorRule,
     findings: Findings,
-    limits: Limits,
+    limits: HookLimits,
     steps: Sequence[str] | None,
     decide: Decide,
 ) -> list[Declaration]:

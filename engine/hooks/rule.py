@@ -84,7 +84,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HookLimits:
     """Default and maximum timeout of hooks."""
 
     default_timeout: timedelta

@@ -11,7 +11,15 @@ import orjson
 
 from engine.errors import Findings, nearest, quote_value
 from engine.hooks.durations import parse_duration
-from engine.hooks.rule import ANY_PROPERTY, REQUESTER, SUBSCRIPTION, TOKEN, Escalation, Limits, Rule
+from engine.hooks.rule import (
+    ANY_PROPERTY,
+    REQUESTER,
+    SUBSCRIPTION,
+    TOKEN,
+    Escalation,
+    HookLimits,
+    Rule,
+)
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.schema.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
@@ -70,7 +78,7 @@ class Reader:
     """
 
     findings: Findings
-    limits: Limits
+    limits: HookLimits
     decide: Decide = no_conditions
     steps: Collection[str] | None = ()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.hooks.rule import Rule
-from engine.words import Decision, How, StepMode, word_of
+from engine.words import Decision, StepKind, StepMode, word_of
 
 #: A traversal's step mode before -> after; others stay.
 StepModeMap = Mapping[StepMode | None, StepMode | None]
@@ -60,9 +60,9 @@ END_STEPPING = StepModeChange(own=TO_RULES, parents=STEP_TO_RULES)
 RUN_TO = StepModeChange(own=TO_RULES, nested=TO_RULES, resumes=_passable)
 _STEP = StepModeChange(own={None: StepMode.STEP, StepMode.RUN: StepMode.STEP}, parents=TO_STEP)
 STEP_MODE_CHANGES: Mapping[str, StepModeChange] = {
-    word_of(Decision.STEP, How.OVER): _STEP,
-    word_of(Decision.STEP, How.INTO): _STEP,
-    word_of(Decision.STEP, How.OUT): StepModeChange(
+    word_of(Decision.STEP, StepKind.OVER): _STEP,
+    word_of(Decision.STEP, StepKind.INTO): _STEP,
+    word_of(Decision.STEP, StepKind.OUT): StepModeChange(
         own=TO_RULES, nested=STEP_TO_RULES, parents=TO_STEP, resumes=_stepped
     ),
     Decision.RUN: StepModeChange(

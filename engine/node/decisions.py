@@ -12,13 +12,14 @@ from engine.node.node import (
     BREAKING,
     DECIDED_BY_ENGINE,
     Answered,
-    Call,
+    CallOperation,
     Cancelled,
     Claimed,
     Effect,
     EventKind,
     Expired,
     Input,
+    InvalidInput,
     MustConfirm,
     MustReplace,
     MustRetry,
@@ -30,7 +31,6 @@ from engine.node.node import (
     OperationFailed,
     OperationForbidden,
     Record,
-    Refused,
     Remove,
     Step,
     Succeeded,
@@ -53,8 +53,8 @@ from engine.words import (
 )
 
 
-def refuse(node: Node, node_input: Input) -> Refused:
-    return Refused(
+def refuse(node: Node, node_input: Input) -> InvalidInput:
+    return InvalidInput(
         f"{type(node_input).__name__} is not valid for a node that is {node.state} in {node.phase}"
     )
 
@@ -62,11 +62,13 @@ def refuse(node: Node, node_input: Input) -> Refused:
 # Before the operation.
 
 
-def begin(node: Node, node_input: Claimed) -> Step | Refused:
+def begin(node: Node, node_input: Claimed) -> Step | InvalidInput:
     """Set the operation, which is known only after properties are resolved."""
     operation = node_input.operation
     if operation is not node.operation and {operation, node.operation} & GATES:
-        return Refused(f"{operation} is not valid for a node with the operation {node.operation}")
+        return InvalidInput(
+            f"{operation} is not valid for a node with the operation {node.operation}"
+        )
     if operation is None:
         return _unchanged(node)
     return _before(replace(node, operation=operation))
@@ -92,10 +94,12 @@ def _before(node: Node) -> Step:
         effects.extend(at_hook.effects)
         node = at_hook.node
     acting = node.at(State.RUNNING, Phase.EXECUTE)
-    return Step(acting, (*effects, *_record(node, EventKind.STARTED), Call(node.operation)))
+    return Step(
+        acting, (*effects, *_record(node, EventKind.STARTED), CallOperation(node.operation))
+    )
 
 
-def answer_before(node: Node, node_input: Answered) -> Step | Refused:
+def answer_before(node: Node, node_input: Answered) -> Step | InvalidInput:
     match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return Step(replace(node, state=State.READY))
@@ -124,7 +128,7 @@ def expire_before(node: Node, node_input: Expired) -> Step:
 
 def call_again(node: Node, node_input: Claimed) -> Step:
     """Call an operation again that has begun, with its progress and operation key."""
-    return Step(node, (Call(node.operation),))
+    return Step(node, (CallOperation(node.operation),))
 
 
 def succeed(node: Node, node_input: Succeeded) -> Step:
@@ -149,7 +153,7 @@ def retry(node: Node, node_input: MustRetry) -> Step:
     )
 
 
-def begin_replacement(node: Node, node_input: MustReplace) -> Step | Refused:
+def begin_replacement(node: Node, node_input: MustReplace) -> Step | InvalidInput:
     if node.operation is not Operation.UPDATE:
         return refuse(node, node_input)
     if node.cancelled:
@@ -179,7 +183,7 @@ def deny(node: Node, node_input: OperationForbidden) -> Step:
 # A step inside the operation.
 
 
-def confirm(node: Node, node_input: MustConfirm) -> Step | Refused:
+def confirm(node: Node, node_input: MustConfirm) -> Step | InvalidInput:
     """Open a hook if a breakpoint is set; else continue the operation, from its progress."""
     point = point_of(node_input.step)
     if point in REPEATED:
@@ -187,7 +191,7 @@ def confirm(node: Node, node_input: MustConfirm) -> Step | Refused:
             node, breakpoints_hit=tuple(one for one in node.breakpoints_hit if one != point)
         )
     if point in node.breakpoints_hit:
-        return Refused(f"{point} has already opened")
+        return InvalidInput(f"{point} has already opened")
     rule = next((rule for rule in node.rules if rule.point == point), None)
     if rule is not None and rule.blocks:
         opened = open_hook(replace(node, phase=Phase.CONFIRM), rule)
@@ -203,7 +207,7 @@ def confirm(node: Node, node_input: MustConfirm) -> Step | Refused:
     return Step(on.node, (*effects, *on.effects))
 
 
-def answer_step(node: Node, node_input: Answered) -> Step | Refused:
+def answer_step(node: Node, node_input: Answered) -> Step | InvalidInput:
     match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return _notify_type(node, Decision.CONTINUE, node_input.by, node_input.reason)
@@ -253,7 +257,7 @@ def _after(node: Node) -> Step:
     return Step(node.at(State.DONE, node.phase), tuple(effects))
 
 
-def answer_after(node: Node, node_input: Answered) -> Step | Refused:
+def answer_after(node: Node, node_input: Answered) -> Step | InvalidInput:
     match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return _after(node)
@@ -284,7 +288,7 @@ def drop(node: Node, node_input: Superseded) -> Step:
     return Step(replace(node, state=State.DROPPED, reason=node_input.reason))
 
 
-def drop_unless_begun(node: Node, node_input: Superseded) -> Step | Refused:
+def drop_unless_begun(node: Node, node_input: Superseded) -> Step | InvalidInput:
     """Drop a node whose operation has not begun."""
     return refuse(node, node_input) if _has_begun(node) else drop(node, node_input)
 
@@ -300,7 +304,7 @@ def refuse_step(node: Node, node_input: Superseded) -> Step:
     return _notify_type(node, Decision.REJECT, node_input.by, node_input.reason)
 
 
-def cancel(node: Node, node_input: Cancelled) -> Step | Refused:
+def cancel(node: Node, node_input: Cancelled) -> Step | InvalidInput:
     """Cancel an operation that has begun. A delete continues, because the change that cancels it
     needs its result, and gates have no operation."""
     never = node.operation is Operation.DELETE or node.operation in GATES

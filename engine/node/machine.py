@@ -18,7 +18,7 @@ few moves without a decision. docs/explanation/life-of-a-node.md draws both;
 
 Rules for every input, which tests check in all reachable states:
 
-1. `Call` appears only after every breakpoint of phase pre has passed.
+1. `CallOperation` appears only after every breakpoint of phase pre has passed.
 2. A breakpoint opens one hook per node and point. (Steps are points of one operation: after an
    update turns into a replacement, they may open hooks again. Repeated points, such as a batch,
    open a hook each time. Where a rule does not block, stepping opens a second hook, which does.)
@@ -48,12 +48,13 @@ from typing import Any, NamedTuple
 from engine.node import decisions
 from engine.node.node import (
     Answered,
-    Call,
+    CallOperation,
     Cancelled,
     Claimed,
     Effect,
     Expired,
     Input,
+    InvalidInput,
     MustConfirm,
     MustReplace,
     MustRetry,
@@ -65,7 +66,6 @@ from engine.node.node import (
     OperationFailed,
     OperationForbidden,
     Record,
-    Refused,
     Remove,
     Step,
     Succeeded,
@@ -89,12 +89,12 @@ class Row(NamedTuple):
     """A row of the table. leads_to: all places in which the node may be after the decision.
     effects: all that it may have."""
 
-    decide: Callable[[Node, Any], Step | Refused]
+    decide: Callable[[Node, Any], Step | InvalidInput]
     leads_to: tuple[Place, ...]
     effects: tuple[type[Effect], ...] = ()
 
 
-class Move(NamedTuple):
+class StoreMove(NamedTuple):
     """A move that the store makes without a decision. why: a clause."""
 
     origin: Place
@@ -123,7 +123,7 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     (State.RUNNING, Phase.PRE, Claimed): Row(
         decisions.begin,
         _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.EXECUTE, State.RUNNING),
-        (OpenHook, Record, Call, WriteUnchanged),
+        (OpenHook, Record, CallOperation, WriteUnchanged),
     ),
     (State.RUNNING, Phase.PRE, OperationFailed): Row(
         decisions.fail, _in(Phase.PRE, State.FAILED), _FAILURE
@@ -141,7 +141,7 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     (State.PARKED, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     # The operation, and its outcomes.
     (State.RUNNING, Phase.EXECUTE, Claimed): Row(
-        decisions.call_again, _in(Phase.EXECUTE, State.RUNNING), (Call,)
+        decisions.call_again, _in(Phase.EXECUTE, State.RUNNING), (CallOperation,)
     ),
     (State.RUNNING, Phase.EXECUTE, Succeeded): Row(
         decisions.succeed,
@@ -163,7 +163,7 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
         decisions.begin_replacement,
         _in(Phase.PRE, State.PARKED, State.STOPPED)
         + _in(Phase.EXECUTE, State.RUNNING, State.FAILED),
-        (OpenHook, Call, *_FAILURE),
+        (OpenHook, CallOperation, *_FAILURE),
     ),
     (State.RUNNING, Phase.EXECUTE, MustStop): Row(
         decisions.stop, _in(Phase.EXECUTE, State.STOPPED), _FAILURE
@@ -208,36 +208,38 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
 _PLANNED = (Phase.PRE, Phase.EXECUTE)
 
 #: Moves of the store, without an input and a decision.
-STORE_MOVES: tuple[Move, ...] = (
+STORE_MOVES: tuple[StoreMove, ...] = (
     *(
-        Move(Place(State.WAITING, phase), Place(State.READY, phase), "its dependencies are done")
+        StoreMove(
+            Place(State.WAITING, phase), Place(State.READY, phase), "its dependencies are done"
+        )
         for phase in _PLANNED
     ),
     *(
-        Move(Place(State.WAITING, phase), Place(State.DROPPED, phase), "a dependency failed")
+        StoreMove(Place(State.WAITING, phase), Place(State.DROPPED, phase), "a dependency failed")
         for phase in _PLANNED
     ),
     *(
-        Move(Place(State.READY, phase), Place(State.RUNNING, phase), "a worker claims it")
+        StoreMove(Place(State.READY, phase), Place(State.RUNNING, phase), "a worker claims it")
         for phase in _PLANNED
     ),
     *(
-        Move(Place(state, Phase.EXECUTE), Place(state, Phase.PRE), "stepping begins")
+        StoreMove(Place(state, Phase.EXECUTE), Place(state, Phase.PRE), "stepping begins")
         for state in (State.WAITING, State.READY)
     ),
-    Move(
+    StoreMove(
         Place(State.PARKED, Phase.EXECUTE), Place(State.RUNNING, Phase.EXECUTE), "its timer is due"
     ),
 )
 
 
-def decide(node: Node, node_input: Input) -> Step | Refused:
+def decide(node: Node, node_input: Input) -> Step | InvalidInput:
     """Decide one step."""
     row = TABLE.get((node.state, node.phase, type(node_input)))
     return decisions.refuse(node, node_input) if row is None else row.decide(node, node_input)
 
 
-def decide_superseded(node: Node, node_input: Input, ended: Superseded) -> Step | Refused:
+def decide_superseded(node: Node, node_input: Input, ended: Superseded) -> Step | InvalidInput:
     """Decide a step again after its traversal has ended, so that no hook may open.
 
     The effects before a breakpoint stay the same. At a breakpoint that waits or stops, the node is
@@ -248,13 +250,13 @@ def decide_superseded(node: Node, node_input: Input, ended: Superseded) -> Step 
         replace(rule, mode=Mode.WAIT) if rule.mode is Mode.STOP else rule for rule in node.rules
     )
     step = decide(replace(node, rules=waiting), node_input)
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         return step
     effects = tuple(effect for effect in step.effects if not isinstance(effect, OpenHook))
     last = Step(replace(step.node, rules=node.rules), effects)
     if len(effects) == len(step.effects):
         return last
     after = decide(last.node, ended)
-    if isinstance(after, Refused):
+    if isinstance(after, InvalidInput):
         return last
     return Step(after.node, (*effects, *after.effects))

@@ -21,7 +21,7 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallOperation:
     """Call the resource type's operation, once the step is durable."""
 
     operation: Operation
@@ -88,7 +88,7 @@ class NotifyType:
 
 
 Effect = (
-    Call
+    CallOperation
     | OpenHook
     | Record
     | WriteDone
@@ -146,7 +146,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class InvalidInput:
     """The input is not valid in the node's state; nothing changes."""
 
     reason: str

@@ -9,7 +9,7 @@ from engine.words import Json, Operation, ResourceAction, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Actual:
+class ResourceState:
     """A resource's row, as far as a change needs it. replaced: another row has its name now."""
 
     type: str
@@ -35,7 +35,7 @@ class Change:
 
 
 def forward_change(
-    actual: Actual | None,
+    actual: ResourceState | None,
     type_name: str,
     schema: TypeSchema,
     properties: Mapping[str, Json],
@@ -75,7 +75,7 @@ def forward_change(
 
 
 def _nest_change(
-    actual: Actual | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
+    actual: ResourceState | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
 ) -> Change:
     """A nested stack is updated even if no property differs, because something inside may differ
     or pause. Replacing one template by another updates the nested stack.
@@ -87,7 +87,7 @@ def _nest_change(
 
 
 def cleanup_change(
-    actual: Actual | None, *, only_if_replaced: bool, retained: bool = False
+    actual: ResourceState | None, *, only_if_replaced: bool, retained: bool = False
 ) -> Change:
     """Return the operation that removes a resource. only_if_replaced: keep it unless it was
     replaced. retained: keep the physical resource.
@@ -104,7 +104,7 @@ def differing_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> fr
     )
 
 
-def _was_never_created(actual: Actual) -> bool:
+def _was_never_created(actual: ResourceState) -> bool:
     if actual.action is ResourceAction.INIT:
         return True
     if actual.action is ResourceAction.ADOPT:

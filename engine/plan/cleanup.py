@@ -8,7 +8,7 @@ operation if a node turns out to delete or replace one when it executes.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace as but
 
-from engine.plan.draft import STACK_TYPE, Draft, Existing, PlannedNode, Problem, Replacement
+from engine.plan.draft import STACK_TYPE, Draft, ExistingResource, PlannedNode, Problem, Replacement
 from engine.plan.forward import blocks
 from engine.plan.partial_update import keep_unchosen
 from engine.plan.protection import destroy_refusal
@@ -32,7 +32,7 @@ def plan_deletes(draft: Draft) -> None:
             draft.shadows[row.id] = draft.add(_shadow_node(draft, row, row.replacement, unwanted))
 
 
-def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
+def _cleanup_node(draft: Draft, row: ExistingResource, unwanted: bool) -> PlannedNode:
     rules = draft.rules_of(row.name, row.rules) if unwanted else draft.rules[row.name]
     usual = row.deletion_policy is DeletionPolicy.DELETE and not draft.options.retains_physical(
         row.name
@@ -55,7 +55,9 @@ def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
     )
 
 
-def _shadow_node(draft: Draft, row: Existing, shadow: Replacement, unwanted: bool) -> PlannedNode:
+def _shadow_node(
+    draft: Draft, row: ExistingResource, shadow: Replacement, unwanted: bool
+) -> PlannedNode:
     """Return the node for the replacement that a running operation may create; no other node would
     delete it.
     """
@@ -66,7 +68,7 @@ def _shadow_node(draft: Draft, row: Existing, shadow: Replacement, unwanted: boo
     return shadowing
 
 
-def _destroy_problem(draft: Draft, row: Existing) -> Problem | None:
+def _destroy_problem(draft: Draft, row: ExistingResource) -> Problem | None:
     """Return why the row must not be deleted, or None. `prevent_destroy` allows that the stack
     gives up a physical resource that stays.
     """
@@ -84,7 +86,7 @@ def order_cleanup(draft: Draft) -> None:
     """Order each cleanup node after its own forward node, and after all users have changed or are
     deleted.
     """
-    users: dict[ResourceId, list[Existing]] = {}
+    users: dict[ResourceId, list[ExistingResource]] = {}
     for row in draft.existing:
         for one in sorted(draft.used_by(row)):
             users.setdefault(one, []).append(row)
@@ -112,7 +114,7 @@ def _order_shadows(draft: Draft) -> None:
 
 
 def _before(
-    draft: Draft, row_id: ResourceId, users: Iterable[Existing], last: Mapping[str, int]
+    draft: Draft, row_id: ResourceId, users: Iterable[ExistingResource], last: Mapping[str, int]
 ) -> set[int]:
     name = draft.nodes[draft.cleanup[row_id]].name
     before = {last[name]} if name in last else set()

@@ -32,7 +32,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class ExistingResource:
     """A resource's row as planning reads it.
 
     replaced_by: the row that has its name now. requires: rows that it used when last changed.
@@ -146,11 +146,11 @@ class NewRow:
     type: str
     requires: tuple[ResourceId, ...]
     rules: tuple[Rule, ...]
-    adopted: "Adopted | None" = None
+    adopted: "AdoptedResource | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptedResource:
     """A physical resource to adopt. data: the type's own data, as exported."""
 
     physical_id: str
@@ -192,7 +192,7 @@ class Options:
     """
 
     chosen: Callable[[str], bool] | None = None
-    adopted: Mapping[str, Adopted] = field(default_factory=dict)
+    adopted: Mapping[str, AdoptedResource] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
     adjusted: Mapping[str, Json] = field(default_factory=dict)
     retains: bool = False
@@ -212,12 +212,12 @@ class Draft:
     """
 
     desired: Mapping[str, ResourceDefinition]
-    existing: Sequence[Existing]
+    existing: Sequence[ExistingResource]
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]]
     new_id: Callable[[], ResourceId]
     options: Options = field(default_factory=Options)
     settled: frozenset[str] = frozenset()
-    current: dict[str, Existing] = field(default_factory=dict)
+    current: dict[str, ExistingResource] = field(default_factory=dict)
     rules: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
     forward: dict[str, int] = field(default_factory=dict)
     resume: dict[str, int] = field(default_factory=dict)
@@ -233,7 +233,7 @@ class Draft:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def used_by(self, row: Existing) -> set[ResourceId]:
+    def used_by(self, row: ExistingResource) -> set[ResourceId]:
         """Return what the row used when it was last changed, and what a running operation makes it
         use.
         """

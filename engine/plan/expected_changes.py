@@ -16,7 +16,7 @@ from engine.hot.expressions.masking import MASK
 from engine.hot.expressions.member_attributes import REFERENCE, mask_attributes
 from engine.hot.schema.type_schema import TypeSchema
 from engine.node.breakpoints import POINTS, rules_at
-from engine.plan.change import Actual, Change, forward_change
+from engine.plan.change import Change, ResourceState, forward_change
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.lifecycle import Triggers, with_replacement
 from engine.topological_order import sort_topologically
@@ -151,7 +151,7 @@ class ExpectedChange:
 
 
 def expected_change(
-    actual: Actual | None,
+    actual: ResourceState | None,
     type_name: str,
     schema: TypeSchema,
     properties: Mapping[str, Json],

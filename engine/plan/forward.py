@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from engine.hooks.rule import Rule
 from engine.node.breakpoints import rules_at
 from engine.plan.draft import (
-    Adopted,
+    AdoptedResource,
     Draft,
-    Existing,
+    ExistingResource,
     NewRow,
     PlannedNode,
     Problem,
@@ -124,10 +124,10 @@ def _first_guess(draft: Draft, name: str) -> Operation:
     return Operation.UPDATE if row.is_managed else Operation.CREATE
 
 
-def adopted(draft: Draft, name: str) -> Adopted | None:
+def adopted(draft: Draft, name: str) -> AdoptedResource | None:
     """Return the physical resource that a new resource adopts, if any."""
     external = draft.desired[name].external_id
-    return Adopted(external) if external else draft.options.adopted.get(name)
+    return AdoptedResource(external) if external else draft.options.adopted.get(name)
 
 
 def blocks(rules: Sequence[Rule], operation: Operation) -> bool:
@@ -146,7 +146,9 @@ def plan_resumes(draft: Draft) -> None:
             draft.nodes[draft.forward[name]].waits_for_running = None
 
 
-def in_place_node(row: Existing, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:
+def in_place_node(
+    row: ExistingResource, operation: Operation, rules: tuple[Rule, ...]
+) -> PlannedNode:
     """Return a node for an operation that does not change the resource's definition (check,
     suspend, resume, snapshot).
     """

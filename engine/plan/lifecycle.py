@@ -13,7 +13,7 @@ from hashlib import sha256
 import orjson
 
 from engine.hot.definition.lifecycle import Lifecycle
-from engine.plan.change import Actual, Change
+from engine.plan.change import Change, ResourceState
 from engine.words import Json, Operation, ResourceAction
 
 
@@ -50,7 +50,7 @@ def trigger_digest(value: Json) -> str:
 
 
 def keep_ignored(
-    rules: Lifecycle, actual: Actual | None, properties: Mapping[str, Json]
+    rules: Lifecycle, actual: ResourceState | None, properties: Mapping[str, Json]
 ) -> Mapping[str, Json]:
     """Return the properties with the applied values of ignored ones. A resource that is created or
     replaced gets the values of its template; the caller passes them then.
@@ -64,7 +64,7 @@ def keep_ignored(
 
 
 def ignored_names(
-    rules: Lifecycle, actual: Actual | None, properties: Mapping[str, Json]
+    rules: Lifecycle, actual: ResourceState | None, properties: Mapping[str, Json]
 ) -> frozenset[str]:
     """Return the names of the properties that keep their applied values."""
     if actual is None or actual.action in (ResourceAction.INIT, ResourceAction.DELETE):

@@ -17,7 +17,7 @@ from engine.plan.cleanup import (
     plan_deletes,
     plan_snapshots,
 )
-from engine.plan.draft import Draft, Existing, Options, Plan
+from engine.plan.draft import Draft, ExistingResource, Options, Plan
 from engine.plan.forward import (
     add_rows,
     in_place_node,
@@ -48,7 +48,7 @@ PASSES: tuple[Callable[[Draft], None], ...] = (
 
 def plan(
     desired: Mapping[str, ResourceDefinition],
-    existing: Sequence[Existing],
+    existing: Sequence[ExistingResource],
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]],
     new_id: Callable[[], ResourceId],
     options: Options | None = None,
@@ -101,7 +101,7 @@ Graph = dict[ResourceId, set[ResourceId]]
 
 def plan_in_place(
     operation: Operation,
-    existing: Sequence[Existing],
+    existing: Sequence[ExistingResource],
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]],
 ) -> Plan:
     """Return one node for each resource to which the operation applies, in order.
@@ -128,7 +128,9 @@ def plan_in_place(
     return Plan(tuple(draft.nodes), (), digest_of(draft))
 
 
-def _applicable_rows(operation: Operation, rows: Sequence[Existing]) -> list[Existing]:
+def _applicable_rows(
+    operation: Operation, rows: Sequence[ExistingResource]
+) -> list[ExistingResource]:
     if operation is Operation.SUSPEND:
         return [row for row in rows if not _has_action(row, ResourceAction.SUSPEND)]
     if operation is Operation.RESUME:
@@ -136,11 +138,13 @@ def _applicable_rows(operation: Operation, rows: Sequence[Existing]) -> list[Exi
     return list(rows)
 
 
-def _has_action(row: Existing, action: ResourceAction) -> bool:
+def _has_action(row: ExistingResource, action: ResourceAction) -> bool:
     return row.action is action and row.status is Status.COMPLETE
 
 
-def _order(operation: Operation, rows: Sequence[Existing], chosen: dict[ResourceId, int]) -> Graph:
+def _order(
+    operation: Operation, rows: Sequence[ExistingResource], chosen: dict[ResourceId, int]
+) -> Graph:
     if operation not in (Operation.SUSPEND, Operation.RESUME):
         return {}
     known = {row.id for row in rows}

@@ -3,7 +3,7 @@
 from engine.hooks.answers import Answer
 from engine.service.engine import Engine
 from engine.service.requests.blueprint import Limits
-from engine.service.requests.requests import Move, Output, StackRequest, StackView, check_tags
+from engine.service.requests.requests import Move, Output, StackRequest, StackValues, check_tags
 
 __all__ = [
     "Answer",
@@ -12,6 +12,6 @@ __all__ = [
     "Move",
     "Output",
     "StackRequest",
-    "StackView",
+    "StackValues",
     "check_tags",
 ]

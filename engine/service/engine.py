@@ -29,7 +29,7 @@ from engine.service.usage import Usage
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.records import StackRecord
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.work.worker_metrics import Measures
 
 
@@ -47,7 +47,7 @@ class Engine:
     def __init__(
         self,
         database: Database,
-        registry: Registry,
+        registry: TypeRegistry,
         limits: Limits,
         *,
         new_id: Callable[[], UUID],

@@ -38,7 +38,7 @@ async def repair_drift(
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class StackDrift:
     """The resources of a stack and its nested stacks that differ from their recorded state."""
 
     status: ObservationStatus
@@ -89,13 +89,13 @@ class Observations:
         limit, used = await self._quotas(project).read_usage(conn, project, OBSERVATIONS)
         return not limit or used < limit
 
-    async def drift(self, project: str, stack_id: UUID) -> Drift:
+    async def drift(self, project: str, stack_id: UUID) -> StackDrift:
         """The last observation. The caller has found the stack in its project."""
         async with self._database.snapshot() as conn:
             status = await observation_schedule.read_status(conn, stack_id)
             section = await observation_schedule.read_section(conn, stack_id)
             policy = self._policies.policy(section, project)
-            return Drift(status, await drift_rows.read_drift(conn, stack_id), policy)
+            return StackDrift(status, await drift_rows.read_drift(conn, stack_id), policy)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -14,8 +14,8 @@ from engine.hot.evaluation.assertions import failed_assertion
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
-from engine.plan.change import Actual, Change
-from engine.plan.draft import Existing, Plan, PlannedNode
+from engine.plan.change import Change, ResourceState
+from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.plan.expected_changes import (
     UNKNOWN,
     ExpectedChange,
@@ -39,7 +39,7 @@ from engine.store.records import PlannedRecord
 from engine.store.resources.resource_reads import read_planned
 from engine.topological_order import sort_topologically
 from engine.types.contract import Call, ResourceType
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,
@@ -132,7 +132,7 @@ async def read_rows(
 
 
 async def refuse_known_replacements(
-    conn: Connection, desired: DesiredState, planned: Plan, registry: Registry
+    conn: Connection, desired: DesiredState, planned: Plan, registry: TypeRegistry
 ) -> None:
     """Raise Invalid (PlanRefused) if the plan certainly replaces a resource with `prevent_destroy`.
     A replacement that depends on values of other resources is refused when its node executes.
@@ -169,11 +169,11 @@ class Prediction:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: TypeRegistry,
         planned: Plan,
         definition: StackDefinition,
         restricted: Callable[[str], frozenset[Restriction]],
-        existing: Sequence[Existing],
+        existing: Sequence[ExistingResource],
         rows: Sequence[PlannedRecord],
     ) -> None:
         self._registry = registry
@@ -249,7 +249,7 @@ class Prediction:
         found = by_reference.get(reference, reference)
         return self.known_parts(found) if found in self._definition.resources else None
 
-    def _unchanged(self, row: Existing) -> PreviewedResource:
+    def _unchanged(self, row: ExistingResource) -> PreviewedResource:
         found = self._registry.schemas().get(row.type)
         return PreviewedResource(
             name=row.name,
@@ -522,10 +522,10 @@ def _with_replacement(
 _CHANGING = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)
 
 
-def _actual(row: PlannedRecord | None) -> Actual | None:
+def _actual(row: PlannedRecord | None) -> ResourceState | None:
     if row is None:
         return None
-    return Actual(
+    return ResourceState(
         type=row.type,
         action=ResourceAction(row.action),
         status=Status(row.status),

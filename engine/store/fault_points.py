@@ -17,7 +17,7 @@ VARIABLE = "HEADGATE_FAULT"
 WHAT = ("accept", "answer", "advance", "nest", "end", "expire", "publish", "deliver",
         "archive")  # fmt: skip
 STAGES = (
-    "prepare", "start", "await", "judge", "settle", "fail", "measure", "end", "renew", "rest",
+    "prepare", "start", "await", "judge", "decide", "fail", "measure", "end", "renew", "rest",
 )  # fmt: skip
 POINTS = tuple(f"{what}.{when}" for what in WHAT for when in ("before", "after"))
 #: Of the observer: of drift, and of operations that it completes.

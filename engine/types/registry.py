@@ -25,7 +25,7 @@ from engine.words import REPEATED, Json
 ENTRY_POINTS = "headgate.resource_types"
 
 
-class Registry:
+class TypeRegistry:
     """The resource types by name. Raises Conflict if two have the same name."""
 
     def __init__(self, types: Iterable[ResourceType], *, gate: ResourceType | None = None) -> None:
@@ -143,7 +143,7 @@ def built_in(
     *more: ResourceType,
     gate: ResourceType | None = None,
     placer: Placer | None = None,
-) -> Registry:
+) -> TypeRegistry:
     """The registry of the types of Headgate, `more`, and installed plug-ins.
 
     gate: the type of the nodes of whole actions. placer: places new members of groups; None: the
@@ -163,7 +163,7 @@ def built_in(
         *WAITING,
         *groups(placer or load_installed()),
     ]
-    return Registry([*own, *more, *plugged], gate=gate)
+    return TypeRegistry([*own, *more, *plugged], gate=gate)
 
 
 def _load(point: EntryPoint) -> ResourceType:

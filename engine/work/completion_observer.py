@@ -25,7 +25,7 @@ from engine.store.observer import completions
 from engine.store.observer.completions import ClaimedRequest, WaitingOperation
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import ResourceType
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.worker_metrics import Measures
@@ -67,7 +67,7 @@ class CompletionObserver:
     def __init__(
         self,
         database: Database,
-        registry: Registry,
+        registry: TypeRegistry,
         *,
         chance: Callable[[], float] = lambda: 0.5,
         timeout: timedelta = TIMEOUT,

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.hooks.hash_chain import Entry
 from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide
-from engine.node.node import DECIDED_BY_ENGINE, Answered, Expired, Node, Refused
+from engine.node.node import DECIDED_BY_ENGINE, Answered, Expired, InvalidInput, Node
 from engine.principal import Principal
 from engine.store.audit.audit_log import record
 from engine.store.connection import Connection
@@ -25,13 +25,13 @@ from engine.words import (
     GATES,
     Decision,
     HookState,
-    How,
     Json,
     OnTimeout,
     Operation,
     Phase,
     State,
     Status,
+    StepKind,
     StepMode,
     word_of,
 )
@@ -55,7 +55,7 @@ class Verdict:
     data: Json = None
     address: str = ""
     digest: str = ""
-    how: How = How.OVER
+    how: StepKind = StepKind.OVER
 
     @property
     def word(self) -> str:
@@ -142,7 +142,7 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
         breakpoints_hit=tuple(hook.breakpoints_hit),
     )
     step = decide(node, verdict.input)
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         log.error("hook.refused", hook=str(hook.id), reason=step.reason)
         return None
     work = _work(hook)

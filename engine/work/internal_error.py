@@ -21,7 +21,7 @@ from engine.store.traversals.advance import Work
 from engine.types.contract import Outcome
 from engine.words import Json, Operation, Phase, ResourceAction, State, Status
 from engine.work.hook_opening import ACTION_OF
-from engine.work.job import Job, NodeInput, settle
+from engine.work.job import Job, NodeInput, decide_step
 from engine.work.operation_call import RAISED
 from engine.work.prepare import PreparedNode
 from engine.work.transition_encoder import Result
@@ -63,7 +63,7 @@ def fail(
         try:
             job = Job(context.work, _without_rules(context.work))
             node_input = NodeInput(OperationFailed(reason), result_of(context))
-            step = settle(job, node_input, new_id=new_id, default_timeout=default_timeout)
+            step = decide_step(job, node_input, new_id=new_id, default_timeout=default_timeout)
             size_of(step)
         except RAISED as error:
             report(error, new_id(), "fail")

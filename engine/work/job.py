@@ -13,18 +13,18 @@ from engine.errors import HeadgateError
 from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide, decide_superseded
 from engine.node.node import (
-    Call,
+    CallOperation,
     Claimed,
     Input,
+    InvalidInput,
     Node,
     OperationFailed,
     OperationForbidden,
-    Refused,
     Step,
     Superseded,
 )
 from engine.store.traversals.advance import RefusedStep, Work
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
 from engine.work.conditions import failed_precondition
 from engine.work.hook_opening import NotificationData
@@ -52,7 +52,7 @@ class NodeInput(NamedTuple):
     result: Result
 
 
-def prepare_claim(work: Work, registry: Registry) -> tuple[Job, NodeInput | None]:
+def prepare_claim(work: Work, registry: TypeRegistry) -> tuple[Job, NodeInput | None]:
     """Prepare a claimed node. Return its input, or None if its operation must be called first."""
     job = Job(work, node_of(work))
     unchanged = Result(properties=work.properties)
@@ -83,7 +83,7 @@ def _unchanged(prepared: PreparedNode) -> Result:
     return Result(masked_properties=shown, secret_attributes=secret_unchanged(prepared, shown))
 
 
-def settle(
+def decide_step(
     job: Job, node_input: NodeInput, *, new_id: Callable[[], UUID], default_timeout: timedelta
 ) -> Json | None:
     """Return the step for the store; None if nothing changes or the machine refuses the input."""
@@ -91,7 +91,7 @@ def settle(
     return _step_document(job, node_input, step, new_id, default_timeout)
 
 
-def settle_refused(
+def decide_again(
     job: Job,
     node_input: NodeInput,
     refused: RefusedStep,
@@ -116,14 +116,14 @@ def settle_refused(
 def _step_document(
     job: Job,
     node_input: NodeInput,
-    step: Step | Refused,
+    step: Step | InvalidInput,
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
 ) -> Json | None:
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         log.error("node.refused", resource=job.work.name, reason=step.reason)
         return None
-    if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
+    if any(isinstance(effect, CallOperation) for effect in step.effects) and job.node == step.node:
         return None
 
     def make_notification() -> NotificationData:

@@ -21,11 +21,11 @@ from engine.store.fault_points import reach
 from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json, State
 from engine.work.internal_error import NodeContext, bare_failure, fail, report
-from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_refused
+from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
 from engine.work.operation_call import (
     OUTCOMES,
     RAISED,
@@ -53,7 +53,7 @@ class RunnerSettings:
     of a project.
     """
 
-    registry: Registry
+    registry: TypeRegistry
     retrying: OperationRetries
     default_timeout: timedelta
     resource_bytes: Callable[[str], int]
@@ -180,7 +180,7 @@ class NodeRunner:
             if work.restarted:
                 self._report_restart(work)
             if node_input is not None:
-                self._settle(job, node_input)
+                self._decide(job, node_input)
             elif job.prepared is not None:
                 seconds = asyncio.get_running_loop().time() - claimed_at
                 self.measure(lambda measures: measures.claimed(seconds))
@@ -283,9 +283,9 @@ class NodeRunner:
             lambda measures: measures.operated(work.type, work.operation, outcome_name, seconds)
         )
         call.span.end(outcome=outcome_name)
-        self._settle(job, node_input, outcome, later)
+        self._decide(job, node_input, outcome, later)
 
-    def _settle(
+    def _decide(
         self,
         job: Job,
         node_input: NodeInput,
@@ -294,8 +294,8 @@ class NodeRunner:
     ) -> None:
         settings, context = self._settings, NodeContext(job.work, job.prepared, outcome)
         try:
-            reach("worker.settle", job.work.name)
-            step = settle(
+            reach("worker.decide", job.work.name)
+            step = decide_step(
                 job, node_input, new_id=settings.new_id, default_timeout=settings.default_timeout
             )
             if step is None:
@@ -305,7 +305,7 @@ class NodeRunner:
             if later is not None:
                 waiting.add_later(self._runs.execute(job, step, later))
         except RAISED as error:
-            self._fail_internally(context, error, "settle")
+            self._fail_internally(context, error, "decide")
         else:
             self._queue.add(waiting)
 
@@ -351,7 +351,7 @@ class NodeRunner:
             try:
                 if one.decided is None:
                     raise RuntimeError("the store refused a step that cannot be refused")
-                step = settle_refused(
+                step = decide_again(
                     *one.decided,
                     refused,
                     new_id=settings.new_id,

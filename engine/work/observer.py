@@ -33,7 +33,7 @@ from engine.store.projects import usage
 from engine.store.stacks.stack_locks import lock_stacks
 from engine.types.contract import Call, ResourceType
 from engine.types.observation import PRESENT, Difference, Observation, count_requests, shorten
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
@@ -159,7 +159,7 @@ class Observer:
     def __init__(
         self,
         database: Database,
-        registry: Registry,
+        registry: TypeRegistry,
         policies: PolicyRules = PolicyRules(),  # noqa: B008  frozen
         *,
         repair: RepairStart | None = None,

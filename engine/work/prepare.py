@@ -14,7 +14,7 @@ from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import VERSIONS
 from engine.hot.schema.type_schema import TypeSchema, without_required
-from engine.plan.change import Actual, Change, cleanup_change, forward_change
+from engine.plan.change import Change, ResourceState, cleanup_change, forward_change
 from engine.plan.lifecycle import (
     Triggers,
     ignored_names,
@@ -24,7 +24,7 @@ from engine.plan.lifecycle import (
 )
 from engine.store.traversals.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrl, SignalUrls
 from engine.words import (
     GATES,
@@ -106,7 +106,7 @@ class PreparedNode:
     ignored: frozenset[str] = frozenset()
 
 
-def prepare(work: Work, registry: Registry) -> PreparedNode:
+def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
     """Resolve properties and compare them with the current state. Raises UnresolvedProperties.
 
     Sets `metadata_now`, `update_policy_now` and `lifecycle_now` of `work`.
@@ -201,10 +201,10 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> PreparedNode:
     return PreparedNode(work, type_, work.properties or {}, change, refusal)
 
 
-def _actual(work: Work) -> Actual | None:
+def _actual(work: Work) -> ResourceState | None:
     if work.action is None or work.status is None or work.row_type is None:
         return None
-    return Actual(
+    return ResourceState(
         type=work.row_type,
         action=ResourceAction(work.action),
         status=Status(work.status),

@@ -20,9 +20,9 @@ from uuid import UUID
 from engine.node.node import Succeeded
 from engine.store.connection import size_of
 from engine.store.traversals.advance import Work
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json, State
-from engine.work.job import Job, NodeInput, prepare_claim, settle
+from engine.work.job import Job, NodeInput, decide_step, prepare_claim
 from engine.work.operation_call import OUTCOMES, RAISED, OperationRetries, judge, start
 from engine.work.prepare import PreparedNode
 from engine.work.resource_size import check_size, check_size_before
@@ -94,7 +94,7 @@ class Runs:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: TypeRegistry,
         retrying: OperationRetries,
         resource_bytes: Callable[[str], int],
         new_id: Callable[[], UUID],
@@ -129,7 +129,7 @@ class Runs:
                 try:
                     one = self._step(work, values, clock)
                     values[work.name] = _values_of(one.step)
-                except (_Left, NotStored, *RAISED):
+                except (_NotInRun, NotStored, *RAISED):
                     continue
                 size += one.size
                 done.append(work)
@@ -144,10 +144,10 @@ class Runs:
         began = clock()
         max_bytes = self._resource_bytes(work.project)
         if job.prepared is None or node_input or check_size_before(job.prepared, None, max_bytes):
-            raise _Left
+            raise _NotInRun
         node_input = self._judged(job.prepared, max_bytes)
         seconds = clock() - began
-        step = self._settled(job, node_input)
+        step = self._decide(job, node_input)
         size = size_of(step)
         step["resource"]["bytes"] = size
         step["events"] = [started_event(work), *step["events"]]
@@ -159,19 +159,21 @@ class Runs:
         if not isinstance(outcome, OUTCOMES):
             if iscoroutine(outcome):
                 outcome.close()
-            raise _Left
+            raise _NotInRun
         return check_size(prepared, judge(prepared, outcome, self._retrying), max_bytes)
 
-    def _settled(self, job: Job, node_input: NodeInput) -> Json:
+    def _decide(self, job: Job, node_input: NodeInput) -> Json:
         if not isinstance(node_input.input, Succeeded):
-            raise _Left
-        step = settle(job, node_input, new_id=self._new_id, default_timeout=self._default_timeout)
+            raise _NotInRun
+        step = decide_step(
+            job, node_input, new_id=self._new_id, default_timeout=self._default_timeout
+        )
         if step is None or not _may_continue(job.prepared, step):
-            raise _Left
+            raise _NotInRun
         return step
 
 
-class _Left(Exception):
+class _NotInRun(Exception):
     """The node is not in the run; a worker claims it later."""
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from engine.hooks.rule import Rule
 from engine.node.node import (
-    Call,
+    CallOperation,
     Effect,
     EventKind,
     Node,
@@ -104,7 +104,7 @@ class TransitionEncoder:
         notification: Callable[[], NotificationData],
     ) -> None:
         match effect:
-            case Call():
+            case CallOperation():
                 pass  # the worker calls it once this step is durable
             case WakeAt(until=until):
                 self.wake_at = until

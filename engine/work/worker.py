@@ -35,7 +35,7 @@ from engine.store.traversals.advance import (
     renew,
 )
 from engine.tracing import Tracer
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json
 from engine.work.internal_error import report
@@ -96,7 +96,7 @@ class Worker:
     def __init__(
         self,
         database: Database,
-        registry: Registry,
+        registry: TypeRegistry,
         settings: WorkerSettings,
         *,
         name: str,

@@ -17,7 +17,7 @@ from hub.auth.credentials import RequestCredentials, request_credentials
 from hub.auth.cross_site import CSRF_HEADER, SAFE, check_host, check_origin, check_page
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.roles import Right
-from hub.auth.sessions import COOKIE, Session, Sessions
+from hub.auth.sessions import COOKIE, BrowserSession, Sessions
 from hub.auth.throttle import block_of
 
 
@@ -33,7 +33,7 @@ NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
 #: The credentials of the request.
 CREDENTIALS: web.RequestKey[RequestCredentials] = web.RequestKey("credentials", RequestCredentials)
 #: The session of the request's cookie.
-SESSION: web.RequestKey[Session] = web.RequestKey("session", Session)
+SESSION: web.RequestKey[BrowserSession] = web.RequestKey("session", BrowserSession)
 
 
 #: Methods with bodies.

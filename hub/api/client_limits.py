@@ -15,7 +15,7 @@ from aiohttp import web
 from engine.rate_limiter import RateLimiter
 from hub.auth.identity import Identity
 from hub.auth.throttle import TooManyRequests
-from hub.settings.access import Server
+from hub.settings.access import ServerSection
 
 #: Seconds.
 RETRY_AFTER = 5.0
@@ -62,7 +62,7 @@ class OpenCount:
 
 
 class ClientLimits:
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerSection) -> None:
         self.connections = OpenCount(
             server.connections_per_address, "connections", "connections_per_address"
         )

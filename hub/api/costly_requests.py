@@ -11,7 +11,7 @@ from functools import wraps
 
 from aiohttp import web
 
-from engine.service.traversals.thread_pool import CLIENT, Client, client_disconnected
+from engine.service.traversals.thread_pool import CLIENT, RequestClient, client_disconnected
 from hub.api.app_context import identity_of, project_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler
@@ -36,7 +36,7 @@ class CostlyRequests:
         )
 
     @asynccontextmanager
-    async def turn(self, project: str, client: Client) -> AsyncIterator[None]:
+    async def turn(self, project: str, client: RequestClient) -> AsyncIterator[None]:
         """Wait in the queue. Raises TooManyRequests; Unavailable if the client has disconnected."""
         async with AsyncExitStack() as stack:
             try:
@@ -59,7 +59,7 @@ def costly(handler: Handler) -> Handler:
         await read_body(request)
         who = identity_of(request)
         connection = _Connection(request)
-        client = Client(who.key or who.name, connection.is_disconnected)
+        client = RequestClient(who.key or who.name, connection.is_disconnected)
         try:
             async with request.app[COSTLY].turn(project_of(request), client):
                 before = CLIENT.set(client)

@@ -13,7 +13,7 @@ from engine.hooks.answer_rights import Automation
 from engine.hooks.durations import parse_span
 from engine.principal import Principal
 from engine.service import Answer
-from engine.words import AnswerChannel, Decision, How, Json
+from engine.words import AnswerChannel, Decision, Json, StepKind
 from hub.api.admission import SESSION
 from hub.api.app_context import identity_of
 from hub.api.request_validation import nul_in
@@ -37,7 +37,7 @@ class Signal(BaseModel):
     properties: dict[str, Any] | None = None
     digest: str = ""
     extend: str = ""
-    how: How = How.OVER
+    how: StepKind = StepKind.OVER
 
 
 def read_signal(
@@ -98,16 +98,16 @@ def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
     return extend
 
 
-def _how(body: Mapping[str, Json], findings: Findings) -> How:
-    how, known = body.get("how", How.OVER), [one.value for one in How]
+def _how(body: Mapping[str, Json], findings: Findings) -> StepKind:
+    how, known = body.get("how", StepKind.OVER), [one.value for one in StepKind]
     if how not in known:
         near = nearest(how, known) if isinstance(how, str) else ""
         remedy = near or f"Send one of {', '.join(known)}."
         findings.add("how", f'"{how}" is not a step mode', remedy, "Invalid")
-        return How.OVER
+        return StepKind.OVER
     if "how" in body and body.get("decision") != Decision.STEP:
         findings.add("how", "is valid with the decision step only", "Leave it out.", "Invalid")
-    return How(how)
+    return StepKind(how)
 
 
 def answer_from(

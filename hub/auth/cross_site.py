@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from yarl import URL
 
 from engine.errors import Forbidden
-from hub.auth.sessions import Session
+from hub.auth.sessions import BrowserSession
 
 CSRF_HEADER = "X-CSRF-Token"
 #: Methods that change nothing.
@@ -59,7 +59,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def check_origin(session: Session, method: str, csrf: str, fetch_site: str) -> None:
+def check_origin(session: BrowserSession, method: str, csrf: str, fetch_site: str) -> None:
     """Check a request of a session. csrf: the header. fetch_site: ``Sec-Fetch-Site``. Raises
     Forbidden."""
     if method in SAFE:

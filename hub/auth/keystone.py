@@ -15,7 +15,7 @@ from engine.types.openstack.cloud import CloudAccess
 from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_catalog import KeystoneCatalog
-from hub.auth.keystone_client import KeystoneClient, Scoped
+from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.keystone_cloud import KeystoneCloud
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
@@ -60,7 +60,7 @@ class Keystone:
         self._client = client
         self._rules = rules
         self._now = now
-        self._known: TtlCache[str, Scoped] = TtlCache()
+        self._known: TtlCache[str, TokenScope] = TtlCache()
         self._trusts: TtlCache[str, str] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
         self._trust_of: TtlCache[str, str] = TtlCache()
@@ -91,7 +91,7 @@ class Keystone:
             self._known.keep(_key(credentials), found, monotonic() + self._rules.remember)
         return self._identity(found, project, credentials.cloud_credential or token)
 
-    def _identity(self, found: Scoped, project: str, credential: str) -> Identity:
+    def _identity(self, found: TokenScope, project: str, credential: str) -> Identity:
         """Raises Forbidden if the token belongs to another project."""
         roles = map_roles(found.roles, self._rules.roles)
         everywhere = self._is_operators(found) and Right.OPERATE in rights_of(roles)
@@ -117,7 +117,7 @@ class Keystone:
             token_id=found.audit_id,
         )
 
-    def _is_operators(self, found: Scoped) -> bool:
+    def _is_operators(self, found: TokenScope) -> bool:
         """Whether the token's project is that of the operators. A name without a domain belongs to
         the default domain, because administrators of other domains can use any name there."""
         project = self._rules.operator_project
@@ -185,7 +185,7 @@ class Keystone:
         return KeystoneCloud(self._client, self, access, self._ca_pem)
 
 
-def aliases_of(found: Scoped, default_domain: str) -> tuple[str, ...]:
+def aliases_of(found: TokenScope, default_domain: str) -> tuple[str, ...]:
     """The names for `answer_by` of rules: ``ID``, ``NAME@DOMAIN``, and in the default domain
     ``NAME``; the last one is for display. Without names that look like those of other users."""
     name, domain = found.user_name, found.user_domain

@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from engine.ttl_cache import TtlCache
-from engine.types.remote_stack import Endpoint
+from engine.types.remote_stack import RemoteEndpoint
 from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.keystone_client import KeystoneClient
 
@@ -25,9 +25,9 @@ class KeystoneCatalog:
         self._client = client
         self._exchange = exchange
         self._ca_pem = ca_pem
-        self._known: TtlCache[str, Endpoint] = TtlCache()
+        self._known: TtlCache[str, RemoteEndpoint] = TtlCache()
 
-    async def find(self, region: str, token: str) -> Endpoint | None:
+    async def find(self, region: str, token: str) -> RemoteEndpoint | None:
         """The endpoint in a region, for the project of a token or trust. Raises HeadgateError."""
         key = cache_key(RequestCredentials(token=token), region)
         known = self._known.get(key, monotonic())
@@ -37,7 +37,7 @@ class KeystoneCatalog:
             url = endpoint_url(await self._client.catalog(current), region)
             if url is None:
                 return None
-            known = Endpoint(region, url, ("*",), ca_pem=self._ca_pem)
+            known = RemoteEndpoint(region, url, ("*",), ca_pem=self._ca_pem)
             self._known.keep(key, known, monotonic() + REMEMBER)
         return known
 

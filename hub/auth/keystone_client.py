@@ -43,7 +43,7 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoped:
+class TokenScope:
     """The user and project of a token. audit_id: of the token; not a secret."""
 
     user_id: str
@@ -83,7 +83,7 @@ class KeystoneClient:
         if self._session is not None:
             await self._session.close()
 
-    async def verify(self, token: str) -> Scoped:
+    async def verify(self, token: str) -> TokenScope:
         """Raises HeadgateError with the code Unauthorized, Forbidden (no project) or
         Unavailable."""
         try:
@@ -99,7 +99,7 @@ class KeystoneClient:
             "Get a new one: `openstack token issue`.",
         )
 
-    async def make_trust(self, token: str, of: Scoped, expires_at: str) -> str | None:
+    async def make_trust(self, token: str, of: TokenScope, expires_at: str) -> str | None:
         """Create a trust and return its ID; None: refused. expires_at: in RFC 3339."""
         own = await self._renewed(None)
         trust = {
@@ -219,7 +219,7 @@ class KeystoneClient:
             return response.status, document, response.headers
 
 
-def _scoped(token: Mapping[str, Json]) -> Scoped:
+def _scoped(token: Mapping[str, Json]) -> TokenScope:
     """Raises Forbidden."""
     project, user = token.get("project"), token["user"]
     if project is None:
@@ -228,7 +228,7 @@ def _scoped(token: Mapping[str, Json]) -> Scoped:
             remedy="Set OS_PROJECT_NAME and request a project-scoped token.",
             code="InvalidTenant",
         )
-    return Scoped(
+    return TokenScope(
         user["id"],
         user["name"],
         _domain(user),

@@ -34,7 +34,7 @@ _NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BrowserSession:
     """id: hash of the cookie. until: when it ends."""
 
     id: bytes = field(repr=False)
@@ -59,7 +59,9 @@ class Sessions:
         self.lasts = lasts
         self._random_bytes = random_bytes
 
-    async def begin(self, credentials: RequestCredentials, who: Identity) -> tuple[str, Session]:
+    async def begin(
+        self, credentials: RequestCredentials, who: Identity
+    ) -> tuple[str, BrowserSession]:
         """The value of the cookie, and the session. who: the result of the authentication."""
         secret = self._random_bytes(COOKIE_BYTES)
         new = NewSession(
@@ -74,7 +76,7 @@ class Sessions:
             record = await store.begin(conn, new, self.lasts)
         return base64_text(secret), _session(secret, record, credentials.block)
 
-    async def read(self, cookie: str, block: str) -> Session:
+    async def read(self, cookie: str, block: str) -> BrowserSession:
         """block: of the sender's address. Raises HeadgateError with the code Unauthorized."""
         secret = _secret(cookie)
         async with self._database.connection() as conn:
@@ -83,7 +85,7 @@ class Sessions:
             raise _session_ended()
         return _session(secret, record, block)
 
-    async def check(self, session: Session) -> None:
+    async def check(self, session: BrowserSession) -> None:
         """Raises HeadgateError with the code Unauthorized if the session has ended."""
         async with self._database.connection() as conn:
             if await store.read(conn, session.id, self._mode) is None:
@@ -105,7 +107,7 @@ class Sessions:
         return nonce + AESGCM(_key(secret)).encrypt(nonce, token.encode(), None)
 
 
-def _session(secret: bytes, record: SessionRecord, block: str) -> Session:
+def _session(secret: bytes, record: SessionRecord, block: str) -> BrowserSession:
     token = ""
     if record.encrypted is not None:
         nonce, rest = record.encrypted[:_NONCE_BYTES], record.encrypted[_NONCE_BYTES:]
@@ -116,7 +118,7 @@ def _session(secret: bytes, record: SessionRecord, block: str) -> Session:
     credentials = RequestCredentials(
         bearer=token, user=record.name, block=block, session_token=record.token_id
     )
-    return Session(record.id, credentials, _derived(secret, "csrf"), record.expires_at)
+    return BrowserSession(record.id, credentials, _derived(secret, "csrf"), record.expires_at)
 
 
 def _secret(cookie: str) -> bytes:

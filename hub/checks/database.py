@@ -27,7 +27,7 @@ from hub.auth.secrets import full_cost
 from hub.settings.settings import Settings
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     OK = "ok"
     WARNING = "warning"
     ERROR = "error"
@@ -38,7 +38,7 @@ class CheckResult:
     """check: its name. remedy: empty if the state is ok."""
 
     check: str
-    state: State
+    state: CheckState
     reason: str
     remedy: str = ""
 
@@ -48,13 +48,13 @@ class CheckResult:
 
 
 def passed(check: str, reason: str) -> CheckResult:
-    return CheckResult(check, State.OK, reason)
+    return CheckResult(check, CheckState.OK, reason)
 
 
 def failed(check: str, error: HeadgateError) -> CheckResult:
     one = error.finding
     place = f"{one.place}: " if one.place else ""
-    return CheckResult(check, State.ERROR, f"{place}{one.reason}", one.remedy)
+    return CheckResult(check, CheckState.ERROR, f"{place}{one.reason}", one.remedy)
 
 
 #: The smallest jump of the database's clock that causes a warning, and the duration of the warning.
@@ -89,9 +89,9 @@ async def check_routines(conn: Connection) -> CheckResult:
         return passed("routines", f"the functions and views have {own} of this headgate")
     if there is None or there < own:
         found = "missing" if there is None else f"{there}, older than {own} of this headgate"
-        return CheckResult("routines", State.ERROR, f"they are {found}", _MIGRATE)
+        return CheckResult("routines", CheckState.ERROR, f"they are {found}", _MIGRATE)
     reason = f"the database has another build of {own} than this headgate"
-    return CheckResult("routines", State.ERROR, reason, _MIGRATE)
+    return CheckResult("routines", CheckState.ERROR, reason, _MIGRATE)
 
 
 async def check_clock(conn: Connection) -> CheckResult:
@@ -101,11 +101,11 @@ async def check_clock(conn: Connection) -> CheckResult:
     if seen.behind >= SET_BACK:
         reason = f"the database's clock is {seen.behind} behind an earlier reading"
         more = "; a running process corrects the affected deadlines within a minute"
-        return CheckResult("timekeeping", State.WARNING, reason + more, remedy)
+        return CheckResult("timekeeping", CheckState.WARNING, reason + more, remedy)
     if seen.set_back_by is not None and await was_set_back_within(conn, RECENT):
         reason = f"the database's clock was set back by {seen.set_back_by} at {seen.set_back_at}"
         more = "; the deadlines of hooks that were open then are later by this time"
-        return CheckResult("timekeeping", State.WARNING, reason + more, remedy)
+        return CheckResult("timekeeping", CheckState.WARNING, reason + more, remedy)
     return passed("timekeeping", "the database's clock was not set back")
 
 
@@ -115,12 +115,12 @@ async def check_rules(conn: Connection, remedy: str) -> AsyncIterator[CheckResul
         broken = await find_violations(conn)
     except HeadgateError as error:
         found = error.finding
-        yield CheckResult("rules", State.WARNING, found.reason, found.remedy)
+        yield CheckResult("rules", CheckState.WARNING, found.reason, found.remedy)
         return
     for rule, found_rows in broken.items():
         some = "; ".join(found_rows[:MAX_NAMED])
         reason = f"{rule}: {len(found_rows)} rows break this rule: {some}"
-        yield CheckResult("rules", State.ERROR, reason, remedy)
+        yield CheckResult("rules", CheckState.ERROR, reason, remedy)
     if not broken:
         yield passed("rules", f"all {len(INVARIANTS)} rules hold")
 
@@ -130,7 +130,7 @@ async def check_passwords(conn: Connection) -> AsyncIterator[CheckResult]:
     if weak := await weak_passwords(conn, full_cost()):
         reason = f"{weak} passwords are hashed with scrypt parameters of an earlier version"
         remedy = "Each is replaced at the next sign-in; revoke unused ones"
-        yield CheckResult("passwords", State.WARNING, reason, remedy)
+        yield CheckResult("passwords", CheckState.WARNING, reason, remedy)
 
 
 class KeyFiles(NamedTuple):
@@ -160,17 +160,19 @@ async def check_keys(conn: Connection, files: KeyFiles) -> AsyncIterator[CheckRe
             fallbacks=[_read_key(one) for one in files.fallbacks],
         )
     except (OSError, ValueError) as error:
-        yield CheckResult("key", State.ERROR, f"cannot read the key {files.key}: {error}", remedy)
+        yield CheckResult(
+            "key", CheckState.ERROR, f"cannot read the key {files.key}: {error}", remedy
+        )
         return
     if check not in keyring.checks:
         reason = f"this database is not encrypted with {files.key}"
-        yield CheckResult("key", State.ERROR, reason, remedy)
+        yield CheckResult("key", CheckState.ERROR, reason, remedy)
         return
     yield await _check_credentials(conn, keyring, files, rotated=check == keyring.check)
     if missing := await _missing_keys(conn, keyring):
         reason = f"values are encrypted with keys that are not configured: {', '.join(missing)}"
         remedy = "Name their files in [credentials] fallback_key_files"
-        yield CheckResult("key", State.ERROR, reason, remedy)
+        yield CheckResult("key", CheckState.ERROR, reason, remedy)
 
 
 async def _check_credentials(
@@ -182,13 +184,13 @@ async def _check_credentials(
     if undecryptable:
         reason = f"{len(undecryptable)} credentials cannot be decrypted with {files.key}"
         return CheckResult(
-            "key", State.WARNING, reason, "Affected changes request new credentials or fail"
+            "key", CheckState.WARNING, reason, "Affected changes request new credentials or fail"
         )
     if not rotated:
         reason = (
             f"this database is only partly encrypted with {files.key}: the rotation has not ended"
         )
-        return CheckResult("key", State.WARNING, reason, _ROTATE)
+        return CheckResult("key", CheckState.WARNING, reason, _ROTATE)
     return passed("key", f"this database is encrypted with {files.key}")
 
 
@@ -224,7 +226,7 @@ async def check_backup(conn: Connection, keys: KeyFiles) -> list[CheckResult]:
     if left:
         reason = f"the schema is older than this version; pending: {', '.join(left)}"
         remedy = "Run `headgate admin migrate` on it, and check again"
-        return [CheckResult("schema", State.WARNING, reason, remedy)]
+        return [CheckResult("schema", CheckState.WARNING, reason, remedy)]
     return [
         passed("schema", "the schema is up to date"),
         *[one async for one in check_rules(conn, _INCOMPLETE)],
@@ -239,7 +241,7 @@ async def _check_audit_logs(conn: Connection) -> AsyncIterator[CheckResult]:
     inconsistent = [log for log in logs if log.error]
     for log in inconsistent:
         remedy = "Compare with the signed checkpoints and the entries that you noted"
-        yield CheckResult("audit", State.ERROR, f"stack {log.stack_id}: {log.error}", remedy)
+        yield CheckResult("audit", CheckState.ERROR, f"stack {log.stack_id}: {log.error}", remedy)
     if not inconsistent:
         decisions = sum(one.decisions for one in logs)
         yield passed(

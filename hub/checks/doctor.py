@@ -18,8 +18,8 @@ from engine.store.maintenance.monitoring import read_server_status, read_waiting
 from engine.store.schema.upgrade import read_pending
 from hub.checks.database import (
     CheckResult,
+    CheckState,
     KeyFiles,
-    State,
     check_clock,
     check_keys,
     check_passwords,
@@ -58,7 +58,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     try:
         async with locate_database(settings.database) as url:
             found.append(await check_pooler(url))
-            if found[-1].state is State.OK:
+            if found[-1].state is CheckState.OK:
                 async with connect(url) as conn:
                     found += [one async for one in _check_database(conn, keys)]
     except HeadgateError as error:
@@ -72,10 +72,10 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
     took = time.time() - began
     if status.number < OLDEST:
         reason, remedy = f"it is PostgreSQL {status.version}", "Upgrade to PostgreSQL 15 or later"
-        yield CheckResult("database", State.ERROR, reason, remedy)
+        yield CheckResult("database", CheckState.ERROR, reason, remedy)
     elif status.standby:
         reason, remedy = "it is a read-only standby", "Name the primary in [database] url"
-        yield CheckResult("database", State.ERROR, reason, remedy)
+        yield CheckResult("database", CheckState.ERROR, reason, remedy)
     else:
         yield passed("database", f"PostgreSQL {status.version}")
     yield clocks(status.now.timestamp() - began - took / 2, took)
@@ -86,7 +86,7 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
         return
     if pending:
         reason = f"the schema is older than this headgate; pending: {', '.join(pending)}"
-        yield CheckResult("schema", State.ERROR, reason, "Run `headgate admin migrate`")
+        yield CheckResult("schema", CheckState.ERROR, reason, "Run `headgate admin migrate`")
         return
     yield passed("schema", "the schema is up to date")
     yield await check_routines(conn)
@@ -109,7 +109,7 @@ def clocks(ahead: float, took: float) -> CheckResult:
     direction = "behind" if ahead > 0 else "ahead of"
     reason = f"this machine is {abs(ahead):.1f} s {direction} the database"
     remedy = "Use NTP on both: receivers reject webhooks whose timestamp is wrong"
-    return CheckResult("clocks", State.WARNING, reason, remedy)
+    return CheckResult("clocks", CheckState.WARNING, reason, remedy)
 
 
 #: Text and remedy for each kind of stuck work.
@@ -157,7 +157,7 @@ async def _check_work(conn: Connection) -> AsyncIterator[CheckResult]:
         yield passed("work", f"no work is stuck (hooks waiting: {work.hooks_waiting})")
     for name, count in stuck.items():
         text, remedy = STUCK[name]
-        yield CheckResult("work", State.WARNING, f"{count} {text}", remedy)
+        yield CheckResult("work", CheckState.WARNING, f"{count} {text}", remedy)
 
 
 def _check_files(settings: Settings, config: Path | None) -> Iterator[CheckResult]:
@@ -165,15 +165,17 @@ def _check_files(settings: Settings, config: Path | None) -> Iterator[CheckResul
     key = settings.credentials.path(settings.database.data_dir)
     if not key.exists():
         remedy = "A server creates one at its first start; all processes need the same key"
-        yield CheckResult("files", State.WARNING, f"there is no encryption key {key} yet", remedy)
+        yield CheckResult(
+            "files", CheckState.WARNING, f"there is no encryption key {key} yet", remedy
+        )
     elif key.stat().st_size != KEY_BYTES:
         reason = f"the encryption key {key} has {key.stat().st_size} bytes, not {KEY_BYTES}"
-        yield CheckResult("files", State.ERROR, reason, "Restore it from your backup")
+        yield CheckResult("files", CheckState.ERROR, reason, "Restore it from your backup")
     secret = [*settings.key_files, *([config] if config else [])]
     readable = [path for path in secret if path.exists() and _open_to_others(path)]
     for path in readable:
         reason = f"accounts other than the owner can read {path}"
-        yield CheckResult("files", State.WARNING, reason, f"chmod 600 {path}")
+        yield CheckResult("files", CheckState.WARNING, reason, f"chmod 600 {path}")
     if not readable:
         yield passed("files", "key and settings files are readable by their owner only")
     types = settings.resource_types
@@ -194,7 +196,7 @@ def _check_hook_rules(settings: Settings) -> Iterator[CheckResult]:
     rules = settings.hooks.operator_rules()
     found: list[Overlap | Gap] = [*overlaps(rules), *gaps(rules)]
     for one in found:
-        yield CheckResult("hooks", State.WARNING, one.reason, one.remedy)
+        yield CheckResult("hooks", CheckState.WARNING, one.reason, one.remedy)
     if not found:
         yield passed("hooks", f"no two of {len(rules)} operator rules block at the same point")
 
@@ -215,7 +217,7 @@ def check_space(free: int, directory: Path) -> CheckResult:
     """free: bytes on the volume of the directory."""
     reason = f"{free / 2**30:.1f} GiB are free in {directory}"
     if free < LOW_SPACE:
-        state = State.ERROR if free < NONE else State.WARNING
+        state = CheckState.ERROR if free < NONE else CheckState.WARNING
         return CheckResult("disk", state, reason, "Free space, or lower [retention]")
     return passed("disk", reason)
 
@@ -230,7 +232,7 @@ def _check_egress(settings: Settings) -> CheckResult:
         if whole:
             reason = f"{section} allows every address ({whole[0]})"
             remedy = f"List only the required networks in {section} allow"
-            return CheckResult("webhooks", State.WARNING, reason, remedy)
+            return CheckResult("webhooks", CheckState.WARNING, reason, remedy)
     named = ", ".join(map(str, allowed)) or "no other networks"
     return passed("webhooks", f"webhooks can reach public addresses and {named}")
 
@@ -260,4 +262,4 @@ async def _check_broker(
         return passed(name, "it is reachable")
     reason = f"no node of {place} is reachable: {problem}"
     remedy = "Check that RabbitMQ runs, and the user name and password"
-    return CheckResult(name, State.ERROR, reason, remedy)
+    return CheckResult(name, CheckState.ERROR, reason, remedy)

@@ -16,7 +16,7 @@ import typer
 
 from hub.cli import output, token
 from hub.cli.context import run_offline, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, seconds, with_options
 from hub.cli.output import format_json
 
@@ -47,7 +47,7 @@ def create_token(
 ) -> None:
     """Create a token without signing in: the first one, or after losing all others."""
     if everywhere == bool(project):
-        stop("name the project with --project NAME, or use --everywhere", Exit.USAGE)
+        stop("name the project with --project NAME, or use --everywhere", ExitCode.USAGE)
     secret = token.read_password() if password else None
 
     async def work(settings: "Settings") -> Json:
@@ -182,7 +182,7 @@ def _print_results(results: Sequence[Json], as_json: bool) -> NoReturn:
     """Print the results of checks. The exit code is 1 if a check failed; warnings do not count."""
     typer.echo(format_json(results) if as_json else "\n".join(map(_line, results)))
     failed = any(one["state"] == "error" for one in results)
-    raise typer.Exit(Exit.ERROR if failed else Exit.COMPLETE)
+    raise typer.Exit(ExitCode.ERROR if failed else ExitCode.COMPLETE)
 
 
 def _line(result: Json) -> str:
@@ -214,7 +214,7 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
     rotation = run_offline(offline, work)
     text = format_json(asdict(rotation)) if offline.as_json else "\n".join(_lines(rotation))
     typer.echo(text)
-    raise typer.Exit(Exit.COMPLETE if rotation.complete else Exit.ERROR)
+    raise typer.Exit(ExitCode.COMPLETE if rotation.complete else ExitCode.ERROR)
 
 
 @app.command()
@@ -266,7 +266,7 @@ def _keyring(settings: "Settings") -> "Keyring":
 
     key_file = settings.credentials.path(settings.database.data_dir)
     if not key_file.exists():
-        stop(f"no encryption key {key_file}: create it first", Exit.ERROR)
+        stop(f"no encryption key {key_file}: create it first", ExitCode.ERROR)
     return make_keyring(settings)
 
 

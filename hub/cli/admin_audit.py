@@ -10,7 +10,7 @@ from uuid import UUID
 import typer
 
 from hub.cli.context import run_offline, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, with_options
 from hub.cli.output import format_json
 
@@ -59,7 +59,7 @@ def verify_audit(
     """Verify the hash chains and signatures of the audit log."""
     entry = read_entry(expect) if expect else None
     if entry is not None and stack is None:
-        stop("--expect needs the ID of the stack", Exit.USAGE)
+        stop("--expect needs the ID of the stack", ExitCode.USAGE)
 
     async def work(settings: "Settings") -> tuple[list[Json], int]:
         return await _verify(settings, stack, entry, signed, public_key)
@@ -67,7 +67,7 @@ def verify_audit(
     results, projects = run_offline(offline, work)
     text = format_json(results) if offline.as_json else "\n".join(report(results, projects))
     typer.echo(text)
-    raise typer.Exit(Exit.ERROR if any(one["error"] for one in results) else Exit.COMPLETE)
+    raise typer.Exit(ExitCode.ERROR if any(one["error"] for one in results) else ExitCode.COMPLETE)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from hub.cli.client import (
     url_path,
 )
 from hub.cli.context import ask, complain, print_result
-from hub.cli.exit_codes import Exit, of_status
+from hub.cli.exit_codes import ExitCode, of_status
 from hub.cli.options import ServerOptions, WaitOptions
 
 Json = Any
@@ -35,7 +35,7 @@ class Outcome:
     """The current stack, and the exit code of the command. message: for standard error."""
 
     stack: Json
-    code: Exit
+    code: ExitCode
     message: str = ""
 
 
@@ -71,13 +71,13 @@ def exit_with(outcome: Outcome) -> NoReturn:
 async def wait_for_action(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
     """The stack now, or when the action ends, or when the timeout expires."""
     if not wait.any:
-        return Outcome(await _read_stack(client, stack_id, action), Exit.COMPLETE)
+        return Outcome(await _read_stack(client, stack_id, action), ExitCode.COMPLETE)
     try:
         async with asyncio.timeout(wait.timeout):
             outcome = await _poll(client, stack_id, action, wait)
     except TimeoutError:
         message = "--timeout has expired; the action continues on the server"
-        outcome = Outcome(None, Exit.TIMED_OUT, message)
+        outcome = Outcome(None, ExitCode.TIMED_OUT, message)
     return replace(outcome, stack=await _read_stack(client, stack_id, action))
 
 
@@ -89,7 +89,7 @@ async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -
         if outcome is not None:
             return outcome
         if wait.until_waiting and await _only_hooks_left(client, stack):
-            return Outcome(stack, Exit.WAITING)
+            return Outcome(stack, ExitCode.WAITING)
         polls += 1
         await asyncio.sleep(POLLS.ceiling(polls))
 
@@ -117,7 +117,7 @@ def end_of_action(stack: Mapping[str, Json], action: str) -> Outcome | None:
             if current == "ROLLBACK"
             else "another action superseded this one"
         )
-        return Outcome(stack, Exit.FAILED, f"{what}: {status}")
+        return Outcome(stack, ExitCode.FAILED, f"{what}: {status}")
     return None if code is None else Outcome(stack, code)
 
 

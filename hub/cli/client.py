@@ -59,7 +59,7 @@ def url_path(*parts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ClientCredentials:
     """Empty ones are not sent. roles: separated by commas."""
 
     user: str = ""
@@ -80,10 +80,12 @@ class Credentials:
 class Client:
     """An async context manager for one server and project."""
 
-    def __init__(self, url: str, project: str, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, url: str, project: str, credentials: ClientCredentials | None = None
+    ) -> None:
         self._url = url.rstrip("/")
         self._base = f"{self._url}/v1{url_path(project)}"
-        self._headers = (credentials or Credentials()).headers()
+        self._headers = (credentials or ClientCredentials()).headers()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:

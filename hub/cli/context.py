@@ -10,8 +10,8 @@ import typer
 from rich.console import Console, RenderableType
 
 from engine.errors import HeadgateError
-from hub.cli.client import Client, Credentials, Query, RequestError, call_stack
-from hub.cli.exit_codes import Exit
+from hub.cli.client import Client, ClientCredentials, Query, RequestError, call_stack
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.options import ConnectionOptions, OfflineOptions, printable
 from hub.cli.output import format_json
@@ -38,7 +38,7 @@ err = Console(stderr=True, highlight=False)
 def ask(server: ConnectionOptions, work: Callable[[Client], Awaitable[Result]]) -> Result:
     """Run `work` with a client. An error is printed and ends the command with exit code 1."""
     variables = (_from_environment(name) for name in (ROLES, TOKEN, PASSWORD))
-    credentials = Credentials(server.user, *variables)
+    credentials = ClientCredentials(server.user, *variables)
 
     async def run() -> Result:
         async with Client(server.url, server.project, credentials) as client:
@@ -47,9 +47,9 @@ def ask(server: ConnectionOptions, work: Callable[[Client], Awaitable[Result]]) 
     try:
         return asyncio.run(run())
     except (RequestError, InputError) as error:
-        stop(str(error), Exit.ERROR)
+        stop(str(error), ExitCode.ERROR)
     except KeyboardInterrupt:
-        stop("interrupted; the action continues on the server", Exit.ERROR)
+        stop("interrupted; the action continues on the server", ExitCode.ERROR)
 
 
 def ask_stack(
@@ -70,7 +70,7 @@ def _from_environment(name: str) -> str:
     try:
         return printable(os.environ.get(name, ""))
     except typer.BadParameter:
-        stop(f"{name} contains control characters; remove them", Exit.USAGE)
+        stop(f"{name} contains control characters; remove them", ExitCode.USAGE)
 
 
 def run_offline(options: OfflineOptions, work: Callable[["Settings"], Awaitable[Result]]) -> Result:
@@ -85,10 +85,10 @@ def run_offline(options: OfflineOptions, work: Callable[["Settings"], Awaitable[
     try:
         return asyncio.run(run())
     except (HeadgateError, OSError) as error:
-        stop(str(error), Exit.ERROR)
+        stop(str(error), ExitCode.ERROR)
 
 
-def stop(message: str, code: Exit) -> NoReturn:
+def stop(message: str, code: ExitCode) -> NoReturn:
     """Print an error and end the command."""
     complain(message)
     raise typer.Exit(code)

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Exit(IntEnum):
+class ExitCode(IntEnum):
     COMPLETE = 0
     ERROR = 1
     USAGE = 2
@@ -14,21 +14,21 @@ class Exit(IntEnum):
 
 
 MEANING = {
-    Exit.COMPLETE: "success, or, with --wait and watch, the stack is COMPLETE",
-    Exit.ERROR: "request refused, object not found, or server unreachable",
-    Exit.USAGE: "invalid options or arguments",
-    Exit.FAILED: "the stack is FAILED",
-    Exit.STOPPED: "the stack is STOPPED (`headgate stack resume` continues it)",
-    Exit.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
-    Exit.TIMED_OUT: "--timeout has expired, and the action continues on the server",
+    ExitCode.COMPLETE: "success, or, with --wait and watch, the stack is COMPLETE",
+    ExitCode.ERROR: "request refused, object not found, or server unreachable",
+    ExitCode.USAGE: "invalid options or arguments",
+    ExitCode.FAILED: "the stack is FAILED",
+    ExitCode.STOPPED: "the stack is STOPPED (`headgate stack resume` continues it)",
+    ExitCode.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
+    ExitCode.TIMED_OUT: "--timeout has expired, and the action continues on the server",
 }
-OF_STATUS = {"COMPLETE": Exit.COMPLETE, "FAILED": Exit.FAILED, "STOPPED": Exit.STOPPED}
+OF_STATUS = {"COMPLETE": ExitCode.COMPLETE, "FAILED": ExitCode.FAILED, "STOPPED": ExitCode.STOPPED}
 
 
-def of_status(stack_status: str) -> Exit | None:
+def of_status(stack_status: str) -> ExitCode | None:
     """The code of a final status such as ``CREATE_COMPLETE``; None for any other status."""
     return OF_STATUS.get(stack_status.rpartition("_")[2])
 
 
 def epilog() -> str:
-    return "Exit codes: " + "; ".join(f"{code.value} {MEANING[code]}" for code in Exit) + "."
+    return "Exit codes: " + "; ".join(f"{code.value} {MEANING[code]}" for code in ExitCode) + "."

@@ -12,7 +12,7 @@ from rich.text import Text
 from hub.cli import output
 from hub.cli.client import Client, RequestError, list_waiting_hooks, read_pages, url_path
 from hub.cli.context import ask, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_data
 from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
 from hub.cli.output import format_yaml
@@ -175,7 +175,7 @@ def step(
 ) -> None:
     """Continue, and stop before the next operation."""
     if into and out:
-        stop("use either --into or --out", Exit.USAGE)
+        stop("use either --into or --out", ExitCode.USAGE)
     how = {"how": "into" if into else "out"} if into or out else {}
     _approve(server, which, "step", answer, how)
 
@@ -277,12 +277,12 @@ def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
     """``{"data": ...}`` from --data or --data-file; empty without both. Ends the command if the
     data cannot be read."""
     if pairs and file is not None:
-        stop("use either --data or --data-file", Exit.USAGE)
+        stop("use either --data or --data-file", ExitCode.USAGE)
     if file is not None:
         try:
             return {"data": read_data(file)}
         except InputError as error:
-            stop(str(error), Exit.ERROR)
+            stop(str(error), ExitCode.ERROR)
     return {"data": _read_pairs(pairs, "--data")} if pairs else {}
 
 
@@ -290,7 +290,7 @@ def _read_pairs(pairs: list[str], option: str) -> dict[str, Json]:
     try:
         return yaml_values(pairs, option)
     except InputError as error:
-        stop(str(error), Exit.ERROR)
+        stop(str(error), ExitCode.ERROR)
 
 
 async def find(client: Client, which: str) -> Json:

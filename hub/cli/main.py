@@ -31,7 +31,7 @@ from hub.cli import (
 )
 from hub.cli.client import url_path
 from hub.cli.context import ask, ask_stack, print_result, stop
-from hub.cli.exit_codes import Exit, epilog
+from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.options import ServerOptions, with_options
 
 Json = Any
@@ -109,7 +109,9 @@ def serve(
 
     for one in role:
         if one not in ROLES:
-            stop(f'--role: "{one}" is not a process role; known: {", ".join(ROLES)}', Exit.USAGE)
+            stop(
+                f'--role: "{one}" is not a process role; known: {", ".join(ROLES)}', ExitCode.USAGE
+            )
     try:
         options = {
             "server.listen": listen,
@@ -118,7 +120,7 @@ def serve(
         }
         settings = load_settings(config, options)
     except HeadgateError as error:
-        stop(str(error), Exit.ERROR)
+        stop(str(error), ExitCode.ERROR)
     raise typer.Exit(run_server(settings, frozenset(role or ROLES)))
 
 
@@ -166,7 +168,9 @@ def watch_(
         ask(server, lambda client: watch_forward.forward(client, forward_to, stack, secret))
         return
     if stack is None:
-        stop("name a stack, or use --forward URL to forward the events of all stacks", Exit.USAGE)
+        stop(
+            "name a stack, or use --forward URL to forward the events of all stacks", ExitCode.USAGE
+        )
     code = ask(server, lambda client: watch.watch(client, stack, server.as_json))
     raise typer.Exit(code)
 

@@ -12,7 +12,7 @@ from hub.cli import change, options, output, plan_output, request_bodies
 from hub.cli.change import Outcome, wait_for_action
 from hub.cli.client import Client, call_stack, find_stack, read_pages, stack_path, url_path
 from hub.cli.context import ask, ask_stack, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.output import format_yaml
@@ -100,7 +100,7 @@ def update(
     """Update a stack, with a new template or with --existing."""
     method = "PATCH" if existing else "PUT"
     if template is None and not existing:
-        stop("name a template with -t, or use --existing to keep the stored one", Exit.USAGE)
+        stop("name a template with -t, or use --existing to keep the stored one", ExitCode.USAGE)
     sources = Sources(template, environment)
     parts = request_bodies.partial_update(only, except_, moved) | request_bodies.plan_digest(plan)
     parts |= request_bodies.strict(strict) | ({"converge": True} if converge else {})
@@ -279,7 +279,7 @@ def cancel(
     if rollback:
         change.run(server, name, "ROLLBACK", wait, start_action("cancel_update"))
     if wait.any:
-        stop("--wait has no effect with --no-rollback: the update ends at once", Exit.USAGE)
+        stop("--wait has no effect with --no-rollback: the update ends at once", ExitCode.USAGE)
     change.run(server, name, "", WaitOptions(), start_action("cancel_without_rollback"))
 
 

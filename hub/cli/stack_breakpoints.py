@@ -10,7 +10,7 @@ from rich.text import Text
 from hub.cli import options, output, request_bodies
 from hub.cli.client import Client, RequestError, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, with_options
 
@@ -64,7 +64,7 @@ def remove(
 ) -> None:
     """Remove breakpoints. Hooks that already wait still need an answer."""
     if bool(which) == every:
-        stop("name one or more breakpoints, or use --all", Exit.USAGE)
+        stop("name one or more breakpoints, or use --all", ExitCode.USAGE)
 
     async def work(client: Client) -> list[Json]:
         found = await find_stack(client, stack)

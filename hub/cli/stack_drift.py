@@ -12,7 +12,7 @@ from hub.cli import change, options, output
 from hub.cli.change import POLLS
 from hub.cli.client import Client, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 
 Json = Any
@@ -50,7 +50,7 @@ def observe(
     drift = ask(server, work)
     print_result(drift, server.as_json, lambda: _render(drift))
     if wait and drift["observing"]:
-        raise typer.Exit(Exit.TIMED_OUT)
+        raise typer.Exit(ExitCode.TIMED_OUT)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from hub.cli import change, options, request_bodies
 from hub.cli.change import Outcome, wait_for_action
 from hub.cli.client import Client, RequestError, call_stack, find_stack, stack_path, url_path
 from hub.cli.context import ask, complain, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_text
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.output import format_json
@@ -99,7 +99,7 @@ def abandon(
     """Remove a stack from Headgate, keep its physical resources, and print its export."""
     stack = ask(server, lambda client: find_stack(client, name))
     if not yes and not _confirmed(stack["stack_name"]):
-        stop("nothing was changed; use --yes to skip the question", Exit.ERROR)
+        stop("nothing was changed; use --yes to skip the question", ExitCode.ERROR)
     ask(server, lambda client: abandon_stack(client, stack, output, server.as_json))
 
 

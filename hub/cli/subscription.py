@@ -9,7 +9,7 @@ import typer
 from hub.cli import output
 from hub.cli.client import url_path
 from hub.cli.context import ask, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
 
 Json = Any
@@ -122,14 +122,14 @@ def change(
     """Change a subscription; options that you do not name keep their values."""
     globs = asdict(filters)
     if unknown := [name for name in remove_filter if name not in globs]:
-        stop(f'"{unknown[0]}" is not a filter; known: {", ".join(globs)}', Exit.USAGE)
+        stop(f'"{unknown[0]}" is not a filter; known: {", ".join(globs)}', ExitCode.USAGE)
     body: dict[str, Json] = {name: value for name, value in globs.items() if value}
     body |= {name: [] for name in remove_filter}
     body |= {"target": target} if target is not None else {}
     body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
     if not body:
-        stop("name at least one option to change", Exit.USAGE)
+        stop("name at least one option to change", ExitCode.USAGE)
     changed = _call(server, "PATCH", which, body=body)
     print_result(changed, server.as_json, lambda: output.fields(changed, NAMES))
 
@@ -214,7 +214,7 @@ def redeliver(
 ) -> None:
     """Resend deliveries."""
     if (delivery is not None) + (since is not None) + dead != 1:
-        stop("use exactly one of --delivery, --since and --dead", Exit.USAGE)
+        stop("use exactly one of --delivery, --since and --dead", ExitCode.USAGE)
     choices = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in choices.items() if value is not None}
     result = _call(server, "POST", which, "redeliver", body=body)

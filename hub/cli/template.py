@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from hub.cli import options, output, request_bodies
 from hub.cli.client import Client, RequestError, url_path
 from hub.cli.context import ask, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.output import format_json
@@ -66,7 +66,7 @@ def validate(
     """Validate a template: list all errors, or its parameters if there are none."""
     path = _only_template(file, template)
     if server.as_json and report_format != OutputFormat.TEXT:
-        stop("use either --json or --output", Exit.USAGE)
+        stop("use either --json or --output", ExitCode.USAGE)
     sources = Sources(path, environment)
     query = {"show_nested": str(show_nested).lower()}
     if ignore_errors:
@@ -105,7 +105,7 @@ def _print_response(
     found = ask(server, work)
     print_result(found, server.as_json, lambda: render(found))
     if "findings" in found:
-        raise typer.Exit(Exit.ERROR)
+        raise typer.Exit(ExitCode.ERROR)
 
 
 def _print_report(
@@ -134,7 +134,7 @@ def _print_report(
     if text := report(found, report_format):
         typer.echo(text)
     if any(one.level == Level.ERROR for one in found):
-        raise typer.Exit(Exit.ERROR)
+        raise typer.Exit(ExitCode.ERROR)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from hub.auth.roles import Role
 from hub.cli import output
 from hub.cli.client import url_path
 from hub.cli.context import ask, print_result, stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, ServerOptions, with_options
 
 Json = Any
@@ -101,7 +101,7 @@ def revoke(
 ) -> None:
     """Revoke a token or password."""
     if token_id.startswith("hgt_"):
-        stop("this is the token itself; use its ID from `headgate token list`", Exit.USAGE)
+        stop("this is the token itself; use its ID from `headgate token list`", ExitCode.USAGE)
     query = {"everywhere": str(everywhere).lower()}
     path = url_path("tokens", token_id)
     ask(server, lambda client: client.call("DELETE", path, query=query))

@@ -25,12 +25,16 @@ from hub.cli.client import (
     stack_path,
 )
 from hub.cli.context import complain, out
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 
 Json = Any
-ENDS = {"completed": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+ENDS = {"completed": ExitCode.COMPLETE, "failed": ExitCode.FAILED, "stopped": ExitCode.STOPPED}
 #: Final states of a traversal. A superseded one is not final for the stack.
-OF_TRAVERSAL = {"complete": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+OF_TRAVERSAL = {
+    "complete": ExitCode.COMPLETE,
+    "failed": ExitCode.FAILED,
+    "stopped": ExitCode.STOPPED,
+}
 #: Maximum number of nodes shown.
 MAX_NODES = 40
 #: Of the progress bar, in characters.
@@ -41,7 +45,7 @@ IDLE_CLEANUP = ("waiting", "dropped")
 
 
 @dataclass(slots=True)
-class StackView:
+class WatchedStack:
     """name, stack_id, path: of the stack; the path of a root stack is "". graph: as last read.
     hooks: waiting ones by their path from the stack; "" is the stack itself.
 
@@ -55,7 +59,7 @@ class StackView:
     graph: Mapping[str, Json]
     hooks: dict[str, Json] = field(default_factory=dict)
     status: str = ""
-    code: Exit | None = None
+    code: ExitCode | None = None
     changed: bool = False
     note: str = ""
 
@@ -64,7 +68,7 @@ class StackView:
         return int(self.graph["traversal"]["number"])
 
     @property
-    def ended(self) -> Exit | None:
+    def ended(self) -> ExitCode | None:
         """The result of the action, by an event or by the graph; None: it has not ended."""
         if self.code is not None:
             return self.code
@@ -197,7 +201,7 @@ class _Position:
     failures: int = 0
 
 
-async def watch(client: Client, name: str, as_json: bool) -> Exit:
+async def watch(client: Client, name: str, as_json: bool) -> ExitCode:
     """Show the stack until its action ends; return the exit code."""
     stack = await find_stack(client, name)
     view: _LineView | _LiveView = (
@@ -220,12 +224,12 @@ async def watch(client: Client, name: str, as_json: bool) -> Exit:
 
 async def _once(
     client: Client, stack: Json, position: _Position, view: "_LineView | _LiveView"
-) -> Exit | None:
+) -> ExitCode | None:
     """Follow one connection to the stream. None: it ended before the action."""
     async with client.stream(stack=stack["id"], last=position.last) as events:
         # Read the graph after the stream is connected, so that no change is missed.
         graph = await _graph(client, stack)
-        state = StackView(stack["stack_name"], stack["id"], stack["path"], graph)
+        state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
         hooks = await list_waiting_hooks(client, stack["id"])
         state.hooks = {state.place(hook["path"]): hook for hook in hooks}
         position.failures = 0
@@ -243,7 +247,7 @@ async def _follow(
     client: Client,
     stack: Json,
     events: AsyncGenerator[StreamedEvent, None],
-    state: StackView,
+    state: WatchedStack,
     position: _Position,
     view: "_LineView | _LiveView",
 ) -> None:
@@ -268,7 +272,7 @@ async def _follow(
         await asyncio.wait({pending})
 
 
-async def _refresh(client: Client, stack: Json, state: StackView, due: float) -> float:
+async def _refresh(client: Client, stack: Json, state: WatchedStack, due: float) -> float:
     """Read the graph again if it changed and is due; return when it is due next."""
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -295,7 +299,7 @@ class _LineView:
     def shown(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def begin(self, state: StackView) -> None:
+    def begin(self, state: WatchedStack) -> None:
         if not self._as_json:
             first = f"{state.name}: {state.title}"
             waits = [
@@ -308,10 +312,10 @@ class _LineView:
     def event(self, document: Json) -> None:
         print_event(document, self._as_json)
 
-    def draw(self, state: StackView) -> None:
+    def draw(self, state: WatchedStack) -> None:
         """Lines do not change."""
 
-    def end(self, state: StackView) -> None:
+    def end(self, state: WatchedStack) -> None:
         """The last event is already printed."""
 
     def show_disconnected(self, first: bool) -> None:
@@ -326,22 +330,22 @@ class _LiveView:
 
     def __init__(self) -> None:
         self._live = Live(console=out, auto_refresh=False, transient=False)
-        self._shown: StackView | None = None
+        self._shown: WatchedStack | None = None
 
     def shown(self) -> AbstractContextManager[object]:
         return self._live
 
-    def begin(self, state: StackView) -> None:
+    def begin(self, state: WatchedStack) -> None:
         self._shown = state
         self.draw(state)
 
     def event(self, document: Json) -> None:
         """The tree shows the change."""
 
-    def draw(self, state: StackView) -> None:
+    def draw(self, state: WatchedStack) -> None:
         self._live.update(state.render(datetime.now(UTC)), refresh=True)
 
-    def end(self, state: StackView) -> None:
+    def end(self, state: WatchedStack) -> None:
         self.draw(state)
 
     def show_disconnected(self, first: bool) -> None:

@@ -18,7 +18,7 @@ from channels.webhook import sign
 from hub.cli import output
 from hub.cli.client import Client, RequestError, StreamedEvent, find_stack, url_path
 from hub.cli.context import stop
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.watch import MAX_RETRIES, RETRY_SECONDS, print_line
 
 Json = Any
@@ -31,12 +31,12 @@ def check_target(target: str, secret: str) -> None:
     if not target.startswith(("http://", "https://")):
         stop(
             f'"{target}" is not a URL to forward events to; write, for example, http://127.0.0.1:9000/',
-            Exit.USAGE,
+            ExitCode.USAGE,
         )
     if secret and not sign.is_secret(secret):
         stop(
             'invalid secret: it must be "whsec_" followed by base64 of at least 24 bytes',
-            Exit.USAGE,
+            ExitCode.USAGE,
         )
 
 

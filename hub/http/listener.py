@@ -24,7 +24,7 @@ from hub.api.request_validation import invalid, unknown_encoding
 from hub.api.routes import JSON, json_response
 from hub.auth.throttle import block_of
 from hub.metrics import CONTENT_TYPE, Metrics
-from hub.settings.access import Server
+from hub.settings.access import ServerSection
 from hub.settings.types import host_and_port
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -164,7 +164,7 @@ def connections(
 
 @asynccontextmanager
 async def serve_api(
-    server: Server, application: web.Application, sockets: Sequence[socket.socket] = ()
+    server: ServerSection, application: web.Application, sockets: Sequence[socket.socket] = ()
 ) -> AsyncIterator[str]:
     """Serve an application; return its URL. Raises Unavailable.
 
@@ -213,7 +213,7 @@ def bind(address: str, place: str) -> list[socket.socket]:
 
 
 async def _listeners(
-    server: Server,
+    server: ServerSection,
     runner: web.AppRunner,
     tls: ssl.SSLContext | None,
     application: web.Application,
@@ -230,7 +230,7 @@ async def _listeners(
 
 
 @contextmanager
-def _reload_on_hangup(tls: ssl.SSLContext | None, server: Server) -> Iterator[None]:
+def _reload_on_hangup(tls: ssl.SSLContext | None, server: ServerSection) -> Iterator[None]:
     """On SIGHUP, read the certificate again, for new connections. An invalid one is logged, and the
     old one stays in use."""
 
@@ -252,7 +252,7 @@ def _reload_on_hangup(tls: ssl.SSLContext | None, server: Server) -> Iterator[No
         loop.remove_signal_handler(signal.SIGHUP)
 
 
-def server_tls(server: Server) -> ssl.SSLContext | None:
+def server_tls(server: ServerSection) -> ssl.SSLContext | None:
     """The TLS context of the certificate; None: without TLS. Raises Unavailable."""
     if not server.cert_file:
         return None
@@ -262,7 +262,7 @@ def server_tls(server: Server) -> ssl.SSLContext | None:
     return context
 
 
-def load_certificate(context: ssl.SSLContext, server: Server) -> None:
+def load_certificate(context: ssl.SSLContext, server: ServerSection) -> None:
     """Load the certificate for new connections. Raises Unavailable."""
     try:
         context.load_cert_chain(server.cert_file, server.key_file or None)

@@ -41,7 +41,7 @@ from hub.log import set_up_logging
 from hub.metrics_exchange import serve_own_metrics
 from hub.program.authenticator import open_authenticator
 from hub.program.command_account import check_run_as
-from hub.program.database_startup import DatabaseStartup, Stopped
+from hub.program.database_startup import DatabaseStartup, StartupStopped
 from hub.program.loops import Loops
 from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
@@ -102,7 +102,7 @@ def _leaves(group: BaseExceptionGroup[HeadgateError]) -> list[BaseException]:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningProcess:
     """A running process. url: of its API, if it has that role."""
 
     url: str
@@ -126,7 +126,7 @@ async def _serve(
         stop_when_closed(control, stop)
     if control is None:
         log_start(settings, roles, count=1)
-    with suppress(Stopped):
+    with suppress(StartupStopped):
         async with running(settings, roles, stop, slot=slot) as program:
             event = "headgate.ready" if control is None else "process.ready"
             log.info(event, url=program.url, roles=sorted(roles), pid=os.getpid())
@@ -177,7 +177,7 @@ async def running(
     plugins: Plugins | None = None,
     placer: Placer | None = None,
     slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
-) -> AsyncIterator[Running]:
+) -> AsyncIterator[RunningProcess]:
     """A context manager: a ready process, drained and stopped at the end. Waits for its database.
 
     Raises Unavailable, and Stopped if `stop` is set while it waits.
@@ -235,7 +235,7 @@ async def running(
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops, hasher, slot))
         try:
-            yield Running(base, stop, loops.engine, database)
+            yield RunningProcess(base, stop, loops.engine, database)
         finally:
             stop.set()
             loops.wake()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.errors import Unavailable
 from engine.types.command import RunAs
-from hub.settings.resource_types import Command
+from hub.settings.resource_types import CommandSection
 from hub.settings.settings import Settings
 
 #: In place of an account: the account of the server. Allowed in mode none only.
@@ -16,7 +16,7 @@ SERVER = "server"
 _PLACE = "[resource_types.command] run_as"
 
 
-def find_run_as(settings: Command) -> RunAs | None:
+def find_run_as(settings: CommandSection) -> RunAs | None:
     """The configured account; None if it does not exist or this process cannot switch to it."""
     if settings.run_as == SERVER:
         return RunAs(SERVER)

@@ -23,7 +23,7 @@ from hub.api.client_limits import CLIENTS, ClientLimits
 from hub.api.error_middleware import own_form, status_of
 from hub.api.routes import json_response
 from hub.http.listener import serve_api
-from hub.settings.access import Server
+from hub.settings.access import ServerSection
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 RETRY_INTERVAL = 3.0
 
 
-class Stopped(Exception):
+class StartupStopped(Exception):
     """The process was stopped before the database was available."""
 
 
@@ -42,7 +42,10 @@ class DatabaseStartup:
     ones at which it listens; none: it opens its own."""
 
     def __init__(
-        self, server: Server | None, stop: asyncio.Event, sockets: Sequence[socket.socket] = ()
+        self,
+        server: ServerSection | None,
+        stop: asyncio.Event,
+        sockets: Sequence[socket.socket] = (),
     ) -> None:
         self._server = server
         self._sockets = sockets
@@ -63,7 +66,7 @@ class DatabaseStartup:
                     self._reason = str(error)
                 log.warning("database.waiting", reason=self._reason, again_in=RETRY_INTERVAL)
                 if await wait_at_most(self._stop, RETRY_INTERVAL):
-                    raise Stopped
+                    raise StartupStopped
 
     async def _unless_stopped(self, work: Callable[[], Awaitable[T]]) -> T:
         """Stop at once, because an attempt to connect can take long."""
@@ -72,7 +75,7 @@ class DatabaseStartup:
         try:
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                raise Stopped
+                raise StartupStopped
             return working.result()
         finally:
             working.cancel()
@@ -80,7 +83,7 @@ class DatabaseStartup:
             await asyncio.gather(working, stopping, return_exceptions=True)
 
     @asynccontextmanager
-    async def _answering(self, server: Server) -> AsyncIterator[None]:
+    async def _answering(self, server: ServerSection) -> AsyncIterator[None]:
         application = web.Application()
         application[CLIENTS] = ClientLimits(server)
         application.router.add_route("*", "/{path:.*}", self._answer)

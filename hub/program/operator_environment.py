@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.environment.environment import Environment, parse_environment
 from engine.hot.environment.merging import merge_into_stored
-from engine.hot.environment.registry import ADDRESSES, Registry, is_template_file
+from engine.hot.environment.registry import ADDRESSES, ResourceRegistry, is_template_file
 from engine.hot.nested.template_type import NO_SETTINGS, template_type
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import DocumentLimits, read_document
@@ -102,7 +102,7 @@ def _text(path: Path, limits: DocumentLimits) -> str:
 
 
 def _templates(
-    folder: Path, registry: Registry, limits: DocumentLimits, findings: Findings
+    folder: Path, registry: ResourceRegistry, limits: DocumentLimits, findings: Findings
 ) -> tuple[dict[str, str], dict[str, Template]]:
     """The local templates of the registry by name: their texts, and parsed."""
     texts: dict[str, str] = {}

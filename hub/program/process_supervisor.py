@@ -41,7 +41,7 @@ RunChild = Callable[[socket.socket], int]
 
 
 @dataclass(slots=True)
-class Child:
+class ChildProcess:
     """A process that is restarted when it ends. number: from 1; 0: that of the database.
 
     message: the one that it sent when it was ready; None: it has not been ready since its start.
@@ -64,7 +64,7 @@ class ProcessSupervisor:
 
     def __init__(self, drain: float) -> None:
         self._drain = drain
-        self._children: list[Child] = []
+        self._children: list[ChildProcess] = []
         self._selector = selectors.DefaultSelector()
         self._signals, self._wakeup = socket.socketpair()
         self._signals.setblocking(False)
@@ -92,7 +92,7 @@ class ProcessSupervisor:
             self._signals.close()
             self._wakeup.close()
 
-    def start(self, children: Sequence[Child]) -> bool:
+    def start(self, children: Sequence[ChildProcess]) -> bool:
         """Start children, and wait until each is ready. False: one has ended, or the supervisor
         must stop."""
         self._children += children
@@ -110,7 +110,7 @@ class ProcessSupervisor:
         while not self._stopping:
             self._step()
 
-    def _start(self, child: Child) -> None:
+    def _start(self, child: ChildProcess) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         child.started, child.due, child.message = time.monotonic(), None, None
         pid = os.fork()
@@ -121,7 +121,7 @@ class ProcessSupervisor:
         child.pid, child.control = pid, ours
         self._selector.register(ours, selectors.EVENT_READ, child)
 
-    def _run_child(self, child: Child, control: socket.socket) -> None:
+    def _run_child(self, child: ChildProcess, control: socket.socket) -> None:
         """Run a child in this process, and end it."""
         code = 1
         try:
@@ -170,7 +170,7 @@ class ProcessSupervisor:
                     self._signal_all(signal.SIGHUP)
         self._reap()
 
-    def _read_message(self, child: Child) -> None:
+    def _read_message(self, child: ChildProcess) -> None:
         if child.control is None:
             return
         try:
@@ -192,7 +192,7 @@ class ProcessSupervisor:
                 if pid:
                     self._ended(child, os.waitstatus_to_exitcode(status))
 
-    def _ended(self, child: Child, code: int) -> None:
+    def _ended(self, child: ChildProcess, code: int) -> None:
         ran = time.monotonic() - child.started
         self._close(child)
         pid, child.pid = child.pid, 0
@@ -206,7 +206,7 @@ class ProcessSupervisor:
             child.due = time.monotonic() + pause
             log.error("process.ended", process=child.number, pid=pid, code=code, again_in=pause)
 
-    def _close(self, child: Child) -> None:
+    def _close(self, child: ChildProcess) -> None:
         if child.control is not None:
             with suppress(KeyError, ValueError):
                 self._selector.unregister(child.control)
@@ -228,7 +228,7 @@ class ProcessSupervisor:
                 self._close(child)
             self._wait_for(group)
 
-    def _wait_for(self, children: Sequence[Child]) -> None:
+    def _wait_for(self, children: Sequence[ChildProcess]) -> None:
         """Wait until children have ended, and kill those that take too long."""
         ends = time.monotonic() + self._drain + STOP_MARGIN
         while any(child.pid for child in children):

@@ -16,14 +16,17 @@ from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
 from engine.types.placement import Placer
-from engine.types.registry import Registry, built_in
-from engine.types.remote_stack import Catalog, Endpoint, Endpoints, RemoteStack
+from engine.types.registry import TypeRegistry, built_in
+from engine.types.remote_stack import Catalog, Endpoints, RemoteEndpoint, RemoteStack
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
-from hub.settings.resource_types import Http as HttpSection
-from hub.settings.resource_types import HttpCredential, ResourceTypes
+from hub.settings.resource_types import (
+    HttpCredential,
+    HttpSection,
+    RemoteStackSection,
+    ResourceTypes,
+)
 from hub.settings.resource_types import OpenStack as OpenStackSection
-from hub.settings.resource_types import RemoteStack as RemoteStackSection
 
 #: Bytes of the longest response of an OpenStack service: a page of 500 ports has some 0.6 MB.
 MAX_CLOUD_RESPONSE = 8_388_608
@@ -58,7 +61,7 @@ class ProcessTypes:
         )
         self._open = AsyncExitStack()
         credentials = Credentials(read_credentials(settings.http.credentials))
-        self.registry: Registry = built_in(
+        self.registry: TypeRegistry = built_in(
             random.SystemRandom(),
             _command(settings),
             Http(
@@ -139,14 +142,14 @@ def outbound_settings(http: HttpSection) -> OutboundSettings:
     )
 
 
-def endpoints(section: Mapping[str, RemoteStackSection]) -> dict[str, Endpoint]:
+def endpoints(section: Mapping[str, RemoteStackSection]) -> dict[str, RemoteEndpoint]:
     """Remote servers by name. Raises Unavailable if a certificate cannot be read."""
     return {name: _endpoint(name, one) for name, one in section.items()}
 
 
-def _endpoint(name: str, section: RemoteStackSection) -> Endpoint:
+def _endpoint(name: str, section: RemoteStackSection) -> RemoteEndpoint:
     place = f"[resource_types.remote_stack.{name}] ca_file"
-    return Endpoint(
+    return RemoteEndpoint(
         name,
         section.url,
         section.projects,

@@ -27,7 +27,7 @@ from hub.program.app import (
     stop_when_closed,
 )
 from hub.program.process_slot import ProcessSlot, count_processes
-from hub.program.process_supervisor import Child, ProcessSupervisor, share_loaded_modules
+from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, share_loaded_modules
 from hub.settings.settings import Settings
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -61,7 +61,7 @@ def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitSta
     supervisor = ProcessSupervisor(settings.engine.drain.total_seconds())
     with supervisor.handled_signals():
         if not settings.database.url.get_secret_value():
-            database = Child(0, partial(_run_database, settings, count))
+            database = ChildProcess(0, partial(_run_database, settings, count))
             if not supervisor.start([database]):
                 return supervisor.code
             settings = _with_database(settings, database.message or "")
@@ -69,7 +69,7 @@ def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitSta
         for number in range(1, count + 1):
             of_this = roles if number == 1 else roles - SINGLE
             run = partial(run_process, settings, of_this, replace(slot, number=number))
-            children.append(Child(number, run))
+            children.append(ChildProcess(number, run))
         # The first one alone, because it upgrades the database and creates keys.
         if not (supervisor.start(children[:1]) and supervisor.start(children[1:])):
             return supervisor.code

@@ -23,7 +23,7 @@ from channels.selection import Selection
 from channels.store.records import NewSubscription, Origin
 from channels.webhook.client import WebhookSettings
 from engine.errors import Unavailable
-from engine.hooks.rule import Limits as HookLimits
+from engine.hooks.rule import HookLimits
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.syntax.document import max_nodes_for
 from engine.service import Limits
@@ -45,7 +45,7 @@ from hub.program.operator_environment import read_operator_environment
 from hub.program.process_slot import ProcessSlot
 from hub.settings.observer import NotificationBroker
 from hub.settings.settings import Amqp, Retention, Settings, Webhook
-from hub.settings.settings import Quotas as QuotaSettings
+from hub.settings.settings import QuotasSection as QuotaSettings
 
 #: The namespace of the IDs of configured subscriptions, which are derived from their settings.
 _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")

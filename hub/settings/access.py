@@ -27,7 +27,7 @@ from hub.settings.types import (
 OPEN_MODES = ("none",)
 
 
-class Server(Section):
+class ServerSection(Section):
     listen: Listen = "127.0.0.1:8004"
     processes: CountOrAny = 0
     public_url: Url = ""
@@ -80,7 +80,7 @@ class Server(Section):
         return self.public_url or f"{scheme}://{host}:{port or self.port}"
 
 
-class Keystone(Section):
+class KeystoneSection(Section):
     url: Url = ""
     username: str = ""
     password: SecretStr = SecretStr("")
@@ -105,7 +105,7 @@ class Auth(Section):
     failures: Count = 20
     lockout: Duration = timedelta(minutes=1)
     session: Duration = timedelta(hours=12)
-    keystone: Keystone = Keystone()
+    keystone: KeystoneSection = KeystoneSection()
 
     @model_validator(mode="after")
     def _check_keystone(self) -> Self:

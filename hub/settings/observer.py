@@ -31,5 +31,5 @@ class NotificationBroker(Section):
     rules: tuple[NotificationRule, ...] = ()
 
 
-class Observer(Section):
+class ObserverSection(Section):
     amqp: NotificationBroker = NotificationBroker()

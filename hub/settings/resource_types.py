@@ -31,7 +31,7 @@ class CommandProgram(Section):
     folders: Paths = ()
 
 
-class Command(Section):
+class CommandSection(Section):
     enabled: bool = False
     run_as: str = ""
     variables: Variables = ()
@@ -63,7 +63,7 @@ class HttpCredential(Section):
         return self
 
 
-class Http(Section):
+class HttpSection(Section):
     enabled: bool = False
     allow: Networks = ()
     ca_file: str = ""
@@ -81,7 +81,7 @@ class Http(Section):
         return self
 
 
-class RemoteStack(Section):
+class RemoteStackSection(Section):
     """An endpoint of the Orchestration API. Templates select it by name (`region_name`)."""
 
     url: Annotated[Url, Field(min_length=1)]
@@ -116,10 +116,10 @@ class OpenStack(Section):
 
 
 class ResourceTypes(Section):
-    command: Command = Command()
-    http: Http = Http()
+    command: CommandSection = CommandSection()
+    http: HttpSection = HttpSection()
     openstack: OpenStack = OpenStack()
-    remote_stack: Mapping[str, RemoteStack] = {}
+    remote_stack: Mapping[str, RemoteStackSection] = {}
 
     @model_validator(mode="after")
     def _check_credentials(self) -> Self:

@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
-from engine.hooks.rule import SUBSCRIPTION, Limits
+from engine.hooks.rule import SUBSCRIPTION, HookLimits
 from engine.hot.functions.cost_budget import CostLimits
 from engine.plan.convergence import (
     EVERY,
@@ -34,8 +34,8 @@ from engine.plan.convergence import (
 )
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
-from hub.settings.access import OPEN_MODES, Auth, Server
-from hub.settings.observer import Observer
+from hub.settings.access import OPEN_MODES, Auth, ServerSection
+from hub.settings.observer import ObserverSection
 from hub.settings.resource_types import ResourceTypes
 from hub.settings.sources import Layer, finding, merged, nested, read_environment, read_file
 from hub.settings.types import (
@@ -93,7 +93,7 @@ class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
-class Metrics(Section):
+class MetricsSection(Section):
     needs: Literal["nothing", "monitor", "operate"] = "monitor"
     address: OptionalListen = ""
 
@@ -130,7 +130,7 @@ class TemplateUrls(Section):
     timeout: Duration = timedelta(seconds=10)
 
 
-class Environment(Section):
+class EnvironmentSection(Section):
     directory: str = ""
 
 
@@ -212,7 +212,7 @@ class GuardRule(Section):
         return OperatorRule(self.projects, self.at, self.types, item, place, self.dry, self.nested)
 
 
-class Hooks(Section):
+class HooksSection(Section):
     rules: tuple[GuardRule, ...] = ()
     default_timeout: Duration = timedelta(hours=24)
     max_timeout: Duration = timedelta(days=90)
@@ -220,7 +220,7 @@ class Hooks(Section):
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         not_longer(self, "default_timeout", "max_timeout")
-        findings, limits = Findings(), Limits(self.default_timeout, self.max_timeout)
+        findings, limits = Findings(), HookLimits(self.default_timeout, self.max_timeout)
         for number, rule in enumerate(self.rules):
             read_operator_rule(rule.as_rule(f"{number}"), findings, limits, None, always)
         for one in findings.all:
@@ -375,7 +375,7 @@ class ProjectQuotas(Section):
     resource_bytes: Bytes | None = None
 
 
-class Quotas(Section):
+class QuotasSection(Section):
     template_bytes: Bytes = 524_288
     resources_per_stack: Count = 10_000
     resource_bytes: Bytes = 4_194_304
@@ -401,7 +401,7 @@ class Quotas(Section):
         return self.model_copy(update=own.model_dump(exclude_none=True))
 
 
-class Credentials(Section):
+class CredentialsSection(Section):
     key_file: str = ""
     fallback_key_files: tuple[str, ...] = ()
 
@@ -413,24 +413,24 @@ class Credentials(Section):
 class Settings(Section):
     """All settings, frozen. ``Settings()`` has the defaults; otherwise use `load_settings`."""
 
-    server: Server = Server()
+    server: ServerSection = ServerSection()
     database: DatabaseSettings = DatabaseSettings()
     auth: Auth = Auth()
     engine: EngineSettings = EngineSettings()
-    hooks: Hooks = Hooks()
+    hooks: HooksSection = HooksSection()
     convergence: Convergence = Convergence()
-    observer: Observer = Observer()
+    observer: ObserverSection = ObserverSection()
     channels: Channels = Channels()
     subscriptions: tuple[Subscription, ...] = ()
     resource_types: ResourceTypes = ResourceTypes()
-    quotas: Quotas = Quotas()
+    quotas: QuotasSection = QuotasSection()
     language: Language = Language()
     retention: Retention = Retention()
     audit: Audit = Audit()
-    credentials: Credentials = Credentials()
+    credentials: CredentialsSection = CredentialsSection()
     template_urls: TemplateUrls = TemplateUrls()
-    environment: Environment = Environment()
-    metrics: Metrics = Metrics()
+    environment: EnvironmentSection = EnvironmentSection()
+    metrics: MetricsSection = MetricsSection()
     log: Log = Log()
     tracing: Tracing = Tracing()
 

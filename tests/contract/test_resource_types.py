@@ -15,12 +15,12 @@ from engine.hot.expressions.member_attributes import visible_attributes as as_pe
 from engine.hot.schema.constraints import CHECKS
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json, ResourceId
 from tests.support import in_memory_service
 from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
 
-TYPES: Registry = registry()
+TYPES: TypeRegistry = registry()
 SECRET = "hunter2-secret"
 ECHO = [PYTHON, "-c", """import json, os; print(json.dumps({"id": "x", "n": 1}))"""]
 

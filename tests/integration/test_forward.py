@@ -9,7 +9,7 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from channels.webhook.sign import secret_of
-from hub.cli.client import Client, Credentials
+from hub.cli.client import Client, ClientCredentials
 from hub.cli.watch_forward import forward
 from tests.support.program import Json, Program, free_port, resource
 from tests.support.receiver import Received, Receiver, running_receiver, until
@@ -24,7 +24,7 @@ async def forwarding(
 ) -> AsyncIterator[list[str]]:  # fmt: skip
     """While it runs, the list receives the lines that it prints."""
     lines: list[str] = []
-    async with Client(run.url, "p", Credentials(user="ann")) as client:
+    async with Client(run.url, "p", ClientCredentials(user="ann")) as client:
         task = asyncio.create_task(forward(client, target, stack or None, secret))
 
         def printed(text: str) -> bool:

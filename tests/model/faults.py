@@ -18,16 +18,16 @@ from engine.node.node import (
     ENDED,
     Expired,
     Input,
+    InvalidInput,
     MustConfirm,
     MustReplace,
     MustRetry,
-    Refused,
     Step,
     Superseded,
     WakeAt,
 )
 from engine.plan import cleanup, forward, gates, passes
-from engine.plan.draft import Existing, Plan, PlannedNode
+from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.words import (
     Action,
@@ -177,11 +177,11 @@ def _keep_key(node: Node, transition: Transition) -> int | None:
     return store.key_or_new(node, node.claim) if transition.phase is Phase.EXECUTE else node.key
 
 
-def _read_no_requirements(row: Row, running: planning.RunningOperation | None) -> Existing:
+def _read_no_requirements(row: Row, running: planning.RunningOperation | None) -> ExistingResource:
     return replace(_existing(row, running), using=frozenset())
 
 
-def _read_no_operation(row: Row, running: planning.RunningOperation | None) -> Existing:
+def _read_no_operation(row: Row, running: planning.RunningOperation | None) -> ExistingResource:
     return _existing(row, None)
 
 
@@ -191,11 +191,13 @@ def _write_read_digest(view: NodeView, operation: Operation) -> Write:
     return write._replace(row=write.row._replace(digest=view.row.digest))
 
 
-def _leave_out_first(operation: Operation, rows: Sequence[Existing]) -> list[Existing]:
+def _leave_out_first(
+    operation: Operation, rows: Sequence[ExistingResource]
+) -> list[ExistingResource]:
     return _rows_of(operation, rows)[1:]
 
 
-def _read_no_suspend(row: Row, running: planning.RunningOperation | None) -> Existing:
+def _read_no_suspend(row: Row, running: planning.RunningOperation | None) -> ExistingResource:
     return replace(_existing(row, running), suspending=False)
 
 
@@ -233,13 +235,13 @@ def _accept_every_step(node: tables.Node, decision: Decision, by: str, reason: s
     return _notify_type(node, Decision.CONTINUE, by, reason)
 
 
-def _confirm_without_rules(node: tables.Node, node_input: MustConfirm) -> Step | Refused:
+def _confirm_without_rules(node: tables.Node, node_input: MustConfirm) -> Step | InvalidInput:
     return decisions.confirm(replace(node, rules=()), node_input)
 
 
-def _keep_confirmed_steps(node: tables.Node, node_input: MustReplace) -> Step | Refused:
+def _keep_confirmed_steps(node: tables.Node, node_input: MustReplace) -> Step | InvalidInput:
     step = decisions.begin_replacement(node, node_input)
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         return step
     return Step(
         replace(step.node, breakpoints_hit=(*node.breakpoints_hit, *step.node.breakpoints_hit)),
@@ -351,12 +353,12 @@ def _cancel_when_superseded(system: SystemState, number: int, state: str) -> Sys
     return _cancel_operations(_end_early(system, number, state))
 
 
-def _retry(node: tables.Node, node_input: MustRetry) -> Step | Refused:
+def _retry(node: tables.Node, node_input: MustRetry) -> Step | InvalidInput:
     after = decisions.retry(replace(node, cancelled=False), node_input)
     return replace(after, node=replace(after.node, cancelled=node.cancelled))
 
 
-def _replace_always(node: tables.Node, node_input: MustReplace) -> Step | Refused:
+def _replace_always(node: tables.Node, node_input: MustReplace) -> Step | InvalidInput:
     return decisions.begin_replacement(replace(node, cancelled=False), node_input)
 
 
@@ -364,9 +366,9 @@ def _continue(node: tables.Node, *_: object) -> Step:
     return Step(replace(node, state=State.READY))
 
 
-def _lose_timer(node: tables.Node, node_input: Any) -> Step | Refused:
+def _lose_timer(node: tables.Node, node_input: Any) -> Step | InvalidInput:
     step = machine.decide(node, node_input)
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         return step
     others = tuple(effect for effect in step.effects if not isinstance(effect, WakeAt))
     return Step(step.node, others)
@@ -749,7 +751,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an update resumes nothing",
-        Existing, "suspended", property(lambda row: False), scenarios.SUSPENDED_AND_SNAPSHOT,
+        ExistingResource, "suspended", property(lambda row: False),
+        scenarios.SUSPENDED_AND_SNAPSHOT,
         "updates_find_no_suspended_resource",
     ),
     Fault(
@@ -904,7 +907,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a suspend includes data",
-        Existing, "is_data", property(lambda row: False), scenarios.DATA_SUSPENDED,
+        ExistingResource, "is_data", property(lambda row: False), scenarios.DATA_SUSPENDED,
         "data_is_only_read",
     ),
     Fault(

@@ -14,12 +14,12 @@ from engine.node.machine import decide
 from engine.node.node import (
     ENDED,
     Input,
+    InvalidInput,
     MustRetry,
     MustStop,
     MustWait,
     Node,
     OperationFailed,
-    Refused,
     Succeeded,
     Superseded,
 )
@@ -230,7 +230,7 @@ def end_early(system: NestedSystemState, number: int, state: TraversalState) -> 
     """`end_early` in engine/store/traversals/end.py: the machine decides, WAKE_WAITING wakes."""
     parent = system.parents[number - 1]
     step = decide(Node(parent.node.operation, parent.node.state, Phase.EXECUTE), Superseded())
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         return wake_node(system.with_parent(number, parent._replace(state=state)), number)
     node = parent.node._replace(state=step.node.state, claim=parent.node.claim + 1, wake=False)
     return system.with_parent(number, parent._replace(state=state, node=node))
@@ -410,7 +410,7 @@ def commit(system: NestedSystemState, worker: Worker) -> NestedSystemState:
     if node.claim != worker.claim or node.state not in LIVE:
         return system
     step = decide(Node(node.operation, State.RUNNING, Phase.EXECUTE), worker.input)
-    assert not isinstance(step, Refused)
+    assert not isinstance(step, InvalidInput)
     timed = isinstance(worker.input, MustRetry)
     ended = step.node.state in ENDED
     moved = node._replace(

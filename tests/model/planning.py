@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import ResourceDefinition
-from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
+from engine.plan.draft import ExistingResource, Plan, PlannedNode, Replacement
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.words import (
@@ -169,9 +169,9 @@ def _definition(spec: ResourceSpec) -> ResourceDefinition:
     )
 
 
-def _existing(row: Row, running: RunningOperation | None) -> Existing:
+def _existing(row: Row, running: RunningOperation | None) -> ExistingResource:
     """As engine/store/resources/current_resources.py reads it."""
-    return Existing(
+    return ExistingResource(
         id=_uuid(row.id),
         name=row.name,
         type="T",

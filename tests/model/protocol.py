@@ -13,7 +13,7 @@ from engine.errors import AnswerRefused
 from engine.hooks.answer_rights import StoredHook
 from engine.hooks.answers import Answer, Approval, FinalAnswer, judge
 from engine.hooks.deadline import HookClock
-from engine.hooks.rule import Limits, Rule, step_rule
+from engine.hooks.rule import HookLimits, Rule, step_rule
 from engine.hooks.step_mode import UNCHANGED, step_mode_change
 from engine.node.node import (
     Answered,
@@ -34,13 +34,13 @@ from engine.words import (
     AnswerChannel,
     Decision,
     HookState,
-    How,
     Mode,
     OnTimeout,
     Operation,
     Phase,
     Point,
     State,
+    StepKind,
     StepMode,
 )
 from tests.model import store, traversals
@@ -76,7 +76,7 @@ RECORDED_OUTCOMES: dict[str, Input] = {
 #: Two principals answer where a rule needs several approvals.
 PRINCIPALS = ("ann", "bob")
 TEN_MINUTES = timedelta(minutes=10)
-LIMITS = Limits(TEN_MINUTES, TEN_MINUTES)
+LIMITS = HookLimits(TEN_MINUTES, TEN_MINUTES)
 CONTINUE = Answered(Decision.CONTINUE, "ann")
 REJECT = Answered(Decision.REJECT, "ann")
 
@@ -91,7 +91,7 @@ class Move(NamedTuple):
     worker: Worker | None = None
     input: Input | None = None
     hook: Hook | None = None
-    how: How = How.OVER
+    how: StepKind = StepKind.OVER
 
 
 def initial_state(scenario: Scenario) -> SystemState:
@@ -446,7 +446,7 @@ def record_run(before: SystemState, worker: Worker, after: SystemState) -> Syste
 
 
 def decide_again(system: SystemState, worker: Worker) -> Worker:
-    """`settle_refused` in engine/work/job.py."""
+    """`decide_again` in engine/work/job.py."""
     assert worker.view is not None and worker.transition is not None
     node_input = worker.transition.input
     assert node_input is not None

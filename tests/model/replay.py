@@ -15,8 +15,7 @@ from uuid import UUID, uuid4
 
 from engine.errors import Conflict, Invalid
 from engine.hooks.answers import Answer
-from engine.hooks.rule import Limits as HookLimits
-from engine.hooks.rule import Rule
+from engine.hooks.rule import HookLimits, Rule
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.syntax.data_names import PREFIX
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
@@ -40,11 +39,11 @@ from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.traversals.advance import TraversalToEnd, Work, advance
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Action, AnswerChannel, Decision, Json, Point
 from engine.work.archive import archive_graphs
 from engine.work.internal_error import NodeContext
-from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_refused
+from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
 from engine.work.operation_call import OperationRetries, judge
 from engine.work.runs import LaterNodes, LaterStep, Runs
 from engine.work.step_queue import WaitingStep
@@ -149,7 +148,7 @@ class Replay:
 
     def __init__(self, database: Database, scenario: Scenario) -> None:
         self.database, self.scenario = database, scenario
-        self.registry = Registry([StubType(), ComputedType(), GateType()])
+        self.registry = TypeRegistry([StubType(), ComputedType(), GateType()])
         quotas = Quotas(stacks_per_project=0)
         limits = Limits(
             SourceLimits(), HOOK_LIMITS, resources=100, versions=100, snapshots=1, quotas=quotas
@@ -305,7 +304,7 @@ class Replay:
 
     def _encode(self, engine_claim: EngineClaim, node_input: NodeInput) -> None:
         engine_claim.node_input = node_input
-        engine_claim.step = settle(
+        engine_claim.step = decide_step(
             engine_claim.job, node_input, new_id=uuid4, default_timeout=TIMEOUT
         )
         assert engine_claim.step is not None, node_input
@@ -316,7 +315,7 @@ class Replay:
             result = await advance(conn, "w", LEASE, 0, engine_claim.documents())
         for one in result.refused:
             assert engine_claim.node_input is not None
-            engine_claim.step = settle_refused(
+            engine_claim.step = decide_again(
                 engine_claim.job,
                 engine_claim.node_input,
                 one,

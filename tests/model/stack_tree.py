@@ -20,12 +20,12 @@ from engine.types.template_resource import TemplateResource
 from engine.words import (
     Action,
     Decision,
-    How,
     Operation,
     Phase,
     ResourceId,
     StackId,
     State,
+    StepKind,
     StepMode,
     TraversalState,
     word_of,
@@ -429,29 +429,29 @@ def hook_moves(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[TreeM
         yield TreeMove(number, move), decide_hook(before, number, hook, decision, how)
 
 
-def _answers(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[Decision, How]]:
-    yield Decision.CONTINUE, How.OVER
+def _answers(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[Decision, StepKind]]:
+    yield Decision.CONTINUE, StepKind.OVER
     if tree.incidents.step:
-        yield Decision.STEP, How.OVER
-        yield Decision.RUN, How.OVER
+        yield Decision.STEP, StepKind.OVER
+        yield Decision.RUN, StepKind.OVER
         name = tree.stacks[number].traversal(hook.traversal).graph.nodes[hook.node].name
         if tree.nested_in(number, name) is not None:
-            yield Decision.STEP, How.INTO
+            yield Decision.STEP, StepKind.INTO
         if min(change_of(tree, number).values()) < 0:
-            yield Decision.STEP, How.OUT
+            yield Decision.STEP, StepKind.OUT
     if tree.incidents.refusal:
-        yield Decision.REJECT, How.OVER
+        yield Decision.REJECT, StepKind.OVER
 
 
 def decide_hook(
-    tree: TreeState, number: int, hook: Hook, decision: Decision, how: How
+    tree: TreeState, number: int, hook: Hook, decision: Decision, how: StepKind
 ) -> TreeState:
     """`_decide` in engine/service/hooks/answering.py."""
     rule = _rule(tree, number, hook)
     change, levels = step_mode_change(word_of(decision, how), rule), change_of(tree, number)
     after = tree
     if decision is Decision.STEP:
-        after = set_step_into(after, (number, hook.traversal, hook.node), into=how is How.INTO)
+        after = set_step_into(after, (number, hook.traversal, hook.node), into=how is StepKind.INTO)
     after = set_step_modes(after, change, levels)
     others = [
         (nested, other)

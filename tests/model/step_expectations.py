@@ -7,7 +7,7 @@ compares the two. Nothing here reads the product's rules.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.words import Decision, How, StepMode
+from engine.words import Decision, StepKind, StepMode
 
 
 class StepExpectations(NamedTuple):
@@ -38,7 +38,7 @@ class StepExpectations(NamedTuple):
         stack: int,
         nested: int | None,
         decision: Decision,
-        how: How,
+        how: StepKind,
         *,
         is_stepped: bool,
     ) -> "StepExpectations":
@@ -46,11 +46,11 @@ class StepExpectations(NamedTuple):
         is_stepped: stepping opened it."""
         parents = [one for one, level in levels.items() if level < 0]
         match decision:
-            case Decision.STEP if how is How.OUT:
+            case Decision.STEP if how is StepKind.OUT:
                 inside = self._without_stepping(_inside(positions, stack))
                 return inside.with_mode(stack, None)._step_where_rules_apply(parents)
             case Decision.STEP:
-                into = self.into - {nested} | ({nested} if how is How.INTO else set())
+                into = self.into - {nested} | ({nested} if how is StepKind.INTO else set())
                 after = self.with_mode(stack, StepMode.STEP)._step_where_rules_apply(parents)
                 return after._replace(into=frozenset(one for one in into if one is not None))
             case Decision.RUN:

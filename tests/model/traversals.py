@@ -4,7 +4,7 @@ traversal_end.py), and the part of engine/service that decides between them."""
 from collections.abc import Iterator
 
 from engine.hooks.rule import Rule
-from engine.node.node import ENDED, Cancelled, Refused, Superseded
+from engine.node.node import ENDED, Cancelled, InvalidInput, Superseded
 from engine.node.node import Node as MachineNode
 from engine.plan.traversal_result import EndedNode, result_of
 from engine.service.traversals.end import ROLLED_BACK
@@ -37,7 +37,7 @@ def drop_node(node: Node | None) -> Node | None:
     step = decide_cached(
         MachineNode(node.operation, node.state, node.phase, (), node.breakpoints_hit), Superseded()
     )
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         return node
     wake = step.node.state is State.READY
     return node._replace(
@@ -69,7 +69,7 @@ def cancel_node(node: Node) -> Node | None:
         ),
         Cancelled(),
     )  # fmt: skip
-    return None if isinstance(step, Refused) else node._replace(cancelled=step.node.cancelled)
+    return None if isinstance(step, InvalidInput) else node._replace(cancelled=step.node.cancelled)
 
 
 def wake_cancelled(node: Node) -> Node:

@@ -13,6 +13,7 @@ from engine.node.node import (
     Claimed,
     Effect,
     Input,
+    InvalidInput,
     MustConfirm,
     MustRetry,
     MustStop,
@@ -21,7 +22,6 @@ from engine.node.node import (
     OpenHook,
     OperationFailed,
     OperationForbidden,
-    Refused,
     Remove,
     Step,
     Succeeded,
@@ -32,7 +32,7 @@ from engine.node.node import (
     WriteUnchanged,
 )
 from engine.node.node import Node as MachineNode
-from engine.plan.change import Actual, cleanup_change, forward_change
+from engine.plan.change import ResourceState, cleanup_change, forward_change
 from engine.plan.draft import is_checkable, may_be_suspended
 from engine.words import (
     GATES,
@@ -60,7 +60,7 @@ STATE_AT: dict[Mode, str] = {Mode.WAIT: "waiting", Mode.NOTIFY: "continue", Mode
 
 
 @cache
-def decide_cached(node: MachineNode, node_input: Input) -> Step | Refused:
+def decide_cached(node: MachineNode, node_input: Input) -> Step | InvalidInput:
     return decide(node, node_input)
 
 
@@ -83,7 +83,9 @@ def decide_transition(
     """`decide` and `write_step`; None when the machine refuses."""
     step = decide_cached(machine_node(node_plan, view, state), node_input)
     return (
-        None if isinstance(step, Refused) else _transition(node_plan, view, step, node_input, state)
+        None
+        if isinstance(step, InvalidInput)
+        else _transition(node_plan, view, step, node_input, state)
     )
 
 
@@ -197,10 +199,10 @@ def change(node_plan: NodePlan, view: NodeView) -> Operation | None:
     return found.operation
 
 
-def _actual(row: Row | None) -> Actual | None:
+def _actual(row: Row | None) -> ResourceState | None:
     if row is None:
         return None
-    return Actual(
+    return ResourceState(
         type="T",
         action=ResourceAction(row.action),
         status=Status(row.status),

@@ -11,7 +11,13 @@ from engine.errors import Invalid
 from engine.hot.definition.stack import StackDefinition, define_stack
 from engine.hot.environment.environment import parse_environment
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call, decode, encode, is_static, referenced_resources
+from engine.hot.expressions.expression import (
+    FunctionCall,
+    decode,
+    encode,
+    is_static,
+    referenced_resources,
+)
 from engine.hot.functions.text import replace_keys
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import read_document
@@ -33,7 +39,7 @@ def nested(leaves: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
 JSON = nested(SCALARS)
 CALLS = st.builds(
-    Call,
+    FunctionCall,
     st.sampled_from(["get_resource", "list_join"]),
     st.just(VERSION),
     nested(SCALARS) | st.lists(JSON, min_size=1, max_size=2),

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions.function import Function, FunctionError
 from engine.hot.language.versions import VERSIONS
 from engine.words import Json
 
-HOLE = Call("get_attr", "2021-04-16", ["a", "b"])
+HOLE = FunctionCall("get_attr", "2021-04-16", ["a", "b"])
 FUNCTIONS = {
     name: entry
     for name, entry in VERSIONS["2021-04-16"].functions.items()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import Invalid
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call, Expression
+from engine.hot.expressions.expression import Expression, FunctionCall
 from engine.hot.functions.function import Function, FunctionError
 from engine.hot.language.versions import VERSIONS, StackFunction
 from engine.words import Json
@@ -68,10 +68,10 @@ def outcome(snippet: Json, value: Json = None) -> Expression | Invalid:
 
 def holds(before: Expression, after: Json) -> bool:
     """Whether what was known before is so afterwards; an item that is unknown may be left out."""
-    if isinstance(before, Call):
+    if isinstance(before, FunctionCall):
         return True
     if isinstance(before, dict):
-        known = {key: one for key, one in before.items() if not isinstance(one, Call)}
+        known = {key: one for key, one in before.items() if not isinstance(one, FunctionCall)}
         return (
             isinstance(after, dict)
             and known.keys() <= after.keys() <= before.keys()
@@ -80,7 +80,7 @@ def holds(before: Expression, after: Json) -> bool:
     if isinstance(before, list):
         if not isinstance(after, list):
             return False
-        if any(isinstance(one, Call) for one in before):
+        if any(isinstance(one, FunctionCall) for one in before):
             return len(after) <= len(before)
         return len(before) == len(after) and all(map(holds, before, after))
     return type(before) is type(after) and bool(before == after)
@@ -150,4 +150,4 @@ def test_late_and_early_values_have_the_same_result(chance: random.Random) -> No
     ],
 )
 def test_expressions_that_read_an_unknown_value_are_unknown(snippet: Json, known: bool) -> None:
-    assert isinstance(outcome(snippet), Call) is not known
+    assert isinstance(outcome(snippet), FunctionCall) is not known

@@ -8,9 +8,9 @@ from uuid import UUID
 from engine.store.database import Database
 from engine.store.traversals.advance import AdvanceResult, Claim, RefusedStep, advance
 from engine.types.contract import Outcome
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json
-from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_refused
+from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
 from engine.work.operation_call import RunNestedOperation, judge, start
 from tests.support.idle_engine import NO_BACK_OFF
 
@@ -37,7 +37,7 @@ class ManualWorker:
     """
 
     database: Database
-    registry: Registry
+    registry: TypeRegistry
     end: Callable[..., object]
     new_id: Callable[[], UUID]
     run_nested: RunNestedOperation | None = None
@@ -63,7 +63,7 @@ class ManualWorker:
 
     def _decide_again(self, one: RefusedStep) -> None:
         self.refused += 1
-        step = settle_refused(
+        step = decide_again(
             *self.decided[one.key],
             one,
             new_id=self.new_id,
@@ -104,7 +104,7 @@ class ManualWorker:
 
     def _decide(self, job: Job, node_input: NodeInput) -> None:
         self.decided[job.work.key] = (job, node_input)
-        step = settle(job, node_input, new_id=self.new_id, default_timeout=ONE_DAY)
+        step = decide_step(job, node_input, new_id=self.new_id, default_timeout=ONE_DAY)
         if step is not None:
             self.steps.append(step)
 

@@ -57,6 +57,19 @@ LIMIT_WORDS = """
 biggest deepest fewest greatest highest largest least longest lowest most shortest smallest
 """
 
+#: Words that are no class of their own: a class is named with a noun.
+NOT_NOUNS = """
+actual adopted alive below dropped each ended existing given held hidden how late left lenient
+locked pending pinned ready running scoped seen shown taken validated why written
+"""
+
+#: The members of a union, which `match` statements read: a result, or an input of the node machine.
+VARIANTS = "Answered Cancelled Claimed Delivered Expired Failed Stopped Succeeded Superseded"
+
+#: Classes that describe documents of the API. They are components of /openapi.json, code names them
+#: as `responses.NAME`, and each may have the name of the class whose objects it shows.
+DOCUMENTS = ("hub.api.headgate.responses", "hub.api.orchestration.responses")
+
 #: Names that no table, column, function, variable or alias in SQL may have, also after the prefix
 #: of a parameter or variable: the schema has a term of the field for what they meant.
 FORBIDDEN_IN_SQL = """
@@ -185,13 +198,15 @@ def test_the_glossary_has_no_forbidden_word_but_as_a_literal() -> None:
 class Module(NamedTuple):
     """What the tests compare of a module: not its syntax tree, which is large.
 
-    public: the names of its public classes, functions and methods. names: of all variables,
+    public: the names of its public classes, functions and methods. classes: of all classes, private
+    ones too. names: of all variables,
     arguments, attributes, functions and classes, private ones too. strings: of an f-string, the
     constant parts. docstrings: without literals in backquotes.
     """
 
     name: str
     public: list[str]
+    classes: list[str]
     names: set[str]
     strings: list[str]
     docstrings: list[str]
@@ -233,7 +248,8 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def read_module(name: str, text: str) -> Module:
     tree = ast.parse(text)
-    module = Module(name, list(public(tree.body)), set(), [], [])
+    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    module = Module(name, list(public(tree.body)), classes, set(), [], [])
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node, clean=False)):
             module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
@@ -307,6 +323,57 @@ def test_constants_of_limits_begin_with_max_or_min() -> None:
     assert len(constants) > 500
     limits = {one for one in constants if words_in(LIMIT_WORDS) & parts(one[1])}
     assert limits == set(), "name it MAX_... or MIN_..."
+
+
+def shared_names(modules: Iterable[Module]) -> dict[str, set[str]]:
+    """Names of public classes that several modules define, with the modules."""
+    found: dict[tuple[bool, str], set[str]] = {}
+    for module in modules:
+        for name in module.classes:
+            if not name.startswith("_"):
+                found.setdefault((module.name in DOCUMENTS, name), set()).add(module.name)
+    return {name: places for (_, name), places in found.items() if len(places) > 1}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    assert len({name for module in modules() for name in module.classes}) > 800
+    assert shared_names(modules()) == {}, "say in the name what distinguishes them"
+
+
+def test_a_class_that_shares_its_name_is_found() -> None:
+    first, second = (
+        read_module("engine.a", "class Plan: ..."),
+        read_module("hub.b", "class Plan: ..."),
+    )
+    document = read_module(DOCUMENTS[0], "class Plan: ...\nclass Error: ...")
+    assert shared_names([first, second]) == {"Plan": {"engine.a", "hub.b"}}
+    assert shared_names([first, document]) == {}
+    other = read_module(DOCUMENTS[1], "class Error: ...")
+    assert shared_names([document, other]) == {"Error": set(DOCUMENTS)}
+
+
+def is_noun(name: str) -> bool:
+    """Whether a class is named with a noun, as far as its form tells."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    if len(words) != 1 or words[0] in words_in(VARIANTS):
+        return True
+    word = words[0].lower()
+    return word not in words_in(NOT_NOUNS) and (not word.endswith("ed") or word == "feed")
+
+
+def test_classes_are_named_with_nouns() -> None:
+    names = {(module.name, name) for module in modules() for name in module.classes}
+    assert {one for one in names if not is_noun(one[1])} == set(), "name it for what it is"
+    assert words_in(VARIANTS) - {name for _, name in names} == set(), "gone: remove it"
+
+
+@pytest.mark.parametrize(
+    ("name", "noun"),
+    [("Validated", False), ("_Left", False), ("Why", False), ("Feed", True), ("Expired", True),
+     ("PinnedStack", True), ("Plan", True)],
+)  # fmt: skip
+def test_a_participle_is_no_noun(name: str, noun: bool) -> None:
+    assert is_noun(name) is noun
 
 
 #: A string of Python that is a statement.

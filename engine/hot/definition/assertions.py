@@ -9,12 +9,12 @@ from typing import Final
 
 from engine.errors import Findings, one_of
 from engine.hot.evaluation.assertions import Assertion
-from engine.hot.evaluation.evaluator import Evaluator, Scope
+from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
 from engine.hot.evaluation.extended_evaluator import make_evaluator
 from engine.hot.expressions.expression import (
     REFUSED,
-    Call,
     Expression,
+    FunctionCall,
     is_static,
     iterate_calls,
 )
@@ -31,7 +31,7 @@ UNKNOWN_MESSAGE: Final = "the condition does not hold"
 FORM: Final = "Write [{assert: condition, message: text}]."
 
 
-def check_rules(rules: Json, scope: Scope) -> None:
+def check_rules(rules: Json, scope: EvaluationScope) -> None:
     """Report the rules of a template that do not hold. Those that depend on parameters without a
     value are not decided: they are checked when the stack is created."""
     evaluator = make_evaluator(scope)
@@ -90,7 +90,7 @@ class AssertionReader:
                 reason = f'"{key}" is not a valid keyword inside a {self.kind}'
                 self._findings.add(f"{place}.{key}", reason, one_of(str(key), keys, "Keys"))
         message = self._message(item.get("message"), f"{place}.message")
-        holds: bool | Call = True
+        holds: bool | FunctionCall = True
         if applies := self._condition(item.get("when", True), f"{place}.when"):
             holds = self._condition(item["assert"], f"{place}.assert")
         if self.kind == "rule" and self.evaluator.reads:
@@ -120,7 +120,7 @@ class AssertionReader:
         )
         return UNKNOWN_MESSAGE
 
-    def _condition(self, snippet: Json, place: str) -> bool | Call:
+    def _condition(self, snippet: Json, place: str) -> bool | FunctionCall:
         """Return whether a condition holds, or its call if that is not known yet. Faults count as
         true."""
         if isinstance(snippet, bool):
@@ -132,14 +132,14 @@ class AssertionReader:
             if name in LOGIC:
                 return self._logic(name, args, f"{place}.{name}")
         value = self.evaluator.evaluate(snippet, place)
-        if isinstance(value, bool | Call):
+        if isinstance(value, bool | FunctionCall):
             return value
         reason = "The condition is neither true nor false."
         remedy = f"Write a condition: {', '.join(LOGIC)}, contains, or a function that gives one."
         self._findings.add(place, reason, remedy)
         return True
 
-    def _named(self, name: str, place: str) -> bool | Call:
+    def _named(self, name: str, place: str) -> bool | FunctionCall:
         try:
             return self.evaluator.scope.decide(name, place)
         except UndecidedError:
@@ -148,7 +148,7 @@ class AssertionReader:
             self._findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
             return True
 
-    def _logic(self, name: str, args: Json, place: str) -> bool | Call:
+    def _logic(self, name: str, args: Json, place: str) -> bool | FunctionCall:
         if name == "equals":
             return self._equals(args, place)
         if name == "not":
@@ -165,7 +165,7 @@ class AssertionReader:
         unknown = [one for one in items if not isinstance(one, bool)]
         return self.evaluator.defer(name, unknown) if unknown else not decisive
 
-    def _equals(self, args: Json, place: str) -> bool | Call:
+    def _equals(self, args: Json, place: str) -> bool | FunctionCall:
         if not isinstance(args, list) or len(args) != 2:
             self._findings.add(place, '"equals" takes a list of two values.')
             return True

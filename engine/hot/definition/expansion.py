@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from engine.errors import Findings, Invalid
-from engine.hot.evaluation.evaluator import Each, Scope
+from engine.hot.evaluation.evaluator import EvaluationScope, ForEachItem
 from engine.hot.evaluation.extended_evaluator import ExtendedEvaluator, evaluate_locals
 from engine.hot.expressions.expression import REFUSED, is_static, iterate_calls
 from engine.hot.functions.cost_budget import BudgetExceeded, size_of
@@ -47,7 +47,7 @@ class OpenNames(dict[str, TypeSchema | None]):
         return None
 
 
-def expand(template: Template, scope: Scope, nesting: NestedTemplates) -> Expansion:
+def expand(template: Template, scope: EvaluationScope, nesting: NestedTemplates) -> Expansion:
     """Return the resources of a template. Faults are added to the findings. Raises LimitReached
     before more resources are made than the stack may have.
 
@@ -81,7 +81,7 @@ def expand(template: Template, scope: Scope, nesting: NestedTemplates) -> Expans
             bodies[names[name][key]] = replace(
                 body,
                 name=names[name][key],
-                each=Each(name, key, value, _snippet(body.for_each, key, value)),
+                each=ForEachItem(name, key, value, _snippet(body.for_each, key, value)),
                 depends_on=tuple(one.replace("${each.key}", key) for one in body.depends_on),
             )
     _check_collisions(names, template, scope.findings)

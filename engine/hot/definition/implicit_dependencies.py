@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine.hot.definition.model import ResourceDefinition
 from engine.hot.expressions.expression import Expression
-from engine.hot.schema.type_schema import Follows, TypeSchema
+from engine.hot.schema.type_schema import ImplicitDependency, TypeSchema
 
 Definitions = Mapping[str, ResourceDefinition]
 
@@ -38,7 +38,10 @@ def add_implicit(
 
 
 def _followed(
-    name: str, rules: tuple[Follows, ...], defined: Definitions, by_type: Mapping[str, list[str]]
+    name: str,
+    rules: tuple[ImplicitDependency, ...],
+    defined: Definitions,
+    by_type: Mapping[str, list[str]],
 ) -> Iterator[str]:
     properties = defined[name].properties
     for rule in rules:

@@ -29,7 +29,7 @@ from engine.hot.environment.environment import Environment
 from engine.hot.environment.registry import CircularAlias, is_template_file
 from engine.hot.evaluation.assertions import checked
 from engine.hot.evaluation.conditions import Conditions
-from engine.hot.evaluation.evaluator import Evaluator, Scope
+from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
 from engine.hot.evaluation.extended_evaluator import make_evaluator
 from engine.hot.expressions.expression import (
     REFUSED,
@@ -98,7 +98,7 @@ class DefinitionBuilder:
     def _unreadable(self) -> frozenset[str]:
         return self.template.unreadable.resources | self.expansion.unknown
 
-    def select(self, scope: Scope) -> None:
+    def select(self, scope: EvaluationScope) -> None:
         """Expand `for_each`, select the enabled resources and resolve their types. Raises
         LimitReached. scope: without types and locals.
         """
@@ -121,7 +121,7 @@ class DefinitionBuilder:
         schemas |= dict.fromkeys(self._unreadable)
         return OpenNames(schemas) if self.expansion.unknown else schemas
 
-    def define_resources(self, scope: Scope) -> dict[str, ResourceDefinition]:
+    def define_resources(self, scope: EvaluationScope) -> dict[str, ResourceDefinition]:
         evaluator = make_evaluator(scope)
         defined = {
             name: self._reuse(one) or self._define_new(one, evaluator)
@@ -384,7 +384,7 @@ class DefinitionBuilder:
         schema: TypeSchema,
         body: ResourceBody,
         properties: Mapping[str, Expression],
-        scope: Scope,
+        scope: EvaluationScope,
         place: str,
     ) -> frozenset[str] | None:
         """Return the names of the properties without a secret; None if names may be secret, too."""
@@ -417,7 +417,7 @@ class DefinitionBuilder:
         body: ResourceBody,
         properties: Expression,
         secret: bool,
-        scope: Scope,
+        scope: EvaluationScope,
         place: str,
     ) -> Expression | None:
         if not secret and not schema.hides:
@@ -563,7 +563,7 @@ class DefinitionBuilder:
                     "Map it to another type or a template in the environment's resource_registry.",
                 )
 
-    def define_imports(self, scope: Scope) -> dict[str, str]:
+    def define_imports(self, scope: EvaluationScope) -> dict[str, str]:
         """Return the physical IDs to adopt by the names of enabled resources."""
         evaluator = make_evaluator(scope)
         found: dict[str, str] = {}
@@ -587,7 +587,7 @@ class DefinitionBuilder:
                 self.findings.add(place, reason, remedy)
         return found
 
-    def define_outputs(self, scope: Scope) -> dict[str, OutputDefinition]:
+    def define_outputs(self, scope: EvaluationScope) -> dict[str, OutputDefinition]:
         evaluator, dialect = make_evaluator(scope, of_output=True), self.dialect
         outputs: dict[str, OutputDefinition] = {}
         for name, body in self.template.outputs.items():
@@ -612,7 +612,9 @@ def _lifecycle_parts(lifecycle: Lifecycle | None) -> list[Json]:
     return [] if lifecycle is None else [lifecycle.encode(), lifecycle.encode_triggers()]
 
 
-def _masked(body: ResourceBody, schema: TypeSchema, scope: Scope, place: str) -> Expression:
+def _masked(
+    body: ResourceBody, schema: TypeSchema, scope: EvaluationScope, place: str
+) -> Expression:
     """Return the properties with secrets masked."""
     evaluator = make_evaluator(scope, masked=True)
     evaluator.each = body.each

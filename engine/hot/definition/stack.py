@@ -23,7 +23,7 @@ from engine.hot.definition.reuse import NONE_REUSABLE, ReusableResources
 from engine.hot.definition.validators import check_constraint_names
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.conditions import Conditions
-from engine.hot.evaluation.evaluator import Scope
+from engine.hot.evaluation.evaluator import EvaluationScope
 from engine.hot.evaluation.extended_evaluator import evaluate_locals
 from engine.hot.evaluation.resolver import evaluate_output
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE, ResourceFacade
@@ -302,10 +302,10 @@ class _StackTree:
 
     def _scope(
         self, builder: DefinitionBuilder, parameters: "_Parameters", facade: ResourceFacade | None
-    ) -> Scope:
+    ) -> EvaluationScope:
         """Select the resources of the stack, and return what its functions can read."""
         template = builder.template
-        scope = Scope(
+        scope = EvaluationScope(
             version=VERSIONS[template.version],
             parameters=parameters.known,
             hidden=parameters.hidden,
@@ -326,7 +326,7 @@ class _StackTree:
         scope.keyed = builder.expansion.names
         return scope
 
-    def _imported(self, builder: DefinitionBuilder, scope: Scope) -> dict[str, str]:
+    def _imported(self, builder: DefinitionBuilder, scope: EvaluationScope) -> dict[str, str]:
         """Return the physical IDs of the section `import`. Only root stacks may have this section
         and `moved`.
         """

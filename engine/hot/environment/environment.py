@@ -7,7 +7,7 @@ from typing import Final
 from engine.errors import Finding, Findings, nearest, one_of
 from engine.hot.environment.event_sinks import read_event_sinks
 from engine.hot.environment.merging import Strategy
-from engine.hot.environment.registry import Registry
+from engine.hot.environment.registry import ResourceRegistry
 from engine.hot.environment.registry_section import read_registry
 from engine.hot.template.hook_declarations import HookDeclaration, read_hook_list
 from engine.words import Json
@@ -21,7 +21,7 @@ SECTIONS = (*MAPS, *LISTS)
 
 __all__ = ["NO_OPERATOR", "SECTIONS", "Environment", "HookDeclaration", "parse_environment"]
 
-NO_OPERATOR: Final = Registry()
+NO_OPERATOR: Final = ResourceRegistry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Environment:
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
-    registry: Registry = field(default_factory=Registry)
+    registry: ResourceRegistry = field(default_factory=ResourceRegistry)
     encrypted_param_names: tuple[str, ...] = ()
     hook_declarations: tuple[HookDeclaration, ...] = ()
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
@@ -43,7 +43,7 @@ class Environment:
 
 
 def parse_environment(
-    document: Mapping[str, Json], operator: Registry | None = NO_OPERATOR
+    document: Mapping[str, Json], operator: ResourceRegistry | None = NO_OPERATOR
 ) -> Environment:
     """Read a document (syntax/document.py) as an environment. Raises Invalid with all findings.
 

@@ -91,7 +91,7 @@ class _Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class ResourceRegistry:
     """mapped: entries for all resources, by name. by_resource: entries for one resource, by its
     exact name. removed: patterns that a null removed: the operator's entries in a user's registry,
     resource types in the operator's. restrictions: restricted actions by globs of resource names.
@@ -103,7 +103,7 @@ class Registry:
     by_resource: Mapping[str, Mapping[str, RegistryEntry]] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     restrictions: tuple[tuple[str, frozenset[Restriction]], ...] = ()
-    operator: "Registry | None" = None
+    operator: "ResourceRegistry | None" = None
     stars: frozenset[int] = frozenset()
 
     def restrictions_of(self, resource: str) -> frozenset[Restriction]:

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
-from engine.hot.environment.registry import CircularAlias, Registry, RegistryEntry, is_template_file
+from engine.hot.environment.registry import (
+    CircularAlias,
+    RegistryEntry,
+    ResourceRegistry,
+    is_template_file,
+)
 from engine.hot.template.hook_declarations import HookDeclaration, read_resource_hooks
 from engine.words import Json, Restriction
 
@@ -18,8 +23,8 @@ RESOURCES = "resources"
 
 
 def read_registry(
-    section: Mapping[str, Json], findings: Findings, operator: Registry | None
-) -> tuple[Registry, list[HookDeclaration]]:
+    section: Mapping[str, Json], findings: Findings, operator: ResourceRegistry | None
+) -> tuple[ResourceRegistry, list[HookDeclaration]]:
     """Return the registry and the hooks declared in its `resources`.
 
     A null removes matching entries of the operator's registry, whatever the order of keys.
@@ -33,7 +38,7 @@ def read_registry(
         elif name != BASE_URL and target is not None and reader.is_valid(name, target, place):
             reader.mapped[name] = RegistryEntry((name,), target, reader.of_operator)
     removed = tuple(name for name, target in section.items() if target is None)
-    registry = Registry(
+    registry = ResourceRegistry(
         reader.mapped,
         reader.by_resource,
         removed,
@@ -45,7 +50,7 @@ def read_registry(
     return registry, reader.hook_declarations
 
 
-def _refuse_cycles(registry: Registry, findings: Findings) -> None:
+def _refuse_cycles(registry: ResourceRegistry, findings: Findings) -> None:
     for name in registry.mapped:
         try:
             registry.find(name, "", ())

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.hot.evaluation.resolver import StackView, resolve
-from engine.hot.expressions.expression import Call, Expression, decode, encode
+from engine.hot.evaluation.resolver import ReadableStack, resolve
+from engine.hot.expressions.expression import Expression, FunctionCall, decode, encode
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.functions.function import FunctionError
 from engine.words import Json
@@ -36,13 +36,13 @@ def checked(assertions: Sequence[Assertion], value: Expression, version: str) ->
     if not assertions:
         return value
     checks: Json = [{"assert": one.condition, "message": one.message} for one in assertions]
-    return Call("checked", version, {"checks": checks, "value": value})
+    return FunctionCall("checked", version, {"checks": checks, "value": value})
 
 
 def failed_assertion(
     kind: str,
     assertions: Sequence[Assertion],
-    view: StackView,
+    view: ReadableStack,
     budget: CostBudget,
     shown: Callable[[FunctionError], str] = str,
 ) -> str | None:

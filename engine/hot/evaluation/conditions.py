@@ -17,7 +17,7 @@ from engine.hot.functions.function import (
     UndecidedError,
     without_secrets,
 )
-from engine.hot.language.versions import Unavailable, Version
+from engine.hot.language.versions import UnavailableReason, Version
 from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
 
@@ -189,7 +189,7 @@ class Conditions:
             known = self.version.functions.get(name)
             if self.version.extended and isinstance(known, Function):
                 return self._apply(known, args)
-            if name in self.version.conditions and isinstance(known, Unavailable):
+            if name in self.version.conditions and isinstance(known, UnavailableReason):
                 raise FunctionError(f"The function {name} is {known.value}.")
             if known is not None:
                 raise FunctionError(f'The function "{name}" is invalid in this context')

@@ -1,8 +1,8 @@
 """Partial evaluation: snippets of a template to expressions.
 
 Everything that depends only on parameters, conditions and files is evaluated when the stack is
-defined; functions that read a resource become a `Call`. Faults are added to the findings of the
-`Scope`.
+defined; functions that read a resource become a `FunctionCall`. Faults are added to the findings
+of the `EvaluationScope`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from engine.hot.evaluation.resource_facade import (
     resource_facade,
 )
 from engine.hot.evaluation.stack_outputs import StackOutputs
-from engine.hot.expressions.expression import REFUSED, Call, Expression
+from engine.hot.expressions.expression import REFUSED, Expression, FunctionCall
 from engine.hot.expressions.masking import MASK, propagate_mask
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
@@ -35,7 +35,7 @@ from engine.hot.language.versions import (
     EXTENDED_FUNCTIONS,
     Entry,
     StackFunction,
-    Unavailable,
+    UnavailableReason,
     Version,
 )
 from engine.hot.schema.type_schema import TypeSchema
@@ -43,11 +43,11 @@ from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_stor
 from engine.words import Json
 
 
-class Dropped:
-    """Type of DROPPED: omit the list item, map entry or property (an `if` without else)."""
+class Omission:
+    """Type of OMITTED: omit the list item, map entry or property (an `if` without else)."""
 
 
-DROPPED: Final = Dropped()
+OMITTED: Final = Omission()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LocalValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class ForEachItem:
     """The key and the value of a resource with `for_each`.
 
     base: its name without the key. snippet: of a value that reads resources, in place of it.
@@ -77,7 +77,7 @@ class Each:
 
 
 @dataclass(slots=True)
-class Scope:
+class EvaluationScope:
     """What the snippets of a template can read.
 
     parameters: converted values, including pseudo parameters. hidden: names of hidden parameters.
@@ -135,7 +135,9 @@ class Evaluator:
 
     stack_functions: ClassVar[Mapping[StackFunction, Callable[..., Expression]]] = {}
 
-    def __init__(self, scope: Scope, *, masked: bool = False, of_output: bool = False) -> None:
+    def __init__(
+        self, scope: EvaluationScope, *, masked: bool = False, of_output: bool = False
+    ) -> None:
         self.scope = scope
         self.masked = masked
         self.of_output = of_output
@@ -145,12 +147,12 @@ class Evaluator:
         self.deferred = 0
         self.calls = 0
         self.owner = ""
-        self.each: Each | None = None
+        self.each: ForEachItem | None = None
 
     def evaluate(self, snippet: Json, place: str) -> Expression:
         """Return the expression of a snippet; null if it is dropped."""
         found = self._walk(snippet, place)
-        return None if found is DROPPED else found
+        return None if found is OMITTED else found
 
     def evaluate_properties(self, snippet: Json, place: str, names: Collection[str]) -> Expression:
         """As `evaluate`. names: of properties. A resource whose only property has the name of a
@@ -159,7 +161,7 @@ class Evaluator:
             ((name, value),) = snippet.items()
             if name in EXTENDED_FUNCTIONS and name in names and name in self.table:
                 found = self._walk(value, f"{place}.{name}")
-                return {} if found is DROPPED else {name: found}
+                return {} if found is OMITTED else {name: found}
         return self.evaluate(snippet, place)
 
     def _walk(self, snippet: Json, place: str) -> Expression:
@@ -174,17 +176,17 @@ class Evaluator:
             for key, item in snippet.items():
                 if type(item) is dict or type(item) is list:
                     item = self._walk(item, f"{place}.{key}")
-                    if item is DROPPED:
+                    if item is OMITTED:
                         continue
-                elif type(item) is Call:  # from the parent's template
+                elif type(item) is FunctionCall:  # from the parent's template
                     self.deferred += 1
                     self.calls += 1
                 whole[key] = item
             return whole
         if kind is list:
             items = (self._walk(item, f"{place}[{index}]") for index, item in enumerate(snippet))
-            return [item for item in items if item is not DROPPED]
-        if kind is Call:
+            return [item for item in items if item is not OMITTED]
+        if kind is FunctionCall:
             self.deferred += 1
             self.calls += 1
         return snippet
@@ -198,7 +200,7 @@ class Evaluator:
         outer, self.secret = self.secret, False
         self.calls += 1
         try:
-            if isinstance(entry, Unavailable):
+            if isinstance(entry, UnavailableReason):
                 raise InvalidCall(f"The function {name} is {entry.value}.")
             if isinstance(entry, Function):
                 return self._function(name, entry, args, place)
@@ -236,10 +238,10 @@ class Evaluator:
             return ""
         return one_of(name, known, what)
 
-    def defer(self, name: str, args: Json) -> Call:
+    def defer(self, name: str, args: Json) -> FunctionCall:
         """Return a call that is evaluated later, and count it."""
         self.deferred += 1
-        return Call(name, self.scope.version.date, args)
+        return FunctionCall(name, self.scope.version.date, args)
 
     def _function(self, name: str, function: Function, args: Json, place: str) -> Expression:
         before = self.deferred
@@ -248,7 +250,7 @@ class Evaluator:
         if self.deferred == before:
             found = self.scope.budget.call(function, known)
             return propagate_mask(known, found) if self.masked else found
-        if function.with_placeholders is not None and not isinstance(known, Call):
+        if function.with_placeholders is not None and not isinstance(known, FunctionCall):
             filled = function.with_placeholders(known)
             if filled is not None:
                 self.scope.budget.call(function, filled)
@@ -380,7 +382,7 @@ class Evaluator:
             called = place.rpartition(".")[2]  # "if" or "Fn::If"
             raise InvalidCall(f'Arguments to "{called}" must be of the form: {shown}')
         branch = 1 if self._decide(args[0], f"{place}[0]") else 2
-        return self._walk(args[branch], f"{place}[{branch}]") if branch < len(args) else DROPPED
+        return self._walk(args[branch], f"{place}[{branch}]") if branch < len(args) else OMITTED
 
     def _decide(self, condition: Json, place: str) -> bool:
         try:
@@ -398,7 +400,7 @@ class Evaluator:
         before = self.deferred
         known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
         text = known["expression"]
-        if not isinstance(text, Call):
+        if not isinstance(text, FunctionCall):
             check_form(partial(check_yaql, budget=self.scope.budget), text)
         limits = self.scope.budget.limits
         if self.deferred != before:

@@ -8,18 +8,18 @@ from typing import ClassVar, Final
 
 from engine.errors import public
 from engine.hot.evaluation.evaluator import (
-    DROPPED,
+    OMITTED,
     STACK_FUNCTIONS,
-    Dropped,
+    EvaluationScope,
     Evaluator,
     LocalValue,
-    Scope,
+    Omission,
 )
 from engine.hot.evaluation.stack_outputs import OutputName
 from engine.hot.expressions.expression import (
     REFUSED,
-    Call,
     Expression,
+    FunctionCall,
     is_static,
     iterate_calls,
 )
@@ -39,7 +39,9 @@ LITERAL: Final = 'For the text "${" itself, write "$${".'
 MAX_REFERENCE: Final = 1_000
 
 
-def make_evaluator(scope: Scope, *, masked: bool = False, of_output: bool = False) -> Evaluator:
+def make_evaluator(
+    scope: EvaluationScope, *, masked: bool = False, of_output: bool = False
+) -> Evaluator:
     """Return the evaluator of the version of a scope."""
     kind = ExtendedEvaluator if scope.version.extended else Evaluator
     return kind(scope, masked=masked, of_output=of_output)
@@ -50,7 +52,7 @@ class ExtendedEvaluator(Evaluator):
 
     __slots__ = ()
 
-    def _walk(self, snippet: Json, place: str) -> "Expression | Dropped":
+    def _walk(self, snippet: Json, place: str) -> "Expression | Omission":
         kind = type(snippet)
         if kind is str:
             if "${" not in snippet:
@@ -63,7 +65,7 @@ class ExtendedEvaluator(Evaluator):
                     return super()._walk(snippet, place)
                 self._check_spelling(name, args, place)
             items = ((key, self._walk(item, f"{place}.{key}")) for key, item in snippet.items())
-            return {key: item for key, item in items if item is not DROPPED}
+            return {key: item for key, item in items if item is not OMITTED}
         return super()._walk(snippet, place)
 
     # -- references in strings --------------------------------------------------------------------
@@ -151,7 +153,7 @@ class ExtendedEvaluator(Evaluator):
         for at, step in enumerate(path):
             if value == MASK:
                 return value
-            if isinstance(value, Call):
+            if isinstance(value, FunctionCall):
                 return self.defer("select", [value, *path[at:]])
             if isinstance(value, dict) and step in value:
                 value = value[step]
@@ -261,7 +263,7 @@ ExtendedEvaluator.stack_functions = {
 # -- evaluation of the section ---------------------------------------------------------------------
 
 
-def evaluate_locals(named: Mapping[str, Json], scope: Scope) -> None:
+def evaluate_locals(named: Mapping[str, Json], scope: EvaluationScope) -> None:
     """Evaluate all locals into `scope.locals`, each after those that it reads. Faults are added to
     the findings; a local with one has no value.
     """
@@ -273,13 +275,13 @@ def evaluate_locals(named: Mapping[str, Json], scope: Scope) -> None:
         reason = f"Circular dependency of locals: {shown}"
         scope.findings.add(f"locals.{cycle[0]}", reason, "Remove one of these references.")
     order = sort_topologically(requires)
-    missing = LocalValue(Call(REFUSED, scope.version.date, None))
+    missing = LocalValue(FunctionCall(REFUSED, scope.version.date, None))
     scope.locals.update((name, missing) for name in named)
     for name in order:
         scope.locals[name] = _evaluate_local(name, named[name], scope)
 
 
-def _evaluate_local(name: str, snippet: Json, scope: Scope) -> LocalValue:
+def _evaluate_local(name: str, snippet: Json, scope: EvaluationScope) -> LocalValue:
     evaluator = ExtendedEvaluator(scope)
     evaluator.owner = name
     place = f"locals.{name}"
@@ -304,7 +306,7 @@ def _expression_size(expression: Expression, limit: int) -> int:
             waiting.extend(one.values())
         elif isinstance(one, list):
             waiting.extend(one)
-        elif isinstance(one, Call):
+        elif isinstance(one, FunctionCall):
             waiting.append(one.args)
     return size
 

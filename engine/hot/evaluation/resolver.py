@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import public
-from engine.hot.expressions.expression import Call, Expression
+from engine.hot.expressions.expression import Expression, FunctionCall
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
 from engine.hot.expressions.member_attributes import (
     MemberNotFound,
@@ -29,7 +29,7 @@ from engine.words import Json
 PATH_FUNCTIONS = frozenset({"get_attr", "select", "find_in_map"})
 
 
-class StackView(Protocol):
+class ReadableStack(Protocol):
     """What expressions can read of a stack."""
 
     def reference(self, resource: str) -> str:
@@ -44,7 +44,7 @@ class StackView(Protocol):
 
 def resolve(
     expression: Expression,
-    view: StackView,
+    view: ReadableStack,
     *,
     masked: bool = False,
     budget: CostBudget | None = None,
@@ -60,7 +60,7 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class _Resolver:
-    view: StackView
+    view: ReadableStack
     masked: bool
     budget: CostBudget
 
@@ -75,9 +75,9 @@ class _Resolver:
             return [
                 self.value_of(item) if type(item) in CONTAINERS else item for item in expression
             ]
-        return self._resolve_call(expression) if kind is Call else expression
+        return self._resolve_call(expression) if kind is FunctionCall else expression
 
-    def _resolve_call(self, call: Call) -> Json:
+    def _resolve_call(self, call: FunctionCall) -> Json:
         args = self.value_of(call.args)
         try:
             found = self._apply_call(call, args)
@@ -89,7 +89,7 @@ class _Resolver:
             raise
         return _apply_mask(call, args, found) if self.masked else found
 
-    def _apply_call(self, call: Call, args: Json) -> Json:
+    def _apply_call(self, call: FunctionCall, args: Json) -> Json:
         match call.name:
             case "refused":
                 raise FunctionError(args or "The value is not known.")
@@ -116,10 +116,10 @@ class _Resolver:
         return self.budget.call(function, args)
 
 
-CONTAINERS = frozenset({dict, list, Call})
+CONTAINERS = frozenset({dict, list, FunctionCall})
 
 
-def _apply_mask(call: Call, args: Json, found: Json) -> Json:
+def _apply_mask(call: FunctionCall, args: Json, found: Json) -> Json:
     """Mask the result of a call. The result of a path lookup is masked already, unless the path
     itself is secret.
     """
@@ -138,7 +138,7 @@ def _checked(args: Json) -> Json:
 
 
 def evaluate_output(
-    expression: Expression, view: StackView, budget: CostBudget | None = None
+    expression: Expression, view: ReadableStack, budget: CostBudget | None = None
 ) -> tuple[Json, str | None]:
     """Return (value, None), or (None, reason): a failing output never fails a stack. The reason may
     quote secret values.
@@ -149,7 +149,7 @@ def evaluate_output(
         return None, wrong.args[0] if wrong.args else ""
 
 
-def _attribute(args: list[Json], view: StackView) -> Json:
+def _attribute(args: list[Json], view: ReadableStack) -> Json:
     resource, *rest = args
     if not rest:
         return visible_attributes(view.attributes(resource))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from engine.hot.expressions.expression import Call, Expression, is_static
+from engine.hot.expressions.expression import Expression, FunctionCall, is_static
 from engine.hot.expressions.masking import MASK
 from engine.hot.functions.function import InvalidCall
 from engine.words import Json
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFacade:
-    """The resource in the parent stack; unknown values contain a `Call`. secret: names of the
-    fields with secret values.
+    """The resource in the parent stack; unknown values contain a `FunctionCall`. secret: names of
+    the fields with secret values.
     """
 
     metadata: Expression
@@ -25,7 +25,7 @@ class ResourceFacade:
     secret: frozenset[str] = frozenset()
 
 
-_UNKNOWN = Call("resource_facade", "", None)
+_UNKNOWN = FunctionCall("resource_facade", "", None)
 #: Facade of a template that is validated alone: the resource is unknown.
 UNKNOWN_FACADE: Final = ResourceFacade(_UNKNOWN, _UNKNOWN, _UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""Expressions: JSON values in which calls that depend on a resource are instances of `Call`.
+"""Expressions: JSON values in which a call that depends on a resource is a `FunctionCall`.
 
 After definition only functions that read a resource remain as calls; everything else is plain JSON.
 Stored form: a call is `{"$call": [name, args]}`; a map of data with such a key gets one more
@@ -20,7 +20,7 @@ LOOKS_LIKE_CALL = re.compile(r"\$+call")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function call that can be evaluated only when the resources it reads exist.
 
     name: a function of the language, or `select` ([value, path item, ...]; "" if the path is
@@ -42,7 +42,7 @@ def is_static(expression: Expression) -> bool:
         return all(is_static(item) for item in expression.values())
     if isinstance(expression, list):
         return all(is_static(item) for item in expression)
-    return not isinstance(expression, Call)
+    return not isinstance(expression, FunctionCall)
 
 
 def encode(expression: Expression) -> Json:
@@ -59,12 +59,12 @@ def encode(expression: Expression) -> Json:
         }
     if kind is list:
         return [encode(item) if type(item) in CONTAINERS else item for item in expression]
-    if kind is Call:
+    if kind is FunctionCall:
         return {CALL: [expression.name, encode(expression.args)]}
     return expression
 
 
-CONTAINERS = frozenset({dict, list, Call})
+CONTAINERS = frozenset({dict, list, FunctionCall})
 
 
 def decode(stored: Json, version: str) -> Expression:
@@ -74,7 +74,7 @@ def decode(stored: Json, version: str) -> Expression:
         if len(stored) == 1:
             ((key, item),) = stored.items()
             if key == CALL:
-                return Call(item[0], version, decode(item[1], version))
+                return FunctionCall(item[0], version, decode(item[1], version))
             if key.startswith("$$") and LOOKS_LIKE_CALL.fullmatch(key):
                 return {key[1:]: decode(item, version)}
         return {
@@ -86,9 +86,9 @@ def decode(stored: Json, version: str) -> Expression:
     return stored
 
 
-def iterate_calls(expression: Expression) -> Iterator[Call]:
+def iterate_calls(expression: Expression) -> Iterator[FunctionCall]:
     """Yield every call in an expression, outer calls first."""
-    if isinstance(expression, Call):
+    if isinstance(expression, FunctionCall):
         yield expression
         yield from iterate_calls(expression.args)
     elif isinstance(expression, dict):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from engine.errors import nearest
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
 from engine.hot.functions.text import join_texts, replace_words, replacement_cost, to_json_text
@@ -101,7 +101,7 @@ def _base64(text: Json) -> Json:
 
 def _replace_shape(args: Json) -> None:
     REPLACE_LIST(args)
-    if isinstance(args, list) and not isinstance(args[0], dict | Call):
+    if isinstance(args, list) and not isinstance(args[0], dict | FunctionCall):
         raise FunctionError('"Fn::Replace" parameters must be a mapping')
 
 
@@ -157,7 +157,7 @@ def _member_list_to_map(args: list[Json]) -> Json:
 def _member_shape(args: Json) -> None:
     MEMBER_LIST(args)
     for index, what in ((0, "Key"), (1, "Value")):
-        if isinstance(args, list) and not isinstance(args[index], str | Call):
+        if isinstance(args, list) and not isinstance(args[index], str | FunctionCall):
             raise FunctionError(f"Fn::MemberListToMap {what} Name must be a string")
 
 

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Final
 
 from engine.errors import Quoting, one_of, public
-from engine.hot.expressions.expression import Call, is_static
+from engine.hot.expressions.expression import FunctionCall, is_static
 from engine.hot.functions.function import (
     Function,
     FunctionError,
@@ -32,7 +32,7 @@ def _kind_shape(name: str, kinds: tuple[type, ...], wanted: str) -> Callable[[Js
     """Return a shape check for one argument of certain types."""
 
     def shape(value: Json) -> None:
-        if not isinstance(value, (*kinds, Call)):
+        if not isinstance(value, (*kinds, FunctionCall)):
             remedy = f"Write {name}: {{get_param: ...}}, or another expression with such a value."
             raise _refuse(name, wanted, value if is_static(value) else "a value", remedy)
 
@@ -125,14 +125,14 @@ def _lookup(args: list[Json]) -> Json:
 
 def _lookup_shape(args: Json) -> None:
     LOOKUP_LIST(args)
-    if isinstance(args, Call):
+    if isinstance(args, FunctionCall):
         return
     values, key = args[:2]
-    if not isinstance(values, dict | list | Call):
+    if not isinstance(values, dict | list | FunctionCall):
         raise _refuse("lookup", "a map or a list first", values)
-    if isinstance(values, dict) and not isinstance(key, str | Call):
+    if isinstance(values, dict) and not isinstance(key, str | FunctionCall):
         raise _refuse("lookup", "a string as the key of a map", key)
-    if isinstance(values, list) and not isinstance(key, Call) and type(key) is not int:
+    if isinstance(values, list) and not isinstance(key, FunctionCall) and type(key) is not int:
         raise _refuse("lookup", "an integer as the index in a list", key)
 
 
@@ -172,10 +172,10 @@ def _arithmetic(name: str, apply: Callable[[int, int], int], most: int | None = 
 
     def shape(args: Json) -> None:
         form(args)
-        if isinstance(args, Call):
+        if isinstance(args, FunctionCall):
             return
         for index, value in enumerate(args):
-            if isinstance(value, Call):
+            if isinstance(value, FunctionCall):
                 continue
             number = _integer(name, value)
             if index and not number and name in DIVISIONS:

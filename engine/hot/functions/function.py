@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.errors import WITHHELD_REMEDY, public, without_value
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
 
 #: Limits of what one function may return: characters of a string, and number of values.
@@ -68,7 +68,7 @@ class Function:
     """A function that works on its arguments alone.
 
     apply: resolved arguments -> value; raises FunctionError. shape: checks the arguments at
-    definition, when parts may still be instances of `Call`; raises FunctionError. cost: resolved
+    definition, when parts may still be a `FunctionCall`; raises FunctionError. cost: resolved
     arguments -> steps of a CostBudget; None where the size of the result covers the cost.
     with_placeholders: arguments with calls -> arguments with placeholders, or None
     (placeholders.py); None where `shape` checks everything that can be checked before the calls are
@@ -87,7 +87,7 @@ def list_shape(
     """Return a shape check for a list of `min_arguments` to `max_arguments` items."""
 
     def shape(args: Json) -> None:
-        if isinstance(args, Call):
+        if isinstance(args, FunctionCall):
             return
         if not isinstance(args, list) or not min_arguments <= len(args) <= (
             max_arguments or len(args)
@@ -102,7 +102,7 @@ def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Calla
     """Return a shape check for a map with all needed keys and no unknown ones."""
 
     def shape(args: Json) -> None:
-        if isinstance(args, Call):
+        if isinstance(args, FunctionCall):
             return
         if not isinstance(args, dict) or not needed <= args.keys() <= known:
             keys = ", ".join(sorted(known))

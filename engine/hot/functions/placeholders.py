@@ -8,7 +8,7 @@ nothing can be checked.
 
 from typing import Any
 
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
 
 #: Replaces calls whose result becomes text and must not be empty.
@@ -17,7 +17,7 @@ PLACEHOLDER_TEXT = "x"
 
 def replace_calls(value: Json, instead: Json = None) -> Json:
     """Return the value with each inner call replaced by null, or the value itself by `instead`."""
-    if isinstance(value, Call):
+    if isinstance(value, FunctionCall):
         return instead
     if isinstance(value, dict):
         return {key: replace_calls(item) for key, item in value.items()}
@@ -56,7 +56,7 @@ def replace_arguments(args: Any) -> Json:
     template is known.
     """
     template, params = args["template"], args["params"]
-    if isinstance(template, Call) or isinstance(params, Call):
+    if isinstance(template, FunctionCall) or isinstance(params, FunctionCall):
         return None
     if isinstance(params, dict):
         params = {word: replace_calls(value, PLACEHOLDER_TEXT) for word, value in params.items()}
@@ -70,7 +70,7 @@ def split_arguments(args: Any) -> Json:
     delimiter, text, *_ = args
     return (
         None
-        if isinstance(text, Call)
+        if isinstance(text, FunctionCall)
         else [replace_calls(delimiter, PLACEHOLDER_TEXT), replace_calls(text)]
     )
 
@@ -86,10 +86,10 @@ def repeat_arguments(args: Any) -> Json:
     them must be known.
     """
     for_each, permutations = args["for_each"], args.get("permutations", True)
-    if isinstance(for_each, Call) or isinstance(permutations, Call):
+    if isinstance(for_each, FunctionCall) or isinstance(permutations, FunctionCall):
         return None
     lists = for_each.values() if isinstance(for_each, dict) else ()
-    if permutations is False and any(isinstance(one, Call) for one in lists):
+    if permutations is False and any(isinstance(one, FunctionCall) for one in lists):
         return None
     rows = (
         {word: text_items(items) for word, items in for_each.items()}
@@ -106,7 +106,7 @@ def contains_arguments(args: Any) -> Json:
     value, where = args
     return (
         None
-        if isinstance(where, Call)
+        if isinstance(where, FunctionCall)
         else [replace_calls(value, PLACEHOLDER_TEXT), replace_calls(where)]
     )
 

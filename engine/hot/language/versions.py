@@ -17,7 +17,7 @@ from engine.hot.functions.function import Function
 from engine.hot.language.dialect import AWS, HEAT, HOT, Dialect
 
 
-class Unavailable(Enum):
+class UnavailableReason(Enum):
     """Why a function that a version names cannot be called."""
 
     REMOVED = "not supported in this version of HOT"
@@ -42,7 +42,7 @@ class StackFunction(Enum):
     STACK_OUTPUT = "stack_output"
 
 
-Entry = Function | StackFunction | Unavailable
+Entry = Function | StackFunction | UnavailableReason
 Table = dict[str, Entry]
 
 
@@ -76,11 +76,13 @@ class Version:
     def callable_functions(self) -> tuple[str, ...]:
         """Return the names of the functions that can be called, sorted."""
         return tuple(
-            sorted(n for n, entry in self.functions.items() if not isinstance(entry, Unavailable))
+            sorted(
+                n for n, entry in self.functions.items() if not isinstance(entry, UnavailableReason)
+            )
         )
 
 
-REMOVED = Unavailable.REMOVED
+REMOVED = UnavailableReason.REMOVED
 CFN: Table = {
     "Fn::GetAZs": c.GET_AZS,
     "Fn::Join": c.JOIN,
@@ -266,7 +268,7 @@ def template_functions(version: str) -> tuple[str, ...]:
     only in conditions. Raises KeyError for an unknown version.
     """
     found = VERSIONS[ALIASES.get(version, version)]
-    unbuilt = {n for n, entry in found.functions.items() if isinstance(entry, Unavailable)}
+    unbuilt = {n for n, entry in found.functions.items() if isinstance(entry, UnavailableReason)}
     return tuple(sorted({*found.callable_functions(), *(found.conditions - unbuilt)}))
 
 

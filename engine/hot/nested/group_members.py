@@ -4,14 +4,17 @@ evaluation."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from engine.hot.environment.registry import CircularAlias, Registry
+from engine.hot.environment.registry import CircularAlias, ResourceRegistry
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.template import ResourceBody
 from engine.words import Json
 
 
 def with_member_attributes(
-    schema: TypeSchema, body: ResourceBody, registry: Registry, types: Mapping[str, TypeSchema]
+    schema: TypeSchema,
+    body: ResourceBody,
+    registry: ResourceRegistry,
+    types: Mapping[str, TypeSchema],
 ) -> TypeSchema:
     """Return the schema of a resource's type; for a group, with the attributes of its members."""
     if schema.grouping is None or not isinstance(body.properties, dict):
@@ -30,7 +33,7 @@ def with_member_attributes(
 
 
 def _of_member(
-    type_name: Json, resource: str, registry: Registry, types: Mapping[str, TypeSchema]
+    type_name: Json, resource: str, registry: ResourceRegistry, types: Mapping[str, TypeSchema]
 ) -> TypeSchema | None:
     if not isinstance(type_name, str):
         return None

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from engine.hot.environment.environment import Environment, parse_environment
-from engine.hot.environment.registry import Registry, RegistryEntry
+from engine.hot.environment.registry import RegistryEntry, ResourceRegistry
 from engine.hot.environment.registry_section import RESOURCE_KEYS, RESOURCES
 from engine.hot.expressions.expression import Expression, is_static
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema, item_to_text
@@ -110,7 +110,7 @@ def template_type(
 
 
 def _parse_once(
-    document: Mapping[str, Json], operator: Registry | None, parsed: dict[str, Environment]
+    document: Mapping[str, Json], operator: ResourceRegistry | None, parsed: dict[str, Environment]
 ) -> Environment:
     text = json.dumps(document, default=str)
     if text not in parsed:

@@ -8,7 +8,7 @@ operation, when all values are known.
 from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, Quoting, one_of, public
-from engine.hot.expressions.expression import Call, Expression, is_static
+from engine.hot.expressions.expression import Expression, FunctionCall, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
@@ -106,7 +106,7 @@ def mask_as_map(masked: Expression, properties: Expression) -> Expression:
     """Return masked properties in the shape of `properties`: if the whole map was masked as one
     text, a map with a mask for each property.
     """
-    if isinstance(masked, dict | Call) or not isinstance(properties, Mapping):
+    if isinstance(masked, dict | FunctionCall) or not isinstance(properties, Mapping):
         return masked
     return dict.fromkeys(properties, MASK)
 
@@ -161,7 +161,7 @@ def _check_fields(
 def _check(
     one: Property, value: Expression, place: str, findings: Findings, budget: CostBudget
 ) -> Expression:
-    if type(value) is Call:
+    if type(value) is FunctionCall:
         return value
     if value is None:
         if one.default is not None or not one.required:
@@ -204,7 +204,7 @@ def _find_violation(
     if rule.kind == "schema":
         return _find_schema_violation(one, rule, value, budget)
     if rule.kind != "length" and isinstance(value, list):
-        value = [item for item in value if not isinstance(item, Call)]
+        value = [item for item in value if not isinstance(item, FunctionCall)]
     violation = find_violation(rule, value, budget)
     if violation and one.hidden:
         return rule.description or f"its hidden value breaks a constraint of {rule.kind}"

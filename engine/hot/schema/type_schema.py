@@ -110,7 +110,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class Follows:
+class ImplicitDependency:
     """A dependency without a reference: on resources of a type in the same template.
 
     type: of these resources. own, other: paths of properties such as ``networks.*.network``: only
@@ -157,7 +157,7 @@ class TypeSchema:
     member_attributes: frozenset[str] | None = None
     has_secret_members: bool = False
     secret_resources: frozenset[str] = frozenset()
-    follows: tuple[Follows, ...] = ()
+    follows: tuple[ImplicitDependency, ...] = ()
     renames: bool = field(init=False, default=False)
     hides: bool = field(init=False, default=False)
     _has_secrets: bool = field(init=False, default=False, repr=False)

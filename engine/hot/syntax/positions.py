@@ -33,7 +33,7 @@ class Token(NamedTuple):
     written: str = ""
 
 
-class Child(NamedTuple):
+class ItemPosition(NamedTuple):
     """A key of a map, or an item of a list. depth: of its collection, from 0. token: the key, or
     the number of the item.
     """
@@ -81,7 +81,7 @@ class _Level:
     items: int = 0
 
 
-def iterate_children(text: str, *, is_json: bool) -> Iterator[Child]:
+def iterate_children(text: str, *, is_json: bool) -> Iterator[ItemPosition]:
     """Yield each key and each item, in the order of the text. Ends where the text is not valid, or
     deeper than `MAX_LEVELS`."""
     levels: list[_Level] = []
@@ -92,10 +92,12 @@ def iterate_children(text: str, *, is_json: bool) -> Iterator[Child]:
         if levels:
             here = levels[-1]
             if not here.is_map:
-                yield Child(len(levels) - 1, here.items, token.line, token.column)
+                yield ItemPosition(len(levels) - 1, here.items, token.line, token.column)
                 here.items += 1
             elif here.at_key:
-                yield Child(len(levels) - 1, token.text, token.line, token.column, token.written)
+                yield ItemPosition(
+                    len(levels) - 1, token.text, token.line, token.column, token.written
+                )
             here.at_key = not here.at_key
         if token.kind != SCALAR:
             if len(levels) >= MAX_LEVELS:

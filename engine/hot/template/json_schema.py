@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.hot.language.dialect import HOT
-from engine.hot.language.versions import EXTENDED_SINCE, VERSIONS, Unavailable, known_versions
+from engine.hot.language.versions import EXTENDED_SINCE, VERSIONS, UnavailableReason, known_versions
 from engine.hot.schema.parameters import ParameterKind
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.template.hot_parameters import KNOWN_KEYS, READERS
@@ -136,7 +136,7 @@ def _function() -> Json:
         for version in VERSIONS.values()
         if version.dialect is HOT
         for name, entry in version.functions.items()
-        if not isinstance(entry, Unavailable)
+        if not isinstance(entry, UnavailableReason)
     }
     return {
         "description": "A call of a function.",

@@ -39,7 +39,7 @@ from engine.hot.template.moved_and_imported import (
 from engine.words import Json
 
 if TYPE_CHECKING:
-    from engine.hot.evaluation.evaluator import Each
+    from engine.hot.evaluation.evaluator import ForEachItem
 
 DATA_KEYS: Final = ("type", "id", "properties", "description", "condition", "for_each")
 DATA_FORM: Final = "Write {type: OS::Neutron::Net, id: {get_param: network}}, for example."
@@ -65,7 +65,7 @@ class ResourceBody:
     external_id: Json = None
     lifecycle: Json = None
     for_each: Json = None
-    each: "Each | None" = None
+    each: "ForEachItem | None" = None
     preconditions: Json = None
     postconditions: Json = None
     is_data: bool = False

@@ -52,7 +52,16 @@ from engine.store.hooks.locked_hooks import (
 )
 from engine.store.records import HookRecord
 from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
-from engine.words import DRIFT, RESUMING_DECISIONS, Decision, HookState, How, Json, Point, StepMode
+from engine.words import (
+    DRIFT,
+    RESUMING_DECISIONS,
+    Decision,
+    HookState,
+    Json,
+    Point,
+    StepKind,
+    StepMode,
+)
 from engine.work.hook_decisions import Verdict, apply, entry_of, hook_event
 from engine.work.worker_metrics import Measures, report_step
 
@@ -347,13 +356,13 @@ class Hooks:
         Raises Invalid.
         """
         hook, answer = locked.hook, locked.answer
-        if answer.how is How.OUT and not any(one.level < 0 for one in locked.tree):
+        if answer.how is StepKind.OUT and not any(one.level < 0 for one in locked.tree):
             remedy = "Answer step, continue or run."
             reason = "is not possible: this stack has no parent"
             raise Invalid([Finding("how", reason, remedy, "AnswerInvalid")])
         if answer.decision is Decision.PATCH:
             await patch_node(conn, hook, self._patched(hook, answer))
-        if answer.how is How.INTO:
+        if answer.how is StepKind.INTO:
             await step_modes.set_step_into(conn, hook)
         elif answer.decision is Decision.STEP:
             await step_modes.clear_node(conn, hook)
@@ -436,7 +445,9 @@ def _is_by(entry: Entry, by: Principal) -> bool:
     return Principal(entry.principal, entry.by) == Principal(by.id, by.name)
 
 
-def _verdict(hook: LockedHook, answer: Answer, decision: Decision, how: How = How.OVER) -> Verdict:
+def _verdict(
+    hook: LockedHook, answer: Answer, decision: Decision, how: StepKind = StepKind.OVER
+) -> Verdict:
     return Verdict(
         hook,
         Answered(decision, answer.by.name, answer.reason),

@@ -18,7 +18,7 @@ from engine.store.resources.resource_reads import (
     read_resource_rules,
     read_resources,
 )
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, State
 from engine.work.hook_opening import NotificationData
 from engine.work.prepare import UnresolvedProperties, prepare
@@ -30,7 +30,7 @@ _ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CurrentNode:
     """A node of the current traversal. wanted: the desired properties and their differences; None
     before they are known and after the node has ended. waiting_for: names of resources. restarts:
     how often the operation was called again after the loss of its process."""
@@ -63,13 +63,13 @@ class ResourceDetails:
     row: ResourceRecord | None
     properties: Mapping[str, Json]
     required_by: Sequence[str]
-    steps: Sequence[Step]
+    steps: Sequence[CurrentNode]
     breakpoints: Sequence[EffectiveBreakpoint]
     hooks: Sequence[HookRecord]
 
 
 class ResourceInspection:
-    def __init__(self, database: Database, registry: Registry) -> None:
+    def __init__(self, database: Database, registry: TypeRegistry) -> None:
         self._database = database
         self._registry = registry
 
@@ -109,10 +109,10 @@ class ResourceInspection:
         except NotFound:  # the type is no longer installed: which properties are secret is unknown
             return dict(row.masked_properties or {})
 
-    def _step(self, node: NodeDetails) -> Step:
+    def _step(self, node: NodeDetails) -> CurrentNode:
         work = node.work
         wanted = self._wanted(node)
-        return Step(node.node, wanted, node.waiting_for, work.operation_key, work.restarts)
+        return CurrentNode(node.node, wanted, node.waiting_for, work.operation_key, work.restarts)
 
     def _wanted(self, node: NodeDetails) -> NotificationData | None:
         """The desired properties as in a hook notification; None while their inputs are unknown."""

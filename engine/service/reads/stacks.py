@@ -18,7 +18,7 @@ from engine.hot.syntax.keyed_names import find_name, possible_names
 from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.reads.written_types import WrittenTypes, written_types
 from engine.service.requests.blueprint import Limits
-from engine.service.requests.requests import Output, StackView
+from engine.service.requests.requests import Output, StackValues
 from engine.store.audit.audit_log import ListedEntry, LogFilter, read_log, read_log_of_project
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -46,7 +46,7 @@ from engine.store.stacks.events import EventFilter, list_events, read_event, rea
 from engine.store.stacks.stack_lists import StackFilter, StackPage, list_stacks
 from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
 from engine.store.traversals import graphs
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.prepare import Inputs
 
@@ -54,7 +54,7 @@ from engine.work.prepare import Inputs
 class Reads:
     """Reads of stored state."""
 
-    def __init__(self, database: Database, registry: Registry, limits: Limits) -> None:
+    def __init__(self, database: Database, registry: TypeRegistry, limits: Limits) -> None:
         self._database = database
         self._registry = registry
         self._limits = limits
@@ -100,12 +100,12 @@ class Reads:
             versions = await templates.read_versions(conn, stack.id)
             return versions, await graphs.read_traversals(conn, stack.id, limit)
 
-    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
+    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackValues:
         """The parameters of a stack, and its outputs if requested."""
         async with self._database.connection() as conn:
             shown = await templates.read_template_summary(conn, stack.id, stack.version)
             outputs = await _outputs(conn, stack, shown) if with_outputs else None
-        return StackView(dict(shown.parameters), outputs)
+        return StackValues(dict(shown.parameters), outputs)
 
     async def outputs(self, stack: StackRecord) -> list[Output]:
         """The evaluated outputs; secret ones of nested stacks are masked."""

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from engine.errors import Invalid
 from engine.hot.environment.environment import parse_environment
-from engine.hot.environment.registry import CircularAlias, Registry, ResolvedType
+from engine.hot.environment.registry import CircularAlias, ResolvedType, ResourceRegistry
 from engine.hot.syntax.keyed_names import base_name, possible_names
 from engine.service.requests.blueprint import Limits
 from engine.store.connection import Connection
 from engine.store.stacks.templates import StackTypes, read_written_types
-from engine.types.registry import Registry as Types
+from engine.types.registry import TypeRegistry as Types
 
 
 class WrittenTypes:
@@ -49,7 +49,9 @@ async def written_types(
     return WrittenTypes({one.stack_id: _differing(one, operator, types) for one in found})
 
 
-def _differing(stack: StackTypes, operator: Registry, types: Types) -> dict[str, dict[str, str]]:
+def _differing(
+    stack: StackTypes, operator: ResourceRegistry, types: Types
+) -> dict[str, dict[str, str]]:
     try:
         document = {"resource_registry": stack.registry} if stack.registry else {}
         registry = parse_environment(document, operator).registry

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.stack import StackDefinition
-from engine.plan.draft import Adopted
+from engine.plan.draft import AdoptedResource
 from engine.service.requests.blueprint import Blueprint
 from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
 from engine.types.nested_state import EXPORTED, ExportedNested
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Json
 
 SEND_EXPORT = "Send the output of `headgate stack export`."
 
 
-def check_adopted(blueprint: Blueprint, adopted: Mapping[str, Adopted], registry: Registry) -> None:
+def check_adopted(
+    blueprint: Blueprint, adopted: Mapping[str, AdoptedResource], registry: TypeRegistry
+) -> None:
     """Raise Invalid for resources without a physical ID, and for nested stacks without content."""
     resources = blueprint.definition.resources
     wrong = [
@@ -44,7 +46,7 @@ def check_adopted(blueprint: Blueprint, adopted: Mapping[str, Adopted], registry
         raise Invalid(wrong)
 
 
-def check_imported(definition: StackDefinition, registry: Registry) -> None:
+def check_imported(definition: StackDefinition, registry: TypeRegistry) -> None:
     """Raise Invalid if a resource of the section `import` cannot be adopted."""
     wrong = [
         Finding(
@@ -60,16 +62,16 @@ def check_imported(definition: StackDefinition, registry: Registry) -> None:
         raise Invalid(wrong)
 
 
-def imported(definition: StackDefinition) -> dict[str, Adopted]:
+def imported(definition: StackDefinition) -> dict[str, AdoptedResource]:
     """The physical resources that a change adopts where its resources are new."""
-    return {name: Adopted(physical_id) for name, physical_id in definition.imported.items()}
+    return {name: AdoptedResource(physical_id) for name, physical_id in definition.imported.items()}
 
 
 def read_adopted(
     resources: Mapping[str, Json], findings: Findings, start: str = "adopt_stack_data"
-) -> dict[str, Adopted]:
+) -> dict[str, AdoptedResource]:
     """The resources of an export, by name. start: the place of the stack, for findings."""
-    adopted: dict[str, Adopted] = {}
+    adopted: dict[str, AdoptedResource] = {}
     for name, one in resources.items():
         place = f"{start}.resources.{name}"
         if not isinstance(one, Mapping):
@@ -90,7 +92,7 @@ def read_adopted(
         whole = {key: value for key, value in data.items() if key != EXPORTED}
         if nested is not None:
             whole[EXPORTED] = nested.document()
-        adopted[name] = Adopted(str(physical_id or name), whole, dict(metadata))
+        adopted[name] = AdoptedResource(str(physical_id or name), whole, dict(metadata))
     return adopted
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from engine.errors import Finding, Findings, Invalid
 from engine.hooks.operator import OperatorRule, always, operator_declarations
-from engine.hooks.rule import Limits as HookLimits
+from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import declarations_of_parent
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.definition.lifecycle import Lifecycle
@@ -43,7 +43,7 @@ from engine.service.requests.requests import StackRequest
 from engine.store.encryption.secret_values import Scope, Secret
 from engine.store.records import TemplateRecord
 from engine.store.traversals.start import NodeInputs
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import DeletionPolicy, Json, Restriction
 
 #: Pseudo parameters without a value before the stack exists.
@@ -157,7 +157,7 @@ def build(
     project: str,
     stack_id: UUID | None,
     stack_name: str,
-    registry: Registry,
+    registry: TypeRegistry,
     limits: Limits,
     nested: NestedPlace | None = None,
     previous: ReusableResources | None = None,
@@ -381,7 +381,7 @@ def _without_unknown(
 
 def node_inputs(
     blueprint: Blueprint,
-    registry: Registry,
+    registry: TypeRegistry,
     names: Collection[str],
     kept: Mapping[str, Json],
     adjusted: Mapping[str, Json],
@@ -470,7 +470,11 @@ def _change_data(
 
 
 def _definition(
-    resource: ResourceDefinition, version: str, registry: Registry, secret: set[str], scope: Scope
+    resource: ResourceDefinition,
+    version: str,
+    registry: TypeRegistry,
+    secret: set[str],
+    scope: Scope,
 ) -> dict[str, Json]:
     masked = resource.masked_properties
     encrypted: Callable[[Json], Json] = (

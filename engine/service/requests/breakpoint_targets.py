@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
-from engine.hooks.rule import Limits
+from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import LEAF, Tree, check_patterns
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
@@ -19,14 +19,17 @@ from engine.hot.nested.nested_templates import add_nested_findings, nested_place
 from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.template import Template
 from engine.service.requests.blueprint import Blueprint
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 
 #: Returns the tree of nested resources of a type, by its name; LEAF: it has none; None: unknown.
 SubtreeLookup = Callable[[str], Tree | None]
 
 
 def check_rules(
-    blueprint: Blueprint, existing: Iterable[tuple[str, str]], registry: Registry, limits: Limits
+    blueprint: Blueprint,
+    existing: Iterable[tuple[str, str]],
+    registry: TypeRegistry,
+    limits: HookLimits,
 ) -> list[Finding]:
     """Warnings about short rules that match no resource. Raises Invalid for other wrong rules, also
     in nested templates. existing: (path, type) of the existing resources."""
@@ -45,7 +48,7 @@ def check_rules(
     return warnings
 
 
-def subtree_lookup(registry: Registry) -> SubtreeLookup:
+def subtree_lookup(registry: TypeRegistry) -> SubtreeLookup:
     """The lookup for the types of a registry; unknown types have unknown subtrees."""
 
     def lookup(type_name: str) -> Tree | None:

@@ -8,7 +8,7 @@ from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import decode_rule, encode_rule
 from engine.hooks.rule_patterns import pattern_at
 from engine.hooks.rule_reader import Declaration
-from engine.plan.draft import Existing, Options
+from engine.plan.draft import ExistingResource, Options
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
@@ -33,7 +33,7 @@ class CurrentState:
     (path, type) of resources in nested stacks, if a breakpoint pattern can match them.
     """
 
-    rows: Sequence[Existing] = ()
+    rows: Sequence[ExistingResource] = ()
     settled: frozenset[str] = frozenset()
     has_rules: bool = False
     live: Sequence[Declaration] = ()

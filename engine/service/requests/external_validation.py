@@ -23,7 +23,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import read_now
 from engine.types.custom_constraints import ValidationContext, Verdict
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -35,7 +35,7 @@ Results = Mapping[bytes, str | None]
 
 
 class ExternalValidation:
-    def __init__(self, database: Database, registry: Registry, timeout: timedelta) -> None:
+    def __init__(self, database: Database, registry: TypeRegistry, timeout: timedelta) -> None:
         """timeout: for each validator call."""
         self._database = database
         self._registry = registry

@@ -26,7 +26,7 @@ from engine.service.requests.parsing import EMPTY, ParsedRequest
 from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
 from engine.types.contract import ReconcileNested
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import DeletionPolicy, Json
 
 #: The longest name of a stack.
@@ -84,7 +84,7 @@ def build_nested(
     resource: OwningResource,
     child: NestedStack,
     *,
-    registry: Registry,
+    registry: TypeRegistry,
     limits: Limits,
     current_files: Mapping[str, str] = EMPTY,
     unknown: frozenset[str] = frozenset(),
@@ -168,7 +168,7 @@ def _template(
     parent: ParsedRequest,
     command: ReconcileNested,
     resource: OwningResource,
-    registry: Registry,
+    registry: TypeRegistry,
     limits: Limits,
 ) -> tuple[Template, Environment, Mapping[str, Json]]:
     """The template, its environment and its parameters. Raises Invalid."""

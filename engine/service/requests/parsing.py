@@ -14,7 +14,7 @@ from engine.hot.environment.merging import (
     merge_files,
     merge_into_stored,
 )
-from engine.hot.environment.registry import Registry
+from engine.hot.environment.registry import ResourceRegistry
 from engine.hot.expressions.masking import MASK
 from engine.hot.language.dialect import DIALECTS
 from engine.hot.nested.nested_templates import NESTING_DEPTH, NestedTemplates
@@ -38,7 +38,7 @@ class OperatorEnvironment:
     """The operator's environment, for every stack. registry: its resource mappings. files: the
     templates that it names, by name. types: schemas of the types that those templates define."""
 
-    registry: Registry = field(default_factory=Registry)
+    registry: ResourceRegistry = field(default_factory=ResourceRegistry)
     files: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, TypeSchema] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ def read_request(
         environment = replace(environment, warnings=_of_environment(found))
     except Invalid as error:
         environment = Environment(
-            registry=Registry(operator=operator.registry),
+            registry=ResourceRegistry(operator=operator.registry),
             findings=_of_environment(error.findings),
         )
         findings.all += environment.findings

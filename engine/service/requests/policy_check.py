@@ -12,13 +12,13 @@ from engine.service.requests.breakpoint_targets import (
     merge_trees,
     subtree_lookup,
 )
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 
 
 def check_policy(
     blueprint: Blueprint,
     existing: Iterable[tuple[str, str]],
-    registry: Registry,
+    registry: TypeRegistry,
     rules: PolicyRules,
     project: str,
 ) -> list[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import Findings
-from engine.plan.draft import Adopted
+from engine.plan.draft import AdoptedResource
 from engine.principal import UNKNOWN_PRINCIPAL, Principal
 from engine.words import Json
 
@@ -57,7 +57,7 @@ class StackRequest:
     except_: Sequence[str] = ()
     moved: Sequence["Move"] = ()
     plan_digest: str = ""
-    adopted: Mapping[str, Adopted] | None = None
+    adopted: Mapping[str, AdoptedResource] | None = None
     private_outputs: bool = False
     hooks_clear: Sequence[str] = ()
     hooks_add: Sequence[Json] = ()
@@ -94,7 +94,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class StackView:
+class StackValues:
     """Parameters and outputs of a stack. parameters: as text, hidden ones masked, with the pseudo
     parameters. outputs: None if they were not requested."""
 

@@ -42,7 +42,7 @@ from engine.store.traversals.end import (
     lock_ending,
 )
 from engine.store.traversals.nested_stacks import read_nested_tree, wake_parent
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Action, Json, TraversalState
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -130,7 +130,7 @@ async def _wake_parent(conn: Connection, traversals: Traversals, ended: Traversa
 
 async def end_traversal_early(
     conn: Connection,
-    registry: Registry,
+    registry: TypeRegistry,
     ended: TraversalToEnd,
     action: Action,
     version: int,

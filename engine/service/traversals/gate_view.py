@@ -7,13 +7,13 @@ from uuid import UUID
 
 from engine.lifecycle.contract import PlannedChange, StackView
 from engine.lifecycle.gate import view_document
-from engine.plan.draft import Existing, Plan
+from engine.plan.draft import ExistingResource, Plan
 from engine.principal import Principal
 from engine.service.prediction import KINDS, Prediction, read_rows
 from engine.service.requests.blueprint import Blueprint
 from engine.store.connection import Connection
 from engine.store.stacks import templates
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import GATES, IN_PLACE_OPERATIONS, Action, Direction, Json
 
 
@@ -40,8 +40,8 @@ async def view_of_update(
     started: GateView,
     planned: Plan,
     blueprint: Blueprint,
-    existing: Sequence[Existing],
-    registry: Registry,
+    existing: Sequence[ExistingResource],
+    registry: TypeRegistry,
 ) -> dict[str, Json]:
     """The view of a traversal with a template version as its target: the change of each
     resource."""
@@ -68,7 +68,7 @@ async def view_of_update(
 
 
 async def view_of_nodes(
-    conn: Connection, started: GateView, planned: Plan, registry: Registry
+    conn: Connection, started: GateView, planned: Plan, registry: TypeRegistry
 ) -> dict[str, Json]:
     """The view of a delete or an in-place action: the operation on each resource."""
     shown = (

@@ -22,7 +22,7 @@ from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import ALL_SECRET
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.language.versions import date_of
-from engine.plan.draft import Adopted, Options
+from engine.plan.draft import AdoptedResource, Options
 from engine.plan.traversal_result import ended_early
 from engine.service.reads.stack_outputs import with_stack_outputs
 from engine.service.reads.stacks import secret_outputs
@@ -71,14 +71,14 @@ from engine.types.contract import (
     Stopped,
     Wait,
 )
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Action, DeletionPolicy, Json, Operation, StackId, TraversalState
 from engine.work.prepare import Inputs, PreparedNode
 from engine.work.visible_properties import kept_view
 
 
 class Children:
-    def __init__(self, database: Database, registry: Registry) -> None:
+    def __init__(self, database: Database, registry: TypeRegistry) -> None:
         self._database = database
         self._registry = registry
 
@@ -422,7 +422,7 @@ class _Plan(NamedTuple):
     stack_id: UUID
     name: str
     blueprint: Blueprint
-    adopted: Mapping[str, Adopted] | None
+    adopted: Mapping[str, AdoptedResource] | None
     kept: Mapping[str, Json]
     restores: bool
 

@@ -15,7 +15,7 @@ from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.plan.convergence import SECTION, ConvergencePolicy
-from engine.plan.draft import Existing, Options, Plan
+from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
@@ -56,7 +56,7 @@ from engine.store.traversals import start as traversal_start
 from engine.store.traversals.end import cancel_operations, supersede
 from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import Action, Json, Operation, ResourceId, StackId, TraversalState
 from engine.work.drift_hooks import holds
 
@@ -76,7 +76,7 @@ PLANNED_AT_ONCE = 200
 class Traversals:
     def __init__(
         self,
-        registry: Registry,
+        registry: TypeRegistry,
         limits: Limits,
         *,
         new_id: Callable[[], UUID],
@@ -423,7 +423,7 @@ class Traversals:
         self,
         conn: Connection,
         locked: stack_locks.LockedStack,
-        existing: Sequence[Existing],
+        existing: Sequence[ExistingResource],
         by: Principal,
         parent_step: traversal_start.ParentStep | None = None,
         excluded: Sequence[str] = (),
@@ -471,7 +471,7 @@ class Traversals:
         project: str,
         stack_id: UUID,
         path: Sequence[str],
-        existing: Sequence[Existing],
+        existing: Sequence[ExistingResource],
     ) -> Plan:
         """The plan of a delete. path: see `_rules_without_request`."""
         breakpoints, stored = await self._rules_without_request(
@@ -487,7 +487,7 @@ class Traversals:
         project: str,
         stack_id: UUID,
         path: Sequence[str],
-        existing: Sequence[Existing],
+        existing: Sequence[ExistingResource],
         excluded: Sequence[str] = (),
     ) -> tuple[Breakpoints, tuple[Rule, ...]]:
         """The breakpoints of a change without a template: of the operator and of the live stack;

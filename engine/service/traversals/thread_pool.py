@@ -26,7 +26,7 @@ def _connected() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RequestClient:
     """The client of a request. is_disconnected: whether the client has closed its connection."""
 
     user: str = ""
@@ -34,7 +34,7 @@ class Client:
 
 
 #: The client of the current request; the default for jobs of the engine itself.
-CLIENT: ContextVar[Client] = ContextVar("client", default=Client())  # noqa: B039 - it is frozen
+CLIENT: ContextVar[RequestClient] = ContextVar("client", default=RequestClient())  # noqa: B039 - it is frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class _Job:
     """group: the project."""
 
     group: str
-    client: Client
+    client: RequestClient
     work: Callable[[], Any]
     result: "asyncio.Future[Any]"
 

@@ -71,7 +71,7 @@ class AttemptLimits:
     place: timedelta = PLACE_KNOWN
 
 
-class _NoneLeft(Exception):
+class _NoAttemptLeft(Exception):
     """Rolls back the reservation."""
 
 
@@ -87,8 +87,8 @@ async def reserve(
         async with database.transaction() as conn:
             rows = await conn.fetch(RESERVE, keys, limits.failures, limits.lockout)
             if len(rows) < len(set(keys)):
-                raise _NoneLeft
-    except _NoneLeft:
+                raise _NoAttemptLeft
+    except _NoAttemptLeft:
         async with database.connection() as conn:
             found = await conn.fetch(LOCKED, keys, limits.failures, limits.lockout)
         # Empty if another attempt was released in between.

@@ -13,7 +13,7 @@ from engine.errors import HeadgateError
 from engine.hooks.deadline import HookClock, NotificationReport, apply_reports
 from engine.hooks.hash_chain import Entry
 from engine.node.machine import decide
-from engine.node.node import Answered, Node, NotifyType, Refused, WriteFailed
+from engine.node.node import Answered, InvalidInput, Node, NotifyType, WriteFailed
 from engine.principal import Principal
 from engine.store.audit.audit_log import record as record_entries
 from engine.store.connection import Connection
@@ -301,7 +301,7 @@ def _rejected(node: Any, rejection: Answered) -> Json:
         ),
         rejection,
     )
-    if isinstance(step, Refused):
+    if isinstance(step, InvalidInput):
         raise HeadgateError(step.reason)
     failed = (one.tainted for one in step.effects if isinstance(one, WriteFailed))
     confirmed = (one.as_json() for one in step.effects if isinstance(one, NotifyType))

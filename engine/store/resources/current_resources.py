@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.hooks.rule import decode_rules
-from engine.plan.draft import Existing, Replacement
+from engine.plan.draft import ExistingResource, Replacement
 from engine.store.connection import Connection
 from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, Status
 
@@ -96,7 +96,7 @@ async def read_settled(conn: Connection, stack_id: UUID) -> SettledResources:
 
 async def read_concerned(
     conn: Connection, stack_id: UUID, names: Collection[str], settled: SettledResources
-) -> list[Existing]:
+) -> list[ExistingResource]:
     """Resources with these names, and all that are not settled."""
     if len(names) + len(settled.others) > MANY * (len(settled.digests) + len(settled.others)):
         others = {*settled.others}
@@ -110,13 +110,13 @@ async def read_concerned(
     return [_existing(row) for row in rows]
 
 
-async def read_existing(conn: Connection, stack_id: UUID) -> list[Existing]:
+async def read_existing(conn: Connection, stack_id: UUID) -> list[ExistingResource]:
     """All resources of the stack."""
     return [_existing(row) for row in await conn.fetch(READ_CURRENT, stack_id)]
 
 
-def _existing(row: Any) -> Existing:
-    return Existing(
+def _existing(row: Any) -> ExistingResource:
+    return ExistingResource(
         id=ResourceId(row["id"]),
         name=row["name"],
         type=row["type"],

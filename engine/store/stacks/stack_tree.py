@@ -83,7 +83,7 @@ class StackTreeMember:
         return list(filter(None, self.path.split("/")))
 
 
-class _LockedElsewhere(Exception):
+class _LockConflict(Exception):
     """New nested stacks were created, which another transaction has locked."""
 
 
@@ -114,7 +114,7 @@ async def lock_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMem
         try:
             async with savepoint(conn):
                 return await _locked(conn, stack_id, {one.id for one in known})
-        except _LockedElsewhere:
+        except _LockConflict:
             continue
     raise Unavailable("the stack changes too fast to be locked", remedy="Try it again.")
 
@@ -125,7 +125,7 @@ async def _locked(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[St
     newer = sorted({one.id for one in now} - known)
     # These locks are not in the order of the IDs, so they must not wait.
     if newer and len(await conn.fetch(LOCK_NEWER, newer)) < len(newer):
-        raise _LockedElsewhere
+        raise _LockConflict
     return await read_stack_tree(conn, stack_id) if newer else now
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.node.machine import decide
-from engine.node.node import ENDED, Cancelled, Node, NotifyType, Refused, Step, Superseded
+from engine.node.node import ENDED, Cancelled, InvalidInput, Node, NotifyType, Step, Superseded
 from engine.plan.traversal_result import UNSUCCESSFUL, EndedNode, TraversalResult
 from engine.principal import Principal
 from engine.store.connection import Connection
@@ -150,7 +150,9 @@ async def cancel_operations(
 CANCELLED_OPERATIONS = [
     operation.value
     for operation in Operation
-    if not isinstance(decide(Node(operation, State.PARKED, Phase.EXECUTE), Cancelled()), Refused)
+    if not isinstance(
+        decide(Node(operation, State.PARKED, Phase.EXECUTE), Cancelled()), InvalidInput
+    )
 ]
 
 
@@ -161,7 +163,7 @@ async def _end_nodes(conn: Connection, stack_id: UUID, traversal: int, ended: Su
     moves = [
         _move(kind, step)
         for kind in map(dict, kinds)
-        if not isinstance(step := decide(_node_of(kind), ended), Refused)
+        if not isinstance(step := decide(_node_of(kind), ended), InvalidInput)
     ]
     if moves:
         await conn.execute(MOVE_NODES, stack_id, traversal, moves)

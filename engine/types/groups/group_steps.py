@@ -135,7 +135,7 @@ class Progress:
         return replace(self, number=self.number + 1, step="", last=kind, until=None)
 
 
-class Plan(Protocol):
+class GroupPlan(Protocol):
     """The plan of one group. has_secrets: its members may have secrets."""
 
     @property
@@ -151,7 +151,7 @@ class Plan(Protocol):
 
 
 def run_steps(
-    call: Call, plan: Plan, done: Callable[[Child], Done], placer: Placer | None = None
+    call: Call, plan: GroupPlan, done: Callable[[Child], Done], placer: Placer | None = None
 ) -> Outcome | Awaitable[Outcome]:
     """One call of an operation that runs in steps. placer: places new members.
 
@@ -182,7 +182,7 @@ MAX_PREVIEWED_MEMBERS: Final = 10_000
 
 
 def preview_members(
-    call: Call, plan: Plan, size: int, whole: Plan | None = None
+    call: Call, plan: GroupPlan, size: int, whole: GroupPlan | None = None
 ) -> ReconcileNested | None:
     """The command for the members after all steps, if no hook chooses others; None if they are
     unknown or too many.
@@ -211,7 +211,11 @@ def preview_members(
 
 
 def _next_step(
-    call: Call, plan: Plan, current: CurrentMembers, at: Progress, done: Callable[[Child], Done]
+    call: Call,
+    plan: GroupPlan,
+    current: CurrentMembers,
+    at: Progress,
+    done: Callable[[Child], Done],
 ) -> GroupStep | Outcome:
     """Each operation has at least one step: the templates of the members may have changed although
     the group's properties have not."""
@@ -229,7 +233,12 @@ def _next_step(
 
 
 async def _place(
-    call: Call, plan: Plan, step: GroupStep, current: CurrentMembers, at: Progress, placer: Placer
+    call: Call,
+    plan: GroupPlan,
+    step: GroupStep,
+    current: CurrentMembers,
+    at: Progress,
+    placer: Placer,
 ) -> Outcome:
     places = await placer.place(group_view(call, step.change.bodies, step.change.created, current))
     if isinstance(places, str):
@@ -238,7 +247,7 @@ async def _place(
 
 
 def _start(
-    plan: Plan, step: GroupStep, current: CurrentMembers, at: Progress, places: Places
+    plan: GroupPlan, step: GroupStep, current: CurrentMembers, at: Progress, places: Places
 ) -> RunNested:
     change = step.change
     bodies = {name: with_place(body, places.get(name, {})) for name, body in change.bodies.items()}

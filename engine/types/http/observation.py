@@ -68,7 +68,7 @@ def observe_object(
     Secrets and hidden attributes are masked wherever the response repeats them.
     """
     compare = properties.get("compare") or {}
-    hidden = _Hidden.of(properties, content, secrets)
+    hidden = _HiddenValues.of(properties, content, secrets)
     how, state = readiness(properties.get("ready"), content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
@@ -81,7 +81,7 @@ def observe_object(
 
 
 @dataclass(frozen=True, slots=True)
-class _Hidden:
+class _HiddenValues:
     """What must not be shown of a response. paths: of hidden attributes. parts: IDs of the maps and
     lists at these paths. texts: secrets."""
 
@@ -92,7 +92,7 @@ class _Hidden:
     @classmethod
     def of(
         cls, properties: Mapping[str, Json], content: Json, secrets: Collection[str]
-    ) -> "_Hidden":
+    ) -> "_HiddenValues":
         attributes, names = properties.get("attributes") or {}, properties.get("hidden") or []
         paths = frozenset(str(attributes[name]) for name in names if name in attributes)
         found = [one[0] for path in paths if (one := first_value(path, content)) is not None]

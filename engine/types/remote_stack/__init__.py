@@ -31,8 +31,8 @@ from engine.types.remote_stack.api import (
     DEFAULT,
     Api,
     Catalog,
-    Endpoint,
     Endpoints,
+    RemoteEndpoint,
     RemoteStackId,
     RemoteStackView,
 )
@@ -80,7 +80,7 @@ class PollState:
     def wait(
         self,
         now: datetime,
-        endpoint: Endpoint,
+        endpoint: RemoteEndpoint,
         reason: str,
         public: str = "the remote stack is not ready",
     ) -> Wait:
@@ -88,7 +88,7 @@ class PollState:
         wake = next_poll(now, self.tries, endpoint.interval)
         return Wait(wake, progress, reason, public_reason=public)
 
-    def is_lost(self, now: datetime, endpoint: Endpoint) -> bool:
+    def is_lost(self, now: datetime, endpoint: RemoteEndpoint) -> bool:
         """Whether the action was not seen for longer than the endpoint's patience."""
         return now - self.seen > timedelta(seconds=endpoint.patience)
 
@@ -103,7 +103,7 @@ def is_action(shown: RemoteStackView, action: str) -> bool:
     return shown.action == action or (action == "CREATE" and shown.action != "DELETE")
 
 
-def outcome_of(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
+def outcome_of(call: Call, shown: RemoteStackView, endpoint: RemoteEndpoint) -> Outcome:
     """The outcome of a remote action that has ended."""
     place, data = shown.place, data_of(shown.place)
     match shown.status:
@@ -119,13 +119,13 @@ def outcome_of(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcom
             return Failed(_failure_reason(shown, endpoint), place.id, data, public_reason=public)
 
 
-def _failure_reason(shown: RemoteStackView, endpoint: Endpoint) -> str:
+def _failure_reason(shown: RemoteStackView, endpoint: RemoteEndpoint) -> str:
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
     return f"{what}: {shown.reason}" if shown.reason else what
 
 
 def progress_reason(
-    shown: RemoteStackView, endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None
+    shown: RemoteStackView, endpoint: RemoteEndpoint, hooks: Sequence[Mapping[str, Json]] | None
 ) -> str:
     """The reason of a wait. hooks: the waiting hooks of the remote stack."""
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
@@ -134,7 +134,9 @@ def progress_reason(
     return "; ".join([what, *named, *([f"and {more} more"] if more > 0 else [])])
 
 
-def public_progress_reason(endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None) -> str:
+def public_progress_reason(
+    endpoint: RemoteEndpoint, hooks: Sequence[Mapping[str, Json]] | None
+) -> str:
     """The reason of a wait without text of the remote stack: the URLs of its waiting hooks."""
     known = [one.get("id") for one in (hooks or [])[:MAX_HOOKS]]
     urls = [f"{endpoint.url}/hooks/{one}" for one in known if _is_uuid(one)]
@@ -149,7 +151,7 @@ def _is_uuid(value: Json) -> bool:
         return False
 
 
-def _hook(hook: Mapping[str, Json], endpoint: Endpoint) -> str:
+def _hook(hook: Mapping[str, Json], endpoint: RemoteEndpoint) -> str:
     where = hook.get("path") or hook.get("resource_name") or "the stack"
     targets = [str(one.get("target")) for one in (hook.get("asked") or [])[:MAX_TARGETS]]
     notified = f"notified: {', '.join(targets)}" if targets else "no subscription was notified"
@@ -201,7 +203,7 @@ SCHEMA = TypeSchema(
 )
 
 
-__all__ = ["Catalog", "Endpoint", "Endpoints", "RemoteStack"]
+__all__ = ["Catalog", "Endpoints", "RemoteEndpoint", "RemoteStack"]
 
 #: Characters of each part of a remote stack's name.
 MAX_NAME_PART_LENGTH = 100
@@ -356,7 +358,7 @@ class RemoteStack(ResourceType):
             data, public = {"name": name}, error.public
             return Failed(reason, left, data, retry=error.retry, public_reason=public)
 
-    async def _endpoint(self, call: Call) -> Endpoint:
+    async def _endpoint(self, call: Call) -> RemoteEndpoint:
         """Raises ServiceError."""
         region = _region(call.properties)
         try:

@@ -28,7 +28,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class RemoteEndpoint:
     """url: of a project; its stacks are at ``url/stacks``. projects: patterns of the local projects
     that may use it. credential: a name; "" for the token of the request. ca_pem: a CA certificate.
     interval: the longest poll interval in seconds. patience: seconds that it may be unavailable.
@@ -46,7 +46,7 @@ class Endpoint:
 class Catalog(Protocol):
     """The service catalog of the users, in mode keystone."""
 
-    async def find(self, region: str, token: str) -> Endpoint | None:
+    async def find(self, region: str, token: str) -> RemoteEndpoint | None:
         """The endpoint of the Orchestration API in a region, for the project of a token.
 
         Raises HeadgateError.
@@ -60,7 +60,7 @@ class Endpoints(CustomConstraint):
 
     name = CONSTRAINT
 
-    def __init__(self, known: Mapping[str, Endpoint], catalog: Catalog | None = None) -> None:
+    def __init__(self, known: Mapping[str, RemoteEndpoint], catalog: Catalog | None = None) -> None:
         self._known = known
         self._catalog = catalog
 
@@ -78,7 +78,7 @@ class Endpoints(CustomConstraint):
             return str(error)
         return None if found else self.unknown(region, context.project)
 
-    async def find_for(self, name: str, project: str, token: str) -> Endpoint | None:
+    async def find_for(self, name: str, project: str, token: str) -> RemoteEndpoint | None:
         """The endpoint for a user with this token, "" for none: a configured one comes first.
 
         Raises HeadgateError.
@@ -97,12 +97,12 @@ class Endpoints(CustomConstraint):
         catalog = ", and your service catalog has no orchestration service in such a region"
         return f"{reason}{catalog if self._catalog else ''}"
 
-    def find(self, name: Json, project: str) -> Endpoint | None:
+    def find(self, name: Json, project: str) -> RemoteEndpoint | None:
         found = self.named(name)
         allowed = found and any(fnmatchcase(project, one) for one in found.projects)
         return found if allowed else None
 
-    def named(self, name: Json) -> Endpoint | None:
+    def named(self, name: Json) -> RemoteEndpoint | None:
         """The endpoint with this name, for any project."""
         return self._known.get(name) if isinstance(name, str) else None
 
@@ -154,7 +154,7 @@ class Api:
     """
 
     web: HttpClient
-    endpoint: Endpoint
+    endpoint: RemoteEndpoint
     headers: Mapping[str, str] = field(repr=False)
     key: str
     ca_pem: str = field(default="", repr=False)

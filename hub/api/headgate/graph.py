@@ -98,7 +98,7 @@ async def show_why(request: web.Request) -> web.Response:
         "status": f"{stack.action}_{stack.status}",
         "reason": stack.reason,
     }
-    return json_response(responses.Why(stack=progress, nodes=explain(graphs, waiting)))
+    return json_response(responses.Explanation(stack=progress, nodes=explain(graphs, waiting)))
 
 
 ROUTES = (
@@ -110,5 +110,5 @@ ROUTES = (
           },
           response=responses.Graph | responses.GraphWithNested),
     Route("GET", f"{S}/why", show_why, "Explain why a stack makes no progress", "stacks",
-          response=responses.Why),
+          response=responses.Explanation),
 )  # fmt: skip

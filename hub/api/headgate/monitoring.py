@@ -11,14 +11,14 @@ from hub.metrics import CONTENT_TYPE
 
 
 async def healthz(_: web.Request) -> web.Response:
-    return json_response(responses.Alive(alive=True))
+    return json_response(responses.Liveness(alive=True))
 
 
 async def readyz(request: web.Request) -> web.Response:
     missing = await context_of(request).ready()
     if missing:
-        return json_response(responses.NotReady(ready=False, missing=missing), 503)
-    return json_response(responses.Ready(ready=True, missing=[]))
+        return json_response(responses.UnreadyServer(ready=False, missing=missing), 503)
+    return json_response(responses.ReadyServer(ready=True, missing=[]))
 
 
 async def healthcheck(request: web.Request) -> web.Response:
@@ -35,9 +35,9 @@ async def show_metrics(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", "/healthz", healthz, "The process is alive", "health",
-          response=responses.Alive),
+          response=responses.Liveness),
     Route("GET", "/readyz", readyz, "Readiness; 503 with the reasons if not ready", "health",
-          response=responses.Ready, other_responses={503: responses.NotReady}),
+          response=responses.ReadyServer, other_responses={503: responses.UnreadyServer}),
     Route("GET", "/healthcheck", healthcheck, "Readiness as text", "health",
           content_type="text/plain"),
     # [metrics] needs can name another right.

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from engine.hooks.rule import encode_rule
 from engine.hot.expressions.masking import MASK
-from engine.service.reads.resource_details import EffectiveBreakpoint, ResourceDetails, Step
+from engine.service.reads.resource_details import CurrentNode, EffectiveBreakpoint, ResourceDetails
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
 from hub.api.app_context import context_of
@@ -60,7 +60,7 @@ def _nested_stack(row: ResourceRecord | None) -> responses.NestedStack | None:
     return {"id": str(row.nested_id), "name": row.nested_name}
 
 
-def _node(step: Step, stack: StackRecord) -> responses.InspectedNode:
+def _node(step: CurrentNode, stack: StackRecord) -> responses.InspectedNode:
     node, wanted = step.node, step.wanted
     return document_of(
         responses.InspectedNode,

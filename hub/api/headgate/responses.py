@@ -44,16 +44,16 @@ StackStatus = Annotated[str, one_of(STATES)]
 RightName = Annotated[str, one_of(right for right in Right if right is not Right.NOTHING)]
 
 
-class Alive(TypedDict):
+class Liveness(TypedDict):
     alive: Literal[True]
 
 
-class Ready(TypedDict):
+class ReadyServer(TypedDict):
     ready: Literal[True]
     missing: Annotated[list[str], Field(max_length=0)]
 
 
-class NotReady(TypedDict):
+class UnreadyServer(TypedDict):
     ready: Literal[False]
     missing: Annotated[list[str], Field(min_length=1)]
 
@@ -203,7 +203,7 @@ class Deliveries(TypedDict):
     next: Uuid | None
 
 
-class Redelivered(TypedDict):
+class Redelivery(TypedDict):
     redelivered: Count
 
 
@@ -345,7 +345,7 @@ class NodeProgress(TypedDict):
     notifications: list[Json]
 
 
-class Why(TypedDict):
+class Explanation(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
 

@@ -40,12 +40,12 @@ async def _set_pin(request: web.Request, reason: str | None) -> web.Response:
     stack, engine = await stack_of(request), context_of(request).engine
     await engine.resource_health.pin(stack.project, stack.id, by=who.name, reason=reason)
     pinned = await engine.reads.find_stack(project_of(request), str(stack.id))
-    return json_response(responses.Pinned(pinned=documents.pinned(pinned)))
+    return json_response(responses.PinState(pinned=documents.pinned(pinned)))
 
 
 ROUTES = (
     Route("PUT", f"{S}/pin", pin, "Pin a stack, so that it is not purged", "stacks",
-          body=PinRequest, takes_body=True, response=responses.Pinned, needs=Right.OPERATE),
+          body=PinRequest, takes_body=True, response=responses.PinState, needs=Right.OPERATE),
     Route("DELETE", f"{S}/pin", unpin, "Unpin a stack", "stacks",
-          response=responses.Pinned, needs=Right.OPERATE),
+          response=responses.PinState, needs=Right.OPERATE),
 )  # fmt: skip

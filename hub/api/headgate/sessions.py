@@ -17,7 +17,7 @@ from hub.auth.cross_site import check_site
 from hub.auth.identity import Identity
 from hub.auth.roles import Right
 from hub.auth.secrets import MAX_PASSWORD_LENGTH
-from hub.auth.sessions import COOKIE, Session
+from hub.auth.sessions import COOKIE, BrowserSession
 from hub.auth.throttle import block_of
 from hub.auth.token_issuer import MAX_NAME_LENGTH
 
@@ -34,7 +34,7 @@ class SignIn(Body):
     password: Annotated[str, Field(max_length=MAX_PASSWORD_LENGTH)] = ""
 
 
-def _document(who: Identity, session: Session | None) -> responses.SessionDocument:
+def _document(who: Identity, session: BrowserSession | None) -> responses.SessionDocument:
     return {
         "name": who.name,
         "project": who.project,

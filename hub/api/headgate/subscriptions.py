@@ -262,7 +262,7 @@ async def redeliver(request: web.Request) -> web.Response:
         else:
             count = await deliveries.redeliver_dead(conn, one.id)
         await deliveries.record_redelivered(conn, one, count, by)
-    return json_response(responses.Redelivered(redelivered=count), 202)
+    return json_response(responses.Redelivery(redelivered=count), 202)
 
 
 def _time(text: str) -> datetime:
@@ -294,5 +294,5 @@ ROUTES = (
     Route("GET", f"{_S}/deliveries", list_deliveries, "List deliveries, newest first", _T,
           query=_PAGE | {"state": "pending, delivered or dead"}, response=responses.Deliveries),
     Route("POST", f"{_S}/redeliver", redeliver, "Deliver events again", _T, body=RedeliverRequest,
-          takes_body=True, status=202, response=responses.Redelivered),
+          takes_body=True, status=202, response=responses.Redelivery),
 )  # fmt: skip

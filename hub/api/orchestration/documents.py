@@ -18,7 +18,7 @@ from engine.hot.schema.type_schema import Constraint, TypeSchema
 from engine.hot.syntax.keyed_names import plain_name
 from engine.hot.template.cfn_parameters import KINDS
 from engine.hot.template.template import Template
-from engine.service import Output, StackView
+from engine.service import Output, StackValues
 from engine.store.records import EventRecord, ResourceRecord, StackRecord, TemplateRecord
 from engine.store.stacks.events import STACK_TYPE
 from engine.words import Json
@@ -72,7 +72,7 @@ def stack_summary(stack: StackRecord, base: str) -> responses.StackSummary:
 
 
 def stack_full(
-    stack: StackRecord, base: str, view: StackView
+    stack: StackRecord, base: str, view: StackValues
 ) -> responses.Stack | responses.StackWithOutputs:
     document: responses.Stack = {
         **stack_summary(stack, base),

@@ -97,7 +97,7 @@ class Pin(TypedDict):
     reason: str
 
 
-class Pinned(TypedDict):
+class PinState(TypedDict):
     pinned: Pin | None
 
 

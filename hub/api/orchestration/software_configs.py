@@ -24,7 +24,7 @@ Name = Annotated[str, Field(min_length=1, max_length=255)]
 Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
 
 
-class Lenient(BaseModel):
+class LenientBody(BaseModel):
     """Unknown keys are ignored and null is absent, as in Heat."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
@@ -50,7 +50,7 @@ class ConfigOutput(BaseModel):
     error_output: bool = False
 
 
-class SentConfig(Lenient):
+class SentConfig(LenientBody):
     name: Short | None = None
     group: Short | None = None
     config: str | dict[str, Any] | None = None
@@ -154,7 +154,7 @@ def _mask_url(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {**entry, **({"value": MASK} if entry.get("name") == SIGNAL_ID else {})}
 
 
-class Server(Protocol):
+class SoftwareServer(Protocol):
     """A resource to which software can be deployed."""
 
     @property
@@ -173,7 +173,7 @@ def is_server(engine: Engine, type_name: str) -> bool:
 
 
 async def server_metadata(
-    engine: Engine, project: str, server: Server, *, secrets: bool = True
+    engine: Engine, project: str, server: SoftwareServer, *, secrets: bool = True
 ) -> dict[str, Json]:
     """The metadata of the template, with the deployed configs and the settings of the agent.
 

@@ -10,7 +10,7 @@ from engine.store.software.software_configs import DeploymentChange, DeploymentR
 from hub.api.app_context import context_of, project_of
 from hub.api.orchestration import documents, responses
 from hub.api.orchestration.software_configs import (
-    Lenient,
+    LenientBody,
     Name,
     Short,
     config_document,
@@ -24,7 +24,7 @@ from hub.api.routes import Route, json_response
 Status = Literal["IN_PROGRESS", "COMPLETE", "FAILED"]
 
 
-class SentChange(Lenient):
+class SentChange(LenientBody):
     """Absent fields keep their values."""
 
     config_id: str | None = None

@@ -92,7 +92,7 @@ async def _validate(
     limits: Limits,
     validators: Collection[str],
     show_nested: bool,
-) -> "Validated":
+) -> "ValidTemplate":
     """Raises Invalid with all findings."""
     context, project = context_of(request), project_of(request)
     validated = await with_stack_outputs(
@@ -128,7 +128,7 @@ def _check_ignored(request: web.Request) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Validated:
+class ValidTemplate:
     """A valid template. parameters: values by name."""
 
     template: Template
@@ -170,7 +170,7 @@ def validate_template(
     *,
     show_nested: bool = False,
     stack_outputs: StackOutputs | None = None,
-) -> Validated:
+) -> ValidTemplate:
     """Raises Invalid with all findings, MissingTemplates if templates must be fetched first.
 
     validators: names of the custom constraints that this server can validate. fetched: templates by
@@ -192,7 +192,7 @@ def validate_template(
         raise MissingTemplates(findings.all, parsed.nesting.missing)
     if findings.all or definition is None:
         raise Invalid(findings.all)
-    return Validated(parsed.template, parsed.environment, parameters, definition)
+    return ValidTemplate(parsed.template, parsed.environment, parameters, definition)
 
 
 def _check_hooks(

@@ -8,7 +8,7 @@ from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.invariants import INVARIANTS, find_violations
 from engine.store.traversals.credentials import scope
-from hub.checks.database import KeyFiles, State, check_backup
+from hub.checks.database import CheckState, KeyFiles, check_backup
 from tests.support.admin_command import run_admin
 from tests.support.keys import key_file
 from tests.support.program import Program, resource
@@ -83,7 +83,7 @@ async def test_a_complete_database_passes_with_its_number_of_stacks(
 ) -> None:
     async with run.database.connection() as conn:
         found = await check_backup(conn, KeyFiles(key_file()))
-    assert {one.state for one in found} == {State.OK}
+    assert {one.state for one in found} == {CheckState.OK}
     assert [one.check for one in found] == [
         "schema", "rules", "audit", "key", "contents", "age",
     ]  # fmt: skip
@@ -104,15 +104,15 @@ async def test_a_changed_audit_log_and_a_wrong_key_are_found(run: Program, tmp_p
                 key.write_bytes(content)
             found = {one.check: one for one in await check_backup(conn, KeyFiles(key))}
             states.append(found["key"].state)
-            assert found["audit"].state == State.ERROR
+            assert found["audit"].state == CheckState.ERROR
         stack_id = await conn.fetchval("select id from stack where name = 'held'")
         await conn.execute(
             "insert into credential select id, traversal, $1 from stack where id = $2",
             other.encrypt(scope("p", stack_id), "s"), stack_id,
         )  # fmt: skip
         found = {one.check: one for one in await check_backup(conn, KeyFiles(key))}
-    assert states == [State.ERROR] * 3 + [State.OK]
-    assert found["key"].state == State.WARNING
+    assert states == [CheckState.ERROR] * 3 + [CheckState.OK]
+    assert found["key"].state == CheckState.WARNING
 
 
 async def test_the_exit_code_is_that_of_the_result(database: Database, database_url: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.store.database import Database, rolled_back
 from hub.auth import secrets
-from hub.checks.database import CheckResult, State, check_rules
+from hub.checks.database import CheckResult, CheckState, check_rules
 from hub.checks.doctor import check_space, clocks, run_checks
 from hub.settings.settings import load_settings
 from tests.support.access import insert_credential
@@ -46,8 +46,8 @@ async def check_all(
 
 
 def problems(results: list[CheckResult]) -> list[tuple[str, str]]:
-    assert all(one.remedy for one in results if one.state != State.OK)
-    return [(one.check, one.reason) for one in results if one.state != State.OK]
+    assert all(one.remedy for one in results if one.state != CheckState.OK)
+    return [(one.check, one.reason) for one in results if one.state != CheckState.OK]
 
 
 def problems_without_rules(results: list[CheckResult]) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ async def test_overlapping_operator_rules_are_found(database_url: str, tmp_path:
         for each in await check_all(database_url, tmp_path, hooks__rules=[policy, later, *others])
         if each.check == "hooks"
     ]
-    assert one.state is State.WARNING and one.remedy
+    assert one.state is CheckState.WARNING and one.remedy
     assert one.reason == (
         "[[hooks.rules]] 1 and [[hooks.rules]] 2 can match the same stack or resource at"
         " pre-stack-update: there, [[hooks.rules]] 2 applies, because it comes later"
@@ -95,7 +95,7 @@ async def test_a_rule_of_updates_without_restores_is_found(
 ) -> None:
     results = await check_all(database_url, tmp_path, hooks__rules=[{"on": ["pre-stack-update"]}])
     (one,) = [each for each in results if each.check == "hooks"]
-    assert one.state is State.WARNING and "guard-every-stack.md" in one.remedy
+    assert one.state is CheckState.WARNING and "guard-every-stack.md" in one.remedy
     assert "[[hooks.rules]] 1 blocks at pre-stack-update" in one.reason
 
 
@@ -168,12 +168,12 @@ async def test_an_older_and_a_newer_schema_are_found(
     result = (await check_all(database_url, tmp_path))[-1]
     assert (result.check, result.state) == (
         "schema",
-        State.ERROR,
+        CheckState.ERROR,
     ) and "0024_to_0040.sql" in result.reason
     assert result.remedy == "Run `headgate admin migrate`"
     await insert_stack(database, ("insert into migration (name) values ('9999_later.sql')",))
     result = (await check_all(database_url, tmp_path))[-1]
-    assert (result.check, result.state) == ("schema", State.ERROR) and "newer" in result.reason
+    assert (result.check, result.state) == ("schema", CheckState.ERROR) and "newer" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ async def test_a_violated_rule_is_named(
         database, ("insert into archived_graph (stack_id, traversal) values ($1, 1)", uuid4())
     )
     results = [one for one in await check_all(database_url, tmp_path) if one.check == "rules"]
-    assert {one.state for one in results} == {State.ERROR}
+    assert {one.state for one in results} == {CheckState.ERROR}
     assert any("rows belong to an existing stack" in one.reason for one in results)
 
 
@@ -212,7 +212,7 @@ async def test_rules_that_take_too_long_are_a_warning(
     async with database.connection() as conn, rolled_back(conn):
         await conn.execute("set local statement_timeout = '50ms'")
         (result,) = [one async for one in check_rules(conn, "")]
-    assert result.state == State.WARNING and "a slow rule" in result.reason and result.remedy
+    assert result.state == CheckState.WARNING and "a slow rule" in result.reason and result.remedy
 
 
 async def test_an_unavailable_database_is_found(tmp_path: Path) -> None:
@@ -224,9 +224,9 @@ async def test_an_unavailable_database_is_found(tmp_path: Path) -> None:
 def test_different_clocks_are_found() -> None:
     for ahead, direction in ((100.0, "behind"), (-100.0, "ahead of")):
         result = clocks(ahead, 0.01)
-        assert result.state == State.WARNING and f"{direction} the database" in result.reason
+        assert result.state == CheckState.WARNING and f"{direction} the database" in result.reason
     # half of the round trip time is uncertainty
-    assert [clocks(3.0, took).state for took in (0.1, 4.0)] == [State.WARNING, State.OK]
+    assert [clocks(3.0, took).state for took in (0.1, 4.0)] == [CheckState.WARNING, CheckState.OK]
 
 
 async def test_readable_and_invalid_key_files_are_found(database_url: str, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ async def test_readable_and_invalid_key_files_are_found(database_url: str, tmp_p
 
 def test_a_full_disk_is_found() -> None:
     states = [check_space(free, Path("/")).state for free in (2**40, 2**30, 2**20)]
-    assert states == [State.OK, State.WARNING, State.ERROR]
+    assert states == [CheckState.OK, CheckState.WARNING, CheckState.ERROR]
 
 
 async def test_an_unrestricted_allow_list_of_webhooks_is_found(

@@ -12,7 +12,7 @@ import pytest
 from engine.store.connection import connect
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.reencryption import TABLES
-from hub.checks.database import CheckResult, KeyFiles, State, check_keys
+from hub.checks.database import CheckResult, CheckState, KeyFiles, check_keys
 from tests.support.admin_command import CommandOutput, run_admin
 from tests.support.program import Program, program
 
@@ -149,7 +149,7 @@ async def test_a_killed_rotation_can_be_repeated(
         assert set(await fields(database_url)) == {field(OLD), field(NEW)}
         assert await output(one, "a") == "secret-a"
         (found,) = await check_result(database_url, new, old)
-        assert found.state is State.WARNING and "the rotation has not ended" in found.reason
+        assert found.state is CheckState.WARNING and "the rotation has not ended" in found.reason
         done = await rotate(database_url, new, old)
         assert done.code == 0 and not done.out.startswith("0 rows")
     assert set(await fields(database_url)) == {field(NEW)}
@@ -172,9 +172,9 @@ async def test_a_value_that_cannot_be_decrypted_is_kept_and_named(
     assert done.code == 1 and "template.files of stack" in done.out and "Keep the old" in done.out
     assert await conn.fetchval("select files::text from template") == before
     await conn.close(timeout=5)
-    assert [one.state for one in await check_result(database_url, new, old)] == [State.OK]
+    assert [one.state for one in await check_result(database_url, new, old)] == [CheckState.OK]
     fits, missing = await check_result(database_url, new)
-    assert fits.state is State.OK and missing.state is State.ERROR
+    assert fits.state is CheckState.OK and missing.state is CheckState.ERROR
     assert field(OLD).removeprefix("$sealed:") in missing.reason and "fallback" in missing.remedy
     found = await fields(database_url)
     assert found[field(OLD)] == 1 and found[field(NEW)] > 3

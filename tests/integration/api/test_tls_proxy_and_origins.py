@@ -14,7 +14,7 @@ from yarl import URL
 
 from engine.errors import Unavailable
 from hub.http.listener import server_tls
-from hub.settings.access import Server
+from hub.settings.access import ServerSection
 from tests.support.access import insert_credential
 from tests.support.certificates import Authority, CertificateFiles
 from tests.support.program import Json, eventually, program, resource, template
@@ -99,7 +99,7 @@ def test_an_unusable_certificate_is_reported_before_the_server_listens(
         (mine.certificate, other.key),
     ):
         with pytest.raises(Unavailable, match="in PEM form") as refused:
-            server_tls(Server(cert_file=str(cert), key_file=str(key)))
+            server_tls(ServerSection(cert_file=str(cert), key_file=str(key)))
         assert refused.value.finding.place == "[server] cert_file"
 
 

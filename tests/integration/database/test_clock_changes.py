@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from engine.store.database import Database
 from engine.types.contract import Wait
 from engine.work.clock_watch import ClockWatch
-from hub.checks.database import State, check_clock
+from hub.checks.database import CheckState, check_clock
 from tests.support.changes import thing, until_started
 from tests.support.program import eventually, program
 from tests.support.receiver import Receiver
@@ -73,7 +73,7 @@ async def test_waiting_work_continues_after_the_clock_is_set_back_by_an_hour(
     assert -3600 <= line["seconds"] <= -3500 and line["corrected"]
     async with database.connection() as conn:
         result = await check_clock(conn)
-    assert result.state is State.WARNING
+    assert result.state is CheckState.WARNING
     assert "was set back by" in result.reason
 
 
@@ -90,7 +90,7 @@ async def test_a_jump_of_the_clock_is_reported_once(database: Database, tmp_path
     await watch.check()
     assert jumps == []
     async with database.connection() as conn:
-        assert (await check_clock(conn)).state is State.OK
+        assert (await check_clock(conn)).state is CheckState.OK
         await conn.execute("update database_clock set seen_at = seen_at + $1::interval", ONE_HOUR)
         assert "behind an earlier reading" in (await check_clock(conn)).reason
     with capture_logs() as logs:

@@ -13,7 +13,7 @@ from tests.integration.database.test_statements import FOUND
 from tests.support.sql_literals import texts, values
 
 DECISIONS = frozenset(
-    {words.word_of(one, how) for one in (words.Decision.STEP,) for how in words.How}
+    {words.word_of(one, how) for one in (words.Decision.STEP,) for how in words.StepKind}
     | {*words.Decision, *words.OnTimeout}
 )
 

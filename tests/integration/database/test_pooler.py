@@ -10,7 +10,7 @@ from engine.store.connection import connect
 from engine.store.database import open_database
 from engine.store.pooler_check import Pooling, check_pooling, find_pooling
 from engine.store.schema.upgrade import migrate
-from hub.checks.database import State, check_pooler
+from hub.checks.database import CheckState, check_pooler
 from tests.support.admin_command import run_admin
 from tests.support.keys import key_file
 from tests.support.pooler import pooled
@@ -116,12 +116,12 @@ async def test_an_unavailable_database_is_not_reported_as_a_pooler(postgres: Tes
 async def test_the_doctor_names_the_pooler(database_url: str) -> None:
     result = await check_pooler(database_url)
     assert (result.state, result.reason) == (
-        State.OK,
+        CheckState.OK,
         "there is no connection pooler in front of PostgreSQL",
     )
     async with pooled(database_url, "session") as url:
         result = await check_pooler(url)
-        assert result.state == State.OK and "uses session mode" in result.reason
+        assert result.state == CheckState.OK and "uses session mode" in result.reason
     async with pooled(database_url, "transaction") as url:
         done = await run_admin("doctor", "--json", url=url, CREDENTIALS__KEY_FILE=str(key_file()))
         assert done.code == 1

@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import Unavailable
-from hub.program.app import ROLES, Running, running
-from hub.program.database_startup import Stopped
+from hub.program.app import ROLES, RunningProcess, running
+from hub.program.database_startup import StartupStopped
 from hub.settings.settings import Settings, load_settings
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import thing
@@ -41,9 +41,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def start_program(
     settings: Settings, stop: asyncio.Event
-) -> AsyncIterator[asyncio.Future[Running]]:
+) -> AsyncIterator[asyncio.Future[RunningProcess]]:
     """A program that starts in the background; its result is available when it is ready."""
-    ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[RunningProcess] = asyncio.get_running_loop().create_future()
 
     async def run() -> None:
         async with running(settings, ROLES, stop, types=[Thing(World())]) as opened:
@@ -110,7 +110,7 @@ async def test_a_waiting_process_can_be_stopped(
             await until(lambda: waits_logged(logs) >= 1)
             stop.set()
             async with asyncio.timeout(10):
-                with pytest.raises(Stopped):
+                with pytest.raises(StartupStopped):
                     await task
 
 

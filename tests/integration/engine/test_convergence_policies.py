@@ -10,7 +10,7 @@ import pytest
 from engine.errors import Findings
 from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
 from engine.store.observer import observation_schedule
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.work.observer import BATCH, Observer
 from tests.support.changes import observed
 from tests.support.changes import thing as simple
@@ -21,7 +21,7 @@ from tests.support.scripted_type import Thing, World
 EVERY_10M: Json = {"observe": {"every": "10m"}}
 LEASE = timedelta(minutes=1)
 #: The resource types of a program, by its URL.
-REGISTRY: dict[str, Registry] = {}
+REGISTRY: dict[str, TypeRegistry] = {}
 #: Rows that an observation must not write if nothing has changed.
 UNCHANGED = ("stack", "resource", "event", "outbox", "observation", "traversal", "template", "node")
 
@@ -37,7 +37,7 @@ async def unobserved(
     database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Program]:
     """A program whose observer does not run, so that tests run their own."""
-    found: list[Registry] = []
+    found: list[TypeRegistry] = []
 
     async def keep_registry(self: Observer, stop: asyncio.Event) -> None:
         found.append(self._registry)
@@ -197,7 +197,7 @@ async def test_two_observers_observe_each_resource_once(
 
     monkeypatch.setattr(Thing, "observe", counting)
     await make_due(unobserved)
-    registry = Registry([Thing(world)])
+    registry = TypeRegistry([Thing(world)])
     observers = [Observer(unobserved.database, registry) for _ in range(2)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one.observe_due()) for one in observers]

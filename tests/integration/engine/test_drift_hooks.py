@@ -12,7 +12,7 @@ from engine.plan.convergence import PolicyRules
 from engine.store.fault_points import injected
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
@@ -37,7 +37,7 @@ def settings() -> dict[str, Any]:
 
 
 #: The observer's registry and policies in the program.
-OBSERVERS: list[tuple[Registry, PolicyRules]] = []
+OBSERVERS: list[tuple[TypeRegistry, PolicyRules]] = []
 
 
 @pytest.fixture

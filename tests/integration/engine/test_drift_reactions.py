@@ -12,7 +12,7 @@ import pytest
 from engine.plan.convergence import PolicyRules
 from engine.plan.repair_window import DAYS
 from engine.types.observation import Observation
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, expect_error, put
@@ -54,7 +54,7 @@ async def run(
 
 
 #: The resource types of the program.
-REGISTRIES: list[Registry] = []
+REGISTRIES: list[TypeRegistry] = []
 
 
 def observer_of(run: Program) -> Observer:

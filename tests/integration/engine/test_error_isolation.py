@@ -48,7 +48,7 @@ async def run_program(url: str, *types: Raising) -> AsyncIterator[Program]:
         yield run
 
 
-@pytest.mark.parametrize("stage", ["prepare", "start", "judge", "settle"])
+@pytest.mark.parametrize("stage", ["prepare", "start", "judge", "decide"])
 async def test_an_error_in_a_stage_fails_its_node(database_url: str, stage: str) -> None:
     async with run_program(database_url) as run:
         with capture_logs() as logs, injected(f"worker.{stage}@victim:all:raise"):
@@ -76,7 +76,7 @@ async def test_an_error_outside_of_the_operations_guard_fails_its_node(
         check_reported((await run.stack("s"))["stack_status_reason"], logs)
 
 
-@pytest.mark.parametrize("also", ["settle", "fail"])
+@pytest.mark.parametrize("also", ["decide", "fail"])
 async def test_an_error_while_a_failure_is_handled_fails_the_node(
     database_url: str, also: str
 ) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.work.observer import Observer
 from tests.support.changes import thing
 from tests.support.program import Json, Program, program
@@ -35,7 +35,7 @@ async def observe(run: Program, world: World) -> int:
     )
     observer = Observer(
         run.database,
-        Registry([Thing(world)]),
+        TypeRegistry([Thing(world)]),
         repair=run.engine.repairs.start,
         within_quota=run.engine.observations.within_quota,
     )
@@ -133,7 +133,7 @@ async def test_the_quota_of_repairs_holds_for_concurrent_ones(run: Program, worl
         await run.database.pool.execute(
             "update observation_schedule set next_at = now() where stack_id = $1", stack_id
         )
-    await Observer(run.database, Registry([Thing(world)])).observe_due()
+    await Observer(run.database, TypeRegistry([Thing(world)])).observe_due()
     await asyncio.gather(
         *(run.engine.repairs.start("small", one, ["a"], 5) for one in map(UUID, stacks))
     )

@@ -13,7 +13,7 @@ from engine.store.observer import observation_schedule
 from engine.store.observer.observation_schedule import FinishedObservation
 from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.value import Value
 from engine.words import ObservedState, ResourceId
 from engine.work.observer import BATCHES_OF_PROJECT, Observer
@@ -119,7 +119,7 @@ async def test_a_resource_without_an_observation_is_unknown(
 async def test_a_call_that_takes_too_long_is_unknown(unobserved: Program, world: World) -> None:
     await create(unobserved, "a")
     await request(unobserved)
-    registry, limit = Registry([SlowThing(world)]), timedelta(milliseconds=50)
+    registry, limit = TypeRegistry([SlowThing(world)]), timedelta(milliseconds=50)
     assert await Observer(unobserved.database, registry, page_timeout=limit).observe_due() == 1
     (found,) = await drift_of(unobserved)
     assert found["reason"] == "there was no answer within 0.05 s"
@@ -132,7 +132,7 @@ async def test_a_resource_that_changes_during_its_observation_keeps_none(
     world.observed |= {"a": CHANGED, "b": CHANGED}
     slow = SlowThing(world)
     await request(unobserved)
-    observer = Observer(unobserved.database, Registry([slow]))
+    observer = Observer(unobserved.database, TypeRegistry([slow]))
     observing = asyncio.create_task(observer.observe_due())
     async with asyncio.timeout(60):
         await slow.started.wait()
@@ -168,7 +168,7 @@ async def test_a_stack_is_claimed_once_and_again_after_its_lease(
 async def test_the_same_observation_again_writes_no_row(unobserved: Program, world: World) -> None:
     await create(unobserved, *(f"r{index}" for index in range(20)))
     world.observed["r1"] = CHANGED
-    observer, versions = Observer(unobserved.database, Registry([Thing(world)])), []
+    observer, versions = Observer(unobserved.database, TypeRegistry([Thing(world)])), []
     for _ in range(2):
         await request(unobserved)
         await observer.observe_due()
@@ -192,7 +192,7 @@ async def test_two_observers_look_at_each_resource_once(
         return observe(self, calls)
 
     monkeypatch.setattr(Thing, "observe", counted)
-    registry = Registry([Thing(world)])
+    registry = TypeRegistry([Thing(world)])
     counts = await asyncio.gather(
         *(Observer(unobserved.database, registry).observe_due() for _ in range(2))
     )
@@ -203,7 +203,7 @@ async def test_two_observers_look_at_each_resource_once(
 async def test_observations_of_deleted_stacks_end(unobserved: Program, world: World) -> None:
     insert = "insert into observation_schedule (stack_id, project, next_at) values ($1, 'p', now())"
     await unobserved.database.pool.execute(insert, uuid4())
-    await Observer(unobserved.database, Registry([Thing(world)])).observe_due()
+    await Observer(unobserved.database, TypeRegistry([Thing(world)])).observe_due()
     assert await unobserved.database.pool.fetch("select from observation_schedule") == []
 
 
@@ -218,7 +218,7 @@ async def test_slow_stacks_of_a_project_do_not_delay_other_projects(
     other = Program(unobserved.session, unobserved.url, "other")
     await other.create("s", {"v": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
     assert await other.until_ended("s") == "CREATE_COMPLETE"
-    registry = Registry([slow, Value()])
+    registry = TypeRegistry([slow, Value()])
     async with observing(unobserved, registry):
         await observed(other)
         claimed = "select count(*) from observation_schedule where claimed_at is not null"
@@ -232,14 +232,14 @@ async def test_a_process_that_stops_releases_its_stacks(unobserved: Program, wor
     await create(unobserved, "a")
     await request(unobserved)
     slow = SlowThing(world)
-    async with observing(unobserved, Registry([slow])):
+    async with observing(unobserved, TypeRegistry([slow])):
         await slow.started.wait()
     async with unobserved.database.connection() as conn:
         assert len(await observation_schedule.claim(conn, 1, LEASE)) == 1
 
 
 @asynccontextmanager
-async def observing(run: Program, registry: Registry) -> AsyncIterator[None]:
+async def observing(run: Program, registry: TypeRegistry) -> AsyncIterator[None]:
     """While entered, an observer runs; afterwards, it ends at once."""
     observer, stop = Observer(run.database, registry), asyncio.Event()
     async with asyncio.timeout(60):

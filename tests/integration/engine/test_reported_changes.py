@@ -9,7 +9,7 @@ import pytest
 from engine.store.observer import observation_schedule
 from engine.types.contract import Call
 from engine.types.observation import Observation
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.words import ObservedState, ResourceId
 from engine.work.observer import Observer
 from tests.integration.api.test_access import bearer, run_with_tokens, token
@@ -61,7 +61,7 @@ async def unobserved(
 
 
 def observer_of(run: Program, type_: Thing) -> Observer:
-    return Observer(run.database, Registry([type_]))
+    return Observer(run.database, TypeRegistry([type_]))
 
 
 async def created(run: Program, *names: str, stack: str = "s", **more: Json) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.work.drift_hooks import OBSERVER
 from engine.work.observer import Observer
 from engine.work.purge import purge_old
@@ -23,7 +23,7 @@ from tests.support.scripted_type import Thing, World
 
 REPAIR: Json = {"observe": {"every": "10m"}, "on_drift": "repair"}
 #: The resource types of the program.
-REGISTRIES: list[Registry] = []
+REGISTRIES: list[TypeRegistry] = []
 NOTHING = dict.fromkeys(
     ("observations", "provider_requests", "drift_found", "repairs", "operations", "hooks",
      "hook_seconds", "resource_hours"), 0,

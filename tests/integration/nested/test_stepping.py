@@ -7,7 +7,7 @@ import pytest
 from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.store.database import Database
-from engine.words import AnswerChannel, Decision, How
+from engine.words import AnswerChannel, Decision, StepKind
 from tests.integration.groups.test_members import group
 from tests.integration.nested.test_breakpoints import DISK, FILES, answer_hook, waiting_at, web
 from tests.support.changes import expect_error
@@ -181,7 +181,7 @@ async def step_into_before_it_begins(
     await work(worker)
     waiting = await waiting_in_database(database)
     assert sorted(waiting) == sorted(waiting_before)
-    into = Answer(Decision.STEP, named("ann"), AnswerChannel.API, how=How.INTO)
+    into = Answer(Decision.STEP, named("ann"), AnswerChannel.API, how=StepKind.INTO)
     await engine.hooks.answer(waiting["web"], into, project="p")
     return engine, worker, stack
 

@@ -22,7 +22,7 @@ from engine.hooks.answers import (
     judge,
 )
 from engine.hooks.deadline import HookClock
-from engine.hooks.rule import Escalation, Limits, Rule
+from engine.hooks.rule import Escalation, HookLimits, Rule
 from engine.hooks.rule_reader import POINTS
 from engine.principal import Principal, named
 from engine.words import (
@@ -37,7 +37,7 @@ from engine.words import (
     Point,
 )
 
-LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 

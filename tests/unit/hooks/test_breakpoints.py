@@ -8,7 +8,7 @@ import pytest
 from engine.errors import Findings
 from engine.hooks.durations import parse_duration
 from engine.hooks.precedence import Breakpoints
-from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
+from engine.hooks.rule import Escalation, HookLimits, Rule, decode_rules, encode_rules
 from engine.hooks.rule_patterns import LEAF, check_patterns
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hooks.tokens import holder_of, hook_token, signal_token
@@ -16,7 +16,7 @@ from engine.hot.environment.environment import HookDeclaration
 from engine.hot.syntax.document import read_document
 from engine.words import Json, Mode, OnTimeout, Point
 
-LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))
 
 
 def parse(item: Json, short: bool = False) -> tuple[list[Declaration], list[str]]:

@@ -14,14 +14,14 @@ from engine.hooks.operator import (
     read_operator_rule,
 )
 from engine.hooks.precedence import Breakpoints
-from engine.hooks.rule import Limits, Rule
+from engine.hooks.rule import HookLimits, Rule
 from engine.hooks.rule_patterns import LEAF, reaches
 from engine.hooks.rule_reader import POINTS, Declaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.template.hook_declarations import escape_glob
 from engine.words import Action, Json, Mode, Point, post_stack, pre_stack
 
-LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))
 #: The strongest first; rules that are stored with a resource are the weakest.
 SOURCES = ("operator", "live", "request", "environment", "template", "stored")
 

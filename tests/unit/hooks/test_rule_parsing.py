@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import Finding, Findings
 from engine.hooks.operator import OperatorRule, always, operator_declarations
-from engine.hooks.rule import Escalation, Limits, Rule, decode_rule, encode_rule
+from engine.hooks.rule import Escalation, HookLimits, Rule, decode_rule, encode_rule
 from engine.hooks.rule_reader import (
     KEYS,
     MAX_SCHEMA_LENGTH,
@@ -21,7 +21,7 @@ from engine.hot.evaluation.conditions import Conditions
 from engine.hot.language.versions import VERSIONS
 from engine.words import STACK_POINTS, Json, Mode, OnTimeout, Point
 
-LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))
 STEPS = ("resize", "cut-over")
 FULL_RULE: Json = {
     "on": ["pre-update", "confirm-resize"],

@@ -8,7 +8,7 @@ import pytest
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.stack import StackDefinition, define_stack
 from engine.hot.environment.environment import NO_OPERATOR, parse_environment
-from engine.hot.environment.registry import Registry
+from engine.hot.environment.registry import ResourceRegistry
 from engine.hot.expressions.expression import Expression
 from engine.hot.language.dialect import DIALECTS
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
@@ -54,7 +54,7 @@ def defined(
     template: dict[str, Json],
     environment: dict[str, Json] | None = None,
     parameters: Mapping[str, Json] | None = None,
-    operator: Registry = NO_OPERATOR,
+    operator: ResourceRegistry = NO_OPERATOR,
     **more: Any,
 ) -> StackDefinition:
     """read: an environment, instead of the document of one."""

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import Finding, Invalid
 from engine.hot.definition.stack import NestedStackDefinition, StackDefinition
 from engine.hot.environment.environment import parse_environment
-from engine.hot.environment.registry import Registry
+from engine.hot.environment.registry import ResourceRegistry
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.words import Json
@@ -74,5 +74,5 @@ def nested(*args: Any, **more: Any) -> NestedStackDefinition:
     return stack(*args, **more).nested["web"]
 
 
-def with_operator_registry(registry: dict[str, Json]) -> Registry:
+def with_operator_registry(registry: dict[str, Json]) -> ResourceRegistry:
     return parse_environment({"resource_registry": registry}, operator=None).registry

@@ -5,7 +5,7 @@ arguments.
 import pytest
 
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call, decode, encode, referenced_resources
+from engine.hot.expressions.expression import FunctionCall, decode, encode, referenced_resources
 from engine.hot.functions.function import FunctionError
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_fault, cfn_thing, cfn_value
@@ -78,7 +78,7 @@ def test_results_of_cloudformation_functions(version: str, snippet: Json, result
 def test_if_exists_in_the_newer_version_only() -> None:
     snippet = {"Fn::If": ["c", {"Ref": "b"}, {"Ref": "nobody"}]}
     value = cfn_value(snippet, Conditions={"c": {"Fn::Equals": [{"Ref": "AWS::StackName"}, "s"]}})
-    assert value == Call("get_resource", "2010-09-09", "b")
+    assert value == FunctionCall("get_resource", "2010-09-09", "b")
     plain = {"Fn::If": [True, 1, 2]}
     assert cfn_value(plain) == 1 and cfn_value(plain, HEAT) == plain
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.hot.definition.model import StackDefinition
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.syntax.positions import find_positions
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults, thing
@@ -36,8 +36,8 @@ def test_it_is_read_by_locals_outputs_and_conditions_of_resources() -> None:
     body = thing(value="${size}") | {"preconditions": check, "depends_on": "data.net"}
     outputs = {"o": {"value": {"get_resource": "data.net"}}}
     found = built({"net": NET}, locals={"size": READ}, resources={"a": body}, outputs=outputs)
-    assert isinstance(found.resources["a"].properties["value"], Call)
-    assert isinstance(found.outputs["o"].value, Call)
+    assert isinstance(found.resources["a"].properties["value"], FunctionCall)
+    assert isinstance(found.outputs["o"].value, FunctionCall)
 
 
 def test_required_properties_may_be_missing() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from engine.hot.definition.model import ResourceDefinition
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.expressions.masking import MASK
 from engine.hot.language.versions import VERSIONS, template_functions
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
@@ -119,7 +119,7 @@ def test_functions_of_attributes_are_evaluated_later(
     snippet: Json, value: Json, result: Json
 ) -> None:
     found = value_of(snippet, VERSION)
-    assert isinstance(found, Call)
+    assert isinstance(found, FunctionCall)
     assert resolve(found, UniformView(value)) == result
 
 

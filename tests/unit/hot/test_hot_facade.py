@@ -3,7 +3,7 @@
 import pytest
 
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE, ResourceFacade
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_thing
 from tests.unit.hot.hot_support import defined, faults, thing
@@ -61,11 +61,11 @@ def test_a_root_stack_has_no_facade() -> None:
 
 def test_unknown_parts_of_the_facade_stay_unknown() -> None:
     found = value(hot("metadata"), UNKNOWN_FACADE)
-    assert isinstance(found, Call) and found.name == "resource_facade"
+    assert isinstance(found, FunctionCall) and found.name == "resource_facade"
     known_only_later = ResourceFacade(
-        {"ip": Call("get_attr", "2021-04-16", ["x", "ip"])}, "Delete", {}
+        {"ip": FunctionCall("get_attr", "2021-04-16", ["x", "ip"])}, "Delete", {}
     )
-    assert isinstance(value(as_cfn("Metadata"), known_only_later), Call)
+    assert isinstance(value(as_cfn("Metadata"), known_only_later), FunctionCall)
     assert value(as_cfn("DeletionPolicy"), known_only_later) == "Delete"
     template = hot("metadata")
     template["resources"]["a"]["deletion_policy"] = {"resource_facade": "deletion_policy"}

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import LimitReached
 from engine.hot.definition.model import StackDefinition
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call, encode
+from engine.hot.expressions.expression import FunctionCall, encode
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.syntax.keyed_names import find_name, possible_names
 from engine.hot.syntax.positions import find_positions
@@ -159,7 +159,7 @@ def test_values_of_a_map_may_read_resources() -> None:
             "web": each({"x": {"get_attr": ["b", "output"]}, "y": 1}, value="${each.value}"),
         }
     )
-    assert isinstance(property_of(found, 'web["x"]'), Call)
+    assert isinstance(property_of(found, 'web["x"]'), FunctionCall)
     assert found.resources['web["x"]'].requires == {"b"}
     assert found.resources['web["y"]'].requires == frozenset()
 
@@ -320,7 +320,7 @@ def test_locals_read_parameters_locals_and_resources() -> None:
             "map": {"k": ["${host}"]},
         },
     )
-    assert isinstance(property_of(found), Call)
+    assert isinstance(property_of(found), FunctionCall)
     assert resolve(property_of(found), UniformView(80)) == "http://h:80"
     assert found.resources["a"].requires == {"b"}
     assert property_of(found, "c") == "h" and not found.resources["c"].requires

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from engine.hot.evaluation.resolver import evaluate_output, resolve
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
 from tests.unit.hot.hot_support import UniformView, fault_of, value_of
 
@@ -211,7 +211,7 @@ def test_functions_depend_on_the_version(version: str, snippet: Json, data: bool
 def test_a_function_that_reads_a_resource_is_evaluated_later() -> None:
     snippet = {"list_join": ["-", [{"get_attr": ["b", "output", 1, "k"]}, {"get_resource": "b"}]]}
     expression = value_of(snippet)
-    assert isinstance(expression, Call)
+    assert isinstance(expression, FunctionCall)
     assert resolve(expression, UniformView([0, {"k": "v"}])) == "v-ref-b"
     assert resolve(expression, UniformView([])) == "-ref-b"
     assert resolve(value_of({"get_attr": ["b"]}), UniformView(1)) == {"output": 1}

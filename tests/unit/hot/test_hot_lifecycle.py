@@ -8,7 +8,7 @@ from engine.hot.definition.lifecycle import (
     decode_lifecycle,
     read_lifecycle,
 )
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults, thing
 
@@ -52,9 +52,9 @@ def test_causes_are_expressions_by_their_text() -> None:
     found = lifecycle_of(
         {"replace_when": ["b", {"get_param": "on"}, {"get_attr": ["b", "output"]}]}
     )
-    assert found.triggers["b"] == Call("get_resource", "2026-12-01", "b")
+    assert found.triggers["b"] == FunctionCall("get_resource", "2026-12-01", "b")
     assert found.triggers['{"get_param": "on"}'] is True
-    assert isinstance(found.triggers['{"get_attr": ["b", "output"]}'], Call)
+    assert isinstance(found.triggers['{"get_attr": ["b", "output"]}'], FunctionCall)
     one = defined(template({"replace_when": ["b"]})).resources["a"]
     assert one.reads == one.requires == {"b"}
 

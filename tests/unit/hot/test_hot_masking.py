@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pytest
 
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
 from engine.words import Json
 
 VERSION = "2021-04-16"
-SRC = Call("get_attr", VERSION, ["src", "value"])
+SRC = FunctionCall("get_attr", VERSION, ["src", "value"])
 
 
 class Stack:
@@ -29,14 +29,14 @@ def shown(expression: Json) -> Json:
 
 
 FUNCTIONS: dict[str, Json] = {
-    "digest": Call("digest", VERSION, ["sha512", SRC]),
-    "length": Call("yaql", VERSION, {"expression": "len($.data)", "data": SRC}),
-    "a part": Call("yaql", VERSION, {"expression": "$.data.substring(0, 2)", "data": SRC}),
-    "a path into it": Call("get_attr", VERSION, ["src", "value", "key", 0]),
-    "a letter of it": Call("get_attr", VERSION, ["src", "value", 1]),
-    "a secret path": Call("get_attr", VERSION, ["src", "open", SRC]),
-    "a selected secret path": Call("select", VERSION, [{"a": 1}, SRC]),
-    "wrong arguments": Call("str_split", VERSION, [1, SRC]),
+    "digest": FunctionCall("digest", VERSION, ["sha512", SRC]),
+    "length": FunctionCall("yaql", VERSION, {"expression": "len($.data)", "data": SRC}),
+    "a part": FunctionCall("yaql", VERSION, {"expression": "$.data.substring(0, 2)", "data": SRC}),
+    "a path into it": FunctionCall("get_attr", VERSION, ["src", "value", "key", 0]),
+    "a letter of it": FunctionCall("get_attr", VERSION, ["src", "value", 1]),
+    "a secret path": FunctionCall("get_attr", VERSION, ["src", "open", SRC]),
+    "a selected secret path": FunctionCall("select", VERSION, [{"a": 1}, SRC]),
+    "wrong arguments": FunctionCall("str_split", VERSION, [1, SRC]),
 }
 
 
@@ -46,14 +46,14 @@ def test_the_result_of_a_function_of_a_secret_is_secret(name: str) -> None:
 
 
 def test_functions_that_keep_the_mask_show_the_text_around_it() -> None:
-    joined = Call("list_join", VERSION, ["-", ["a", SRC]])
+    joined = FunctionCall("list_join", VERSION, ["-", ["a", SRC]])
     assert shown({"a": [joined, SRC], "b": 1}) == {"a": [f"a-{MASK}", MASK], "b": 1}
 
 
 def test_results_without_a_secret_are_shown() -> None:
-    assert shown(Call("get_attr", VERSION, ["src", "open", "a", 1])) == "y"
-    assert shown(Call("get_attr", VERSION, ["src", "mixed", 1])) == "x"
-    assert shown(Call("get_resource", VERSION, "src")) == "ref"
+    assert shown(FunctionCall("get_attr", VERSION, ["src", "open", "a", 1])) == "y"
+    assert shown(FunctionCall("get_attr", VERSION, ["src", "mixed", 1])) == "x"
+    assert shown(FunctionCall("get_resource", VERSION, "src")) == "ref"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.expressions.masking import MASK
 from engine.hot.expressions.member_attributes import (
     EVERY_ATTRIBUTE,
@@ -46,7 +46,7 @@ class Stack:
 
 
 def get_attr(attributes: dict[str, Json], *args: Json) -> Json:
-    return resolve(Call("get_attr", "2021-04-16", ["group", *args]), Stack(attributes))
+    return resolve(FunctionCall("get_attr", "2021-04-16", ["group", *args]), Stack(attributes))
 
 
 EXPRESSIONS: list[tuple[list[Json], Json]] = [

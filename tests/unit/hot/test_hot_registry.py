@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import Invalid
 from engine.hot.environment.environment import parse_environment
-from engine.hot.environment.registry import CircularAlias, Registry
+from engine.hot.environment.registry import CircularAlias, ResourceRegistry
 from engine.words import Json
 from tests.unit.hot.hot_support import faults
 
@@ -13,14 +13,14 @@ TYPES = frozenset({"OS::Heat::None", "OS::Heat::Random", "OS::Nova::Server", "C"
 
 def registry(
     user: dict[str, Json] | None = None, operator: dict[str, Json] | None = None
-) -> Registry:
+) -> ResourceRegistry:
     operator_registry = parse_environment(
         {"resource_registry": operator or {}}, operator=None
     ).registry
     return parse_environment({"resource_registry": user or {}}, operator_registry).registry
 
 
-def end(found: Registry, name: str, resource: str = "r") -> str | None:
+def end(found: ResourceRegistry, name: str, resource: str = "r") -> str | None:
     led = found.find(name, resource, TYPES)
     return led.type if led else None
 

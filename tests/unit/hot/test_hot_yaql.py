@@ -3,7 +3,7 @@
 import pytest
 
 from engine.hot.evaluation.resolver import resolve
-from engine.hot.expressions.expression import Call, decode, encode
+from engine.hot.expressions.expression import FunctionCall, decode, encode
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, CostLimits
 from engine.hot.functions.function import FunctionError
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql
@@ -148,7 +148,7 @@ def test_yaql_that_reads_a_resource_is_evaluated_later() -> None:
     data = {"x": {"get_attr": ["b", "output"]}}
     snippet = {"yaql": {"expression": "$.data.x.select($ * 2)", "data": data}}
     waiting = value_of(snippet)
-    assert isinstance(waiting, Call)
+    assert isinstance(waiting, FunctionCall)
     assert resolve(decode(encode(waiting), waiting.version), UniformView([1, 2])) == [2, 4]
     with pytest.raises(FunctionError, match="expression failed"):
         resolve(waiting, UniformView(3))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engine.errors import Findings, Invalid, quote_value
-from engine.hooks.rule import Limits
+from engine.hooks.rule import HookLimits
 from engine.hooks.rule_reader import Reader
 from engine.hot.environment.event_sinks import read_event_sinks
 from engine.principal import named
@@ -19,7 +19,7 @@ from hub.api.orchestration.stack_requests import stack_request
 from hub.connection_errors import describe as describe_connection
 from hub.validation_messages import describe
 
-LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engine import errors
-from hub.settings.resource_types import HttpCredential, RemoteStack
+from hub.settings.resource_types import HttpCredential, RemoteStackSection
 from hub.settings.settings import Settings, Subscription, load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -97,7 +97,7 @@ def test_the_example_has_the_defaults() -> None:
 
 @pytest.mark.parametrize(
     ("section", "model"),
-    [("http.credentials.rabbit", HttpCredential), ("remote_stack.west", RemoteStack)],
+    [("http.credentials.rabbit", HttpCredential), ("remote_stack.west", RemoteStackSection)],
 )
 def test_sections_by_name_are_complete_in_the_example(section: str, model: type[BaseModel]) -> None:
     text = EXAMPLE.read_text().partition(f"# [resource_types.{section}]\n")[2]

@@ -16,13 +16,14 @@ from engine.node.node import (
     DECIDED_BY_ENGINE,
     ENDED,
     Answered,
-    Call,
+    CallOperation,
     Cancelled,
     Claimed,
     Effect,
     EventKind,
     Expired,
     Input,
+    InvalidInput,
     MustConfirm,
     MustReplace,
     MustRetry,
@@ -34,7 +35,6 @@ from engine.node.node import (
     OperationFailed,
     OperationForbidden,
     Record,
-    Refused,
     Remove,
     Step,
     Succeeded,
@@ -182,7 +182,7 @@ class Transition(NamedTuple):
     node: Node
     is_called: bool
     node_input: Input
-    answer: Step | Refused
+    answer: Step | InvalidInput
     after: Node | None
 
 
@@ -235,12 +235,12 @@ def explore(
             if at not in TABLE:
                 without_row.add(at)
             answer = decide(node, node_input)
-            if isinstance(answer, Refused):
+            if isinstance(answer, InvalidInput):
                 yield Transition(node, is_called, node_input, answer, None)
                 continue
             after = unique(answer.node)
             yield Transition(node, is_called, node_input, answer, after)
-            has_call = any(isinstance(effect, Call) for effect in answer.effects)
+            has_call = any(isinstance(effect, CallOperation) for effect in answer.effects)
             acts = has_call or (is_called and not isinstance(node_input, Succeeded | MustReplace))
             reached = [after]
             timer = any(isinstance(effect, WakeAt) for effect in answer.effects)
@@ -299,7 +299,7 @@ def opened_rules(step: Step) -> list[Rule]:
 
 
 def has_call(step: Step) -> bool:
-    return any(isinstance(effect, Call) for effect in step.effects)
+    return any(isinstance(effect, CallOperation) for effect in step.effects)
 
 
 def test_no_operation_is_called_before_all_hooks_in_front_of_it_were_opened() -> None:
@@ -354,10 +354,10 @@ def test_a_confirmed_step_opens_no_second_hook_unless_it_is_repeated() -> None:
         for one in ALL
         if isinstance(one.node_input, MustConfirm)
         and point_of(one.node_input.step) in one.node.breakpoints_hit
-        and not isinstance(decide(one.node, Succeeded()), Refused)
+        and not isinstance(decide(one.node, Succeeded()), InvalidInput)
     ]
     assert {repeated for repeated, _ in again} == {True, False}
-    assert all(isinstance(answer, Step if repeated else Refused) for repeated, answer in again)
+    assert all(isinstance(answer, Step if repeated else InvalidInput) for repeated, answer in again)
 
 
 def test_hooks_open_for_rules_of_the_node_or_in_step_mode() -> None:
@@ -394,13 +394,13 @@ def test_after_a_rejection_no_operation_is_called_and_no_hook_opens() -> None:
 def test_an_accepted_input_changes_the_node_unless_it_is_a_repeated_claim() -> None:
     for one, step in steps():
         again = isinstance(one.node_input, Claimed) and one.node.phase is Phase.EXECUTE
-        call = (Call(one.node.operation),)
+        call = (CallOperation(one.node.operation),)
         assert step.node != one.node or (again and step.effects == call)
 
 
 def test_an_ended_node_does_not_change() -> None:
     ended = [one.answer for one in ALL if one.node.state in ENDED]
-    assert ended and all(isinstance(answer, Refused) for answer in ended)
+    assert ended and all(isinstance(answer, InvalidInput) for answer in ended)
 
 
 def test_a_superseded_node_is_dropped_unless_its_operation_has_started() -> None:
@@ -416,7 +416,7 @@ def test_a_superseded_node_is_dropped_unless_its_operation_has_started() -> None
             assert isinstance(notified, NotifyType) and notified.decision is Decision.REJECT
             assert (one.answer.node.state, one.answer.node.phase) == (State.READY, Phase.EXECUTE)
         else:
-            assert isinstance(one.answer, Refused)
+            assert isinstance(one.answer, InvalidInput)
 
 
 def test_a_node_that_ends_during_its_operation_marks_its_resource() -> None:
@@ -470,7 +470,7 @@ WAITING_STATES = {(State.PARKED, phase) for phase in (Phase.PRE, Phase.CONFIRM, 
 def test_progress_is_no_decision() -> None:
     for one in ALL:
         if isinstance(one.node_input, Answered) and one.node_input.decision is Decision.PROGRESS:
-            assert isinstance(one.answer, Refused)
+            assert isinstance(one.answer, InvalidInput)
 
 
 def test_answers_are_accepted_in_waiting_states_only() -> None:
@@ -536,7 +536,7 @@ ENDED_WITH = Superseded(reason="cancelled")
 def test_in_an_ended_traversal_no_hook_opens_and_no_node_waits_at_one() -> None:
     for one in CLAIMED_NODES:
         again = decide_superseded(one.node, one.node_input, ENDED_WITH)
-        assert isinstance(again, Refused) is isinstance(one.answer, Refused)
+        assert isinstance(again, InvalidInput) is isinstance(one.answer, InvalidInput)
         if not isinstance(again, Step) or not isinstance(one.answer, Step):
             continue
         assert not opened_rules(again) and again.node.rules == one.node.rules
@@ -588,7 +588,7 @@ def test_a_waiting_confirmation_is_refused_with_its_step_when_its_traversal_ends
 
 def test_a_create_without_breakpoints_completes_without_a_hook() -> None:
     acting = step_of(new_node(Operation.CREATE), Claimed(Operation.CREATE))
-    assert [type(e) for e in acting.effects] == [Record, Call]
+    assert [type(e) for e in acting.effects] == [Record, CallOperation]
     done = step_of(acting.node, Succeeded())
     assert done.node.state is State.DONE
     assert [type(e) for e in done.effects] == [WriteDone, Record]
@@ -648,7 +648,7 @@ def test_the_row_of_a_deleted_resource_is_removed_after_the_last_hook() -> None:
 )
 def test_an_invalid_input_is_refused_with_a_reason(node_input: Input) -> None:
     answer = decide(Node(Operation.CREATE, State.DONE, Phase.POST), node_input)
-    assert isinstance(answer, Refused) and "is not valid for" in answer.reason
+    assert isinstance(answer, InvalidInput) and "is not valid for" in answer.reason
 
 
 def test_a_retry_parks_the_node_with_a_reason() -> None:
@@ -702,7 +702,7 @@ def test_a_confirmation_without_a_rule_continues_at_once(rule: Rule | None) -> N
     hook = (OpenHook(rule),) if rule and rule.point == CUT else ()
     assert step.effects == (*hook, notified)
     again = step_of(claim(step.node), Claimed(Operation.UPDATE))
-    assert again.effects == (Call(Operation.UPDATE),)
+    assert again.effects == (CallOperation(Operation.UPDATE),)
 
 
 def test_an_answer_is_passed_to_the_waiting_operation() -> None:
@@ -735,7 +735,7 @@ def test_an_expired_confirmation_is_passed_to_the_operation(
         DECIDED_BY_ENGINE,
     ) and notified.reason
     assert (step.node.state, step.node.phase) == (State.READY, Phase.EXECUTE)
-    assert isinstance(decide(step.node, Superseded()), Refused)
+    assert isinstance(decide(step.node, Superseded()), InvalidInput)
 
 
 @pytest.mark.parametrize("operation", [Operation.UPDATE, Operation.SUSPEND])
@@ -811,7 +811,7 @@ def test_a_stack_node_has_hook_call_and_end_without_a_resource() -> None:
     assert held.effects == (OpenHook(guard),)
     ready = step_of(held.node, CONTINUE).node
     acting = step_of(claim(ready), Claimed(Operation.BEGIN))
-    assert acting.effects == (Call(Operation.BEGIN),)
+    assert acting.effects == (CallOperation(Operation.BEGIN),)
     done = step_of(acting.node, Succeeded())
     assert done.node.state is State.DONE and done.effects == ()
     refused = step_of(acting.node, OperationFailed("Quota refused it: too many"))
@@ -828,7 +828,7 @@ def test_an_adoption_opens_hooks_of_operator_rules_for_creates() -> None:
     assert opened_rules(step_of(acting, Succeeded())) == [after]
 
 
-def cancelled_ones() -> list[tuple[Node, Step | Refused]]:
+def cancelled_ones() -> list[tuple[Node, Step | InvalidInput]]:
     return [(one.node, one.answer) for one in ALL if isinstance(one.node_input, Cancelled)]
 
 

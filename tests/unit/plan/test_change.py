@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
-from engine.plan.change import Actual, cleanup_change, differing_names, forward_change
+from engine.plan.change import ResourceState, cleanup_change, differing_names, forward_change
 from engine.plan.expected_changes import expected_change
 from engine.plan.traversal_result import EndedNode, result_of
 from engine.words import Action, Operation, ResourceAction, State, Status, TraversalState
@@ -17,7 +17,7 @@ SCHEMA = TypeSchema(
 CREATED = {"free": "1", "fixed": "1"}
 
 
-def actual(**changed: object) -> Actual:
+def actual(**changed: object) -> ResourceState:
     fields: dict[str, object] = {
         "type": "T",
         "action": ResourceAction.CREATE,
@@ -27,7 +27,7 @@ def actual(**changed: object) -> Actual:
         "tainted": False,
         "replaced": False,
     }
-    return Actual(**{**fields, **changed})  # type: ignore[arg-type]
+    return ResourceState(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def actual(**changed: object) -> Actual:
     ],
 )
 def test_the_operation_follows_from_the_existing_state(
-    exists: Actual | None, properties: dict[str, str], operation: Operation | None
+    exists: ResourceState | None, properties: dict[str, str], operation: Operation | None
 ) -> None:
     assert forward_change(exists, "T", SCHEMA, properties).operation is operation
 

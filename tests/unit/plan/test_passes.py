@@ -10,7 +10,7 @@ from engine.hooks.rule import Rule
 from engine.hooks.rule_reader import Declaration
 from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.cleanup import MAX_DIRECT_EDGES
-from engine.plan.draft import Existing, Plan
+from engine.plan.draft import ExistingResource, Plan
 from engine.plan.passes import plan
 from engine.topological_order import sort_topologically
 from engine.words import (
@@ -35,7 +35,9 @@ def defined(**requires: str) -> dict[str, ResourceDefinition]:
     }  # fmt: skip
 
 
-def row(name: str, number: int, requires: tuple[int, ...] = (), **changed: object) -> Existing:
+def row(
+    name: str, number: int, requires: tuple[int, ...] = (), **changed: object
+) -> ExistingResource:
     fields: dict[str, object] = {
         "id": ResourceId(UUID(int=number)),
         "name": name,
@@ -45,12 +47,12 @@ def row(name: str, number: int, requires: tuple[int, ...] = (), **changed: objec
         "digest": f"digest of {name}",
         "requires": tuple(ResourceId(UUID(int=one)) for one in requires),
     }
-    return Existing(**{**fields, **changed})  # type: ignore[arg-type]
+    return ExistingResource(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 def planned(
     definition: dict[str, ResourceDefinition],
-    *rows: Existing,
+    *rows: ExistingResource,
     rules: dict[str, Point] | None = None,
 ) -> Plan:
     declarations = [Declaration(name, Rule(point), "") for name, point in (rules or {}).items()]

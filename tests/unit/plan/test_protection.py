@@ -3,7 +3,7 @@
 import pytest
 
 from engine.hot.definition.stack import ResourceDefinition
-from engine.plan.draft import Existing, Options
+from engine.plan.draft import ExistingResource, Options
 from engine.plan.passes import plan
 from engine.plan.protection import destroy_refusal
 from engine.words import DeletionPolicy, Operation, ResourceAction
@@ -20,7 +20,9 @@ def test_protection_refuses_to_destroy(operation: Operation) -> None:
     assert destroy_refusal("a", Operation.UPDATE, protected=True, prevented=True) is None
 
 
-def problems(*rows: Existing, desired: dict[str, ResourceDefinition], **options: bool) -> list[str]:
+def problems(
+    *rows: ExistingResource, desired: dict[str, ResourceDefinition], **options: bool
+) -> list[str]:
     chosen = Options(**options)  # type: ignore[arg-type]
     found = plan(desired, rows, lambda name, stored: (), lambda: rows[0].id, chosen)
     return [one.place for one in found.problems]

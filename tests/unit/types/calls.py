@@ -16,8 +16,8 @@ from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
 from engine.types.contract import Call, Outcome, ResourceType, RunNested, Wait
 from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
-from engine.types.registry import Registry, built_in
-from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
+from engine.types.registry import TypeRegistry, built_in
+from engine.types.remote_stack import Endpoints, RemoteEndpoint, RemoteStack
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls, SoftwareStore, software_types
 from engine.words import Json, ResourceId, StackId
@@ -43,9 +43,9 @@ SERVERS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
 
 def registry(
     settings: CommandSettings = ON, software_store: SoftwareStore | None = None
-) -> Registry:
+) -> TypeRegistry:
     shelf = Http(HttpSettings(enabled=True), InMemoryService(), Credentials({}))
-    endpoints = Endpoints({"west": Endpoint("west", URL, ["*"])})
+    endpoints = Endpoints({"west": RemoteEndpoint("west", URL, ["*"])})
     remote_stack = RemoteStack(endpoints, InMemoryHeat(at_once=True), Credentials({}))
     software = software_types(
         InMemoryStore() if software_store is None else software_store, SERVERS

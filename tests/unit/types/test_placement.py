@@ -17,9 +17,9 @@ from engine.types.placement import (
     GroupView,
     PlacedMember,
     Placement,
+    PlacementRefused,
     Placer,
     Places,
-    Refused,
     load_installed,
 )
 from tests.unit.types.calls import STACK
@@ -113,7 +113,10 @@ def test_a_member_without_an_entry_has_the_properties_of_the_template() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (Refused("no zone has room"), "FixedPlacement refused to place members: no zone has room"),
+        (
+            PlacementRefused("no zone has room"),
+            "FixedPlacement refused to place members: no zone has room",
+        ),
         (
             ValueError("secret"),
             "FixedPlacement failed, so no members are created; see the server's log",

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import Conflict, Findings, NotFound, Unavailable
 from engine.types import registry as module
 from engine.types.inert_resources import NoneResource
-from engine.types.registry import ENTRY_POINTS, Registry
+from engine.types.registry import ENTRY_POINTS, TypeRegistry
 from tests.unit.types.calls import registry
 
 OWN = [
@@ -67,7 +67,7 @@ def test_an_unknown_type_is_reported_with_the_nearest_name() -> None:
 
 def test_two_types_of_one_name_are_refused() -> None:
     with pytest.raises(Conflict, match="OS::Heat::None"):
-        Registry([NoneResource(), NoneResource()])
+        TypeRegistry([NoneResource(), NoneResource()])
 
 
 def test_checks_go_to_the_type() -> None:

@@ -11,7 +11,7 @@ from engine.types.credentials import Credential, Credentials
 from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import NoResponse
 from engine.types.operation_outcomes import next_poll
-from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
+from engine.types.remote_stack import Endpoints, RemoteEndpoint, RemoteStack
 from engine.words import Json
 from tests.support.in_memory_heat import URL, InMemoryHeat, answer
 from tests.unit.types.calls import KEY, NOW, a_call, ended, findings_of, run
@@ -19,8 +19,8 @@ from tests.unit.types.calls import KEY, NOW, a_call, ended, findings_of, run
 SECRET = "hunter2-secret"
 CREDENTIAL = Credential("X-Auth-Token", SECRET, SECRET, ["https://heat.example.org"], ["p"])
 KNOWN = {
-    "west": Endpoint("west", URL, ["p", "q"]),
-    "lent": Endpoint("lent", URL, ["*"], credential="ours"),
+    "west": RemoteEndpoint("west", URL, ["p", "q"]),
+    "lent": RemoteEndpoint("lent", URL, ["*"], credential="ours"),
 }
 UNAVAILABLE = NoResponse("no connection to heat.example.org:443: Connection refused", retry=True)
 

@@ -13,7 +13,7 @@ from engine.store.traversals.advance import Claim, Work
 from engine.types.contract import Done
 from engine.words import GATES, Json, Operation, Phase, State
 from engine.work.internal_error import NodeContext, bare_failure
-from engine.work.job import Job, NodeInput, node_of, settle
+from engine.work.job import Job, NodeInput, decide_step, node_of
 from engine.work.transition_encoder import Result
 
 ID = UUID(int=1)
@@ -49,7 +49,7 @@ def running(operation: str, phase: str, **columns: Json) -> Work:
 
 def of_the_machine(work: Work, result: Result) -> Json:
     """The step of the same failure with documents that can be written."""
-    step = settle(
+    step = decide_step(
         Job(work, node_of(work)),
         NodeInput(OperationFailed(REASON), result),
         new_id=lambda: ID,

@@ -17,7 +17,7 @@ from engine.errors import Findings, NotFound, nearest
 from engine.hooks.tokens import TokenKeys
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.principal import Principal
-from engine.service import Engine, Limits, Output, StackRequest, StackView
+from engine.service import Engine, Limits, Output, StackRequest, StackValues
 from engine.service.reads.written_types import WrittenTypes
 from engine.store.maintenance.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
@@ -32,7 +32,7 @@ from hub.api.request_validation import invalid
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.passwords import PasswordHasher
 from hub.program.wiring import make_admission, make_limits
-from hub.settings.access import Server
+from hub.settings.access import ServerSection
 from hub.settings.settings import Settings
 
 STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")
@@ -251,9 +251,9 @@ class StubEngine:
     async def outputs(self, stack: StackRecord) -> list[Output]:
         return [Output("good", "a", 1, None), Output("bad", "b", None, "not there yet")]
 
-    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
+    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackValues:
         parameters = {"OS::stack_name": stack.name, "secret": "******"}
-        return StackView(parameters, await self.outputs(stack) if with_outputs else None)
+        return StackValues(parameters, await self.outputs(stack) if with_outputs else None)
 
 
 @dataclass
@@ -284,7 +284,7 @@ async def client_of(
     context = AppContext(
         engine=cast(Engine, engine),
         database=cast(Any, None),
-        settings=Settings(server=Server(max_body=MAX_BODY)),
+        settings=Settings(server=ServerSection(max_body=MAX_BODY)),
         feed=cast(Any, None),
         dispatcher=cast(Any, None),
         channels={},

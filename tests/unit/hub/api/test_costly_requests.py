@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import Unavailable
 from engine.fair_queue import FairQueue
-from engine.service.traversals.thread_pool import CLIENT, Client, ThreadPool
+from engine.service.traversals.thread_pool import CLIENT, RequestClient, ThreadPool
 from hub.api.costly_requests import CostlyRequests
 from hub.auth.throttle import TooManyRequests
 
@@ -60,7 +60,7 @@ async def test_waiting_requests_of_a_user_are_limited() -> None:
 
     async def one(user: str) -> None:
         try:
-            async with requests.turn("alpha", Client(user)):
+            async with requests.turn("alpha", RequestClient(user)):
                 await go.wait()
                 results.append(user)
         except TooManyRequests as refused:
@@ -80,7 +80,7 @@ async def test_a_cancelled_request_leaves_the_queue() -> None:
     requests = CostlyRequests(2, waiting_per_user=1)
 
     async def never_end() -> None:
-        async with requests.turn("alpha", Client("ann")):
+        async with requests.turn("alpha", RequestClient("ann")):
             await asyncio.Event().wait()
 
     for _ in range(3):
@@ -89,16 +89,16 @@ async def test_a_cancelled_request_leaves_the_queue() -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    async with asyncio.timeout(5), requests.turn("alpha", Client("ann")):
+    async with asyncio.timeout(5), requests.turn("alpha", RequestClient("ann")):
         pass
 
 
 async def test_a_disconnected_client_is_skipped() -> None:
     requests = CostlyRequests(2, waiting_per_user=5)
     with pytest.raises(Unavailable):
-        async with requests.turn("alpha", Client("ann", is_disconnected=lambda: True)):
+        async with requests.turn("alpha", RequestClient("ann", is_disconnected=lambda: True)):
             pytest.fail("nobody waits for this")
-    async with asyncio.timeout(5), requests.turn("alpha", Client("bob")):
+    async with asyncio.timeout(5), requests.turn("alpha", RequestClient("bob")):
         pass
 
 
@@ -110,13 +110,13 @@ async def test_threads_skip_work_of_disconnected_clients() -> None:
     def waiting_thread() -> None:
         asyncio.run_coroutine_threadsafe(go.wait(), loop).result()
 
-    CLIENT.set(Client("ann"))
+    CLIENT.set(RequestClient("ann"))
     running = asyncio.create_task(pool(waiting_thread, "alpha"))
     cancelled = asyncio.create_task(pool(lambda: done.append("cancelled"), "alpha"))
-    CLIENT.set(Client("ann", is_disconnected=lambda: gone))
+    CLIENT.set(RequestClient("ann", is_disconnected=lambda: gone))
     left = asyncio.create_task(pool(lambda: done.append("left"), "alpha"))
     await asyncio.sleep(0)
-    CLIENT.set(Client("bob"))
+    CLIENT.set(RequestClient("bob"))
     assert await pool(lambda: "at once", "alpha") == "at once"
     cancelled.cancel()
     await asyncio.gather(cancelled, return_exceptions=True)

@@ -9,7 +9,7 @@ from engine.errors import Invalid
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema.type_schema import Constraint, TypeSchema
 from engine.principal import named
-from engine.service import Output, StackView
+from engine.service import Output, StackValues
 from engine.words import Json
 from hub.api.orchestration import documents
 from hub.api.orchestration.documents import parameter
@@ -44,10 +44,10 @@ def test_a_stack_summary() -> None:
 
 
 def test_a_full_stack_has_its_description_and_lists() -> None:
-    shown = dict(documents.stack_full(stack(tags=[]), BASE, StackView({"size": "8"}, [])))
+    shown = dict(documents.stack_full(stack(tags=[]), BASE, StackValues({"size": "8"}, [])))
     assert shown["description"] == shown["template_description"] == "An example"
     assert (shown["tags"], shown["outputs"], shown["capabilities"]) == ([], [], [])
-    assert "outputs" not in documents.stack_full(stack(), BASE, StackView({}, None))
+    assert "outputs" not in documents.stack_full(stack(), BASE, StackValues({}, None))
 
 
 def test_an_output_that_fails_has_the_reason() -> None:

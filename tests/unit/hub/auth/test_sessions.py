@@ -7,7 +7,7 @@ import pytest
 from engine.errors import Forbidden
 from hub.auth.credentials import RequestCredentials
 from hub.auth.cross_site import check_origin
-from hub.auth.sessions import Session
+from hub.auth.sessions import BrowserSession
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from hub.auth.sessions import Session
 def test_session_requests_that_change_something_need_a_page_of_this_server(
     method: str, csrf: str, site: str, allowed: bool
 ) -> None:
-    session = Session(
+    session = BrowserSession(
         b"id", RequestCredentials(token="t"), "of the page", datetime(2026, 1, 1, tzinfo=UTC)
     )
     if allowed:

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from hub.cli.change import Outcome, nodes_of_tree, wait_for_action
 from hub.cli.client import Client, RequestError, list_waiting_hooks
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from hub.cli.options import WaitOptions
 from tests.unit.hub.cli.stub import Handler, respond_with, running_stub
 
@@ -39,14 +39,14 @@ async def wait_for_end(handler: Handler, wait: WaitOptions, action: str = "CREAT
 
 async def test_without_wait_the_stack_is_shown_at_once() -> None:
     outcome = await wait_for_end(stack_with_statuses("CREATE_FAILED"), WaitOptions(False, False, 5))
-    assert outcome.code is Exit.COMPLETE and outcome.stack["stack_status"] == "CREATE_FAILED"
+    assert outcome.code is ExitCode.COMPLETE and outcome.stack["stack_status"] == "CREATE_FAILED"
 
 
 @pytest.mark.parametrize(
     ("end", "code"),
-    [("COMPLETE", Exit.COMPLETE), ("FAILED", Exit.FAILED), ("STOPPED", Exit.STOPPED)],
+    [("COMPLETE", ExitCode.COMPLETE), ("FAILED", ExitCode.FAILED), ("STOPPED", ExitCode.STOPPED)],
 )
-async def test_wait_ends_with_the_action(end: str, code: Exit) -> None:
+async def test_wait_ends_with_the_action(end: str, code: ExitCode) -> None:
     handler = stack_with_statuses("CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", f"CREATE_{end}")
     outcome = await wait_for_end(handler, WaitOptions(True, False, 20))
     assert outcome.code is code and outcome.stack["stack_status"] == f"CREATE_{end}"
@@ -56,7 +56,7 @@ async def test_wait_has_a_timeout_and_shows_the_current_stack() -> None:
     outcome = await wait_for_end(
         stack_with_statuses("CREATE_IN_PROGRESS"), WaitOptions(True, False, 0.01)
     )
-    assert outcome.code is Exit.TIMED_OUT and "--timeout" in outcome.message
+    assert outcome.code is ExitCode.TIMED_OUT and "--timeout" in outcome.message
     assert outcome.stack["stack_status"] == "CREATE_IN_PROGRESS"
 
 
@@ -74,14 +74,14 @@ async def test_wait_ends_when_only_hooks_are_left() -> None:
     handler = stack_with_statuses(
         "CREATE_IN_PROGRESS", nodes=[{"state": "parked"}], hooks=[{"id": "h"}]
     )
-    assert (await wait_for_end(handler, WaitOptions(False, True, 20))).code is Exit.WAITING
-    assert (await wait_for_end(handler, WaitOptions(True, False, 0.01))).code is Exit.TIMED_OUT
+    assert (await wait_for_end(handler, WaitOptions(False, True, 20))).code is ExitCode.WAITING
+    assert (await wait_for_end(handler, WaitOptions(True, False, 0.01))).code is ExitCode.TIMED_OUT
 
 
 async def test_a_stack_purged_while_it_is_waited_for_is_deleted() -> None:
     gone = respond_with({"error": {"message": "not found"}}, 404)
     outcome = await wait_for_end(gone, WaitOptions(True, False, 5), "DELETE")
-    assert outcome.code is Exit.COMPLETE
+    assert outcome.code is ExitCode.COMPLETE
     with pytest.raises(RequestError):
         await wait_for_end(gone, WaitOptions(True, False, 5), "CREATE")
 

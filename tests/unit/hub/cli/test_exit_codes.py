@@ -3,59 +3,59 @@
 import pytest
 
 from hub.cli.change import end_of_action, only_hooks_left
-from hub.cli.exit_codes import MEANING, Exit, epilog, of_status
+from hub.cli.exit_codes import MEANING, ExitCode, epilog, of_status
 
 
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        ("CREATE_COMPLETE", Exit.COMPLETE),
-        ("UPDATE_FAILED", Exit.FAILED),
-        ("DELETE_STOPPED", Exit.STOPPED),
+        ("CREATE_COMPLETE", ExitCode.COMPLETE),
+        ("UPDATE_FAILED", ExitCode.FAILED),
+        ("DELETE_STOPPED", ExitCode.STOPPED),
         ("CREATE_IN_PROGRESS", None),
         ("", None),
     ],
 )
-def test_the_code_of_a_status(status: str, code: Exit | None) -> None:
+def test_the_code_of_a_status(status: str, code: ExitCode | None) -> None:
     assert of_status(status) is code
 
 
 def test_exit_codes_do_not_change() -> None:
-    assert {code.name: code.value for code in Exit} == {
+    assert {code.name: code.value for code in ExitCode} == {
         "COMPLETE": 0, "ERROR": 1, "USAGE": 2, "FAILED": 3, "STOPPED": 4, "WAITING": 5,
         "TIMED_OUT": 6,
     }  # fmt: skip
-    assert set(MEANING) == set(Exit)
-    assert all(f"{code.value} {MEANING[code]}" in epilog() for code in Exit)
+    assert set(MEANING) == set(ExitCode)
+    assert all(f"{code.value} {MEANING[code]}" in epilog() for code in ExitCode)
 
 
 @pytest.mark.parametrize(
     ("status", "action", "code"),
     [
         ("CREATE_IN_PROGRESS", "CREATE", None),
-        ("CREATE_COMPLETE", "CREATE", Exit.COMPLETE),
-        ("UPDATE_COMPLETE", "CREATE", Exit.COMPLETE),
+        ("CREATE_COMPLETE", "CREATE", ExitCode.COMPLETE),
+        ("UPDATE_COMPLETE", "CREATE", ExitCode.COMPLETE),
         ("UPDATE_IN_PROGRESS", "CREATE", None),
-        ("DELETE_COMPLETE", "DELETE", Exit.COMPLETE),
-        ("DELETE_COMPLETE", "CREATE", Exit.FAILED),
-        ("DELETE_IN_PROGRESS", "UPDATE", Exit.FAILED),
-        ("UPDATE_COMPLETE", "DELETE", Exit.FAILED),
-        ("UPDATE_IN_PROGRESS", "SUSPEND", Exit.FAILED),
-        ("UPDATE_COMPLETE", "RESTORE", Exit.FAILED),
-        ("UPDATE_COMPLETE", "ADOPT", Exit.COMPLETE),
-        ("UPDATE_FAILED", "ROLLBACK", Exit.FAILED),
+        ("DELETE_COMPLETE", "DELETE", ExitCode.COMPLETE),
+        ("DELETE_COMPLETE", "CREATE", ExitCode.FAILED),
+        ("DELETE_IN_PROGRESS", "UPDATE", ExitCode.FAILED),
+        ("UPDATE_COMPLETE", "DELETE", ExitCode.FAILED),
+        ("UPDATE_IN_PROGRESS", "SUSPEND", ExitCode.FAILED),
+        ("UPDATE_COMPLETE", "RESTORE", ExitCode.FAILED),
+        ("UPDATE_COMPLETE", "ADOPT", ExitCode.COMPLETE),
+        ("UPDATE_FAILED", "ROLLBACK", ExitCode.FAILED),
         ("ROLLBACK_IN_PROGRESS", "UPDATE", None),
-        ("ROLLBACK_COMPLETE", "UPDATE", Exit.FAILED),
-        ("ROLLBACK_FAILED", "UPDATE", Exit.FAILED),
-        ("ROLLBACK_COMPLETE", "ROLLBACK", Exit.COMPLETE),
+        ("ROLLBACK_COMPLETE", "UPDATE", ExitCode.FAILED),
+        ("ROLLBACK_FAILED", "UPDATE", ExitCode.FAILED),
+        ("ROLLBACK_COMPLETE", "ROLLBACK", ExitCode.COMPLETE),
     ],
 )
 def test_the_exit_code_depends_on_the_requested_action(
-    status: str, action: str, code: Exit | None
+    status: str, action: str, code: ExitCode | None
 ) -> None:
     outcome = end_of_action({"stack_status": status}, action)
     assert (outcome.code if outcome else None) is code
-    if code is Exit.FAILED:
+    if code is ExitCode.FAILED:
         what = "the stack was rolled back" if "ROLLBACK_" in status else "superseded this one"
         assert outcome is not None and what in outcome.message
 

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hub.cli.exit_codes import MEANING, Exit
+from hub.cli.exit_codes import MEANING, ExitCode
 from hub.cli.main import app
 from tests.unit.hub.cli.stub import respond_with, running_stub
 
@@ -65,7 +65,7 @@ def test_the_version_is_that_of_the_project() -> None:
 
 
 def test_the_page_has_the_exit_codes() -> None:
-    assert all(f"| {code.value} | {MEANING[code]} |" in PAGE.read_text() for code in Exit)
+    assert all(f"| {code.value} | {MEANING[code]} |" in PAGE.read_text() for code in ExitCode)
 
 
 def test_every_command_with_a_server_has_json_output() -> None:

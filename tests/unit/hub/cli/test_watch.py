@@ -8,7 +8,7 @@ from aiohttp import web
 
 from hub.cli import watch
 from hub.cli.client import Client, RequestError
-from hub.cli.exit_codes import Exit
+from hub.cli.exit_codes import ExitCode
 from tests.unit.hub.cli.stub import Handler, running_stub
 
 STACK = {"id": "1", "stack_name": "web", "path": "", "stack_status": "CREATE_IN_PROGRESS"}
@@ -56,7 +56,7 @@ async def test_a_broken_stream_is_resumed_after_its_last_event(
 ) -> None:
     handler = broken_streams([("1-1", STARTED)], [], [("2-1", CLOSED)])
     async with running_stub(handler) as stub, Client(stub.url, "p") as client:
-        assert await watch.watch(client, "web", as_json=True) is Exit.STOPPED
+        assert await watch.watch(client, "web", as_json=True) is ExitCode.STOPPED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["type"].rpartition(".")[2] for line in lines] == ["started", "stopped"]
     streams = [one for one in stub.seen if "/stream" in one.path]
@@ -74,7 +74,7 @@ async def test_the_stream_is_connected_before_the_graph_is_fetched() -> None:
 async def test_watch_of_an_ended_stack_returns_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     handler = broken_streams([], state="failed")
     async with running_stub(handler) as stub, Client(stub.url, "p") as client:
-        assert await watch.watch(client, "web", as_json=False) is Exit.FAILED
+        assert await watch.watch(client, "web", as_json=False) is ExitCode.FAILED
     assert capsys.readouterr().out == "web: CREATE_FAILED\n"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hub.cli.exit_codes import Exit
-from hub.cli.watch import MAX_NODES, StackView, bar, format_countdown
+from hub.cli.exit_codes import ExitCode
+from hub.cli.watch import MAX_NODES, WatchedStack, bar, format_countdown
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 
@@ -18,9 +18,9 @@ def node(name: str, state: str, **more: Any) -> dict[str, Any]:
     return base | {"operation": "create", "direction": "forward", "reason": ""} | more
 
 
-def view_of(*nodes: dict[str, Any], number: int = 3, state: str = "running") -> StackView:
+def view_of(*nodes: dict[str, Any], number: int = 3, state: str = "running") -> WatchedStack:
     traversal = {"number": number, "action": "CREATE", "state": state}
-    return StackView("web", "1", "", {"nodes": list(nodes), "edges": [], "traversal": traversal})
+    return WatchedStack("web", "1", "", {"nodes": list(nodes), "edges": [], "traversal": traversal})
 
 
 def stack_event(kind: str, traversal: int, status: str, stack_id: str = "1") -> dict[str, Any]:
@@ -36,7 +36,7 @@ def hook_event(kind: str, hook_id: str = "h1", **more: Any) -> dict[str, Any]:
     return {"type": f"headgate.hook.{kind}", "subject": hook["path"], "data": {"hook": hook}}
 
 
-def render(view: StackView) -> str:
+def render(view: WatchedStack) -> str:
     console = Console(file=io.StringIO(), width=120)
     console.print(view.render(NOW))
     file = console.file
@@ -47,13 +47,13 @@ def render(view: StackView) -> str:
 @pytest.mark.parametrize(
     ("kind", "status", "code"),
     [
-        ("create.completed", "COMPLETE", Exit.COMPLETE),
-        ("create.failed", "FAILED", Exit.FAILED),
-        ("create.stopped", "STOPPED", Exit.STOPPED),
+        ("create.completed", "COMPLETE", ExitCode.COMPLETE),
+        ("create.failed", "FAILED", ExitCode.FAILED),
+        ("create.stopped", "STOPPED", ExitCode.STOPPED),
         ("create.started", "IN_PROGRESS", None),
     ],
 )
-def test_the_closing_event_ends_the_watch(kind: str, status: str, code: Exit | None) -> None:
+def test_the_closing_event_ends_the_watch(kind: str, status: str, code: ExitCode | None) -> None:
     view = view_of()
     view.apply(stack_event(kind, 3, status))
     assert view.ended is code and view.status == f"CREATE_{status}"
@@ -77,8 +77,8 @@ def test_the_title_is_the_status_of_the_latest_event_or_graph() -> None:
 
 
 def test_an_ended_stack_is_recognized_by_its_graph() -> None:
-    assert view_of(state="complete").ended is Exit.COMPLETE
-    assert view_of(state="stopped").ended is Exit.STOPPED
+    assert view_of(state="complete").ended is ExitCode.COMPLETE
+    assert view_of(state="stopped").ended is ExitCode.STOPPED
     assert view_of(state="ending").ended is None
 
 
@@ -164,7 +164,7 @@ def test_nested_nodes_are_drawn_below_their_parent() -> None:
 
 
 def test_paths_of_a_watched_nested_stack_are_relative_to_it() -> None:
-    view = StackView("s-web-1", "2", "web/0", view_of(node("server", "parked")).graph)
+    view = WatchedStack("s-web-1", "2", "web/0", view_of(node("server", "parked")).graph)
     view.apply(hook_event("waiting", path="server") | {"subject": "web/0/server"})
     assert view.hooks.keys() == {"server"}
     assert (view.place("web/0"), view.place("web/01"), view.place("server")) == (
@@ -172,4 +172,4 @@ def test_paths_of_a_watched_nested_stack_are_relative_to_it() -> None:
     )  # fmt: skip
     assert "waits at pre-create" in render(view)
     view.apply(stack_event("create.completed", 3, "COMPLETE", stack_id="2"))
-    assert view.ended is Exit.COMPLETE
+    assert view.ended is ExitCode.COMPLETE

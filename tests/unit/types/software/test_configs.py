@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from engine.types.contract import Done, Failed, Outcome
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.software.software_store import NewConfig
 from engine.words import Json
 from tests.unit.types.calls import KEY, a_call, findings_of, registry, run
@@ -26,22 +26,22 @@ def software_store() -> InMemoryStore:
 
 
 @pytest.fixture
-def types(software_store: InMemoryStore) -> Registry:
+def types(software_store: InMemoryStore) -> TypeRegistry:
     return registry(software_store=software_store)
 
 
-async def create(types: Registry, name: str, properties: Json, **more: Json) -> Outcome:
+async def create(types: TypeRegistry, name: str, properties: Json, **more: Json) -> Outcome:
     type_ = types.get(name)
     return await run(type_, "create", a_call(type_, properties, **more))
 
 
-async def text_of(types: Registry, properties: Json) -> str:
+async def text_of(types: TypeRegistry, properties: Json) -> str:
     outcome = await create(types, MIME, properties)
     assert isinstance(outcome, Done), outcome
     return str(outcome.attributes["config"])
 
 
-def places_of(types: Registry, name: str, properties: Json) -> list[str]:
+def places_of(types: TypeRegistry, name: str, properties: Json) -> list[str]:
     return [
         one.place.removeprefix("resources.r.properties.")
         for one in findings_of(types.get(name), properties)
@@ -49,7 +49,7 @@ def places_of(types: Registry, name: str, properties: Json) -> list[str]:
 
 
 async def test_a_config_is_stored_under_the_operation_key(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     properties: Json = {
         "config": "echo $a",
@@ -73,7 +73,7 @@ async def test_a_config_is_stored_under_the_operation_key(
 
 
 async def test_a_config_without_properties_is_empty(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     for name, empty in ((SOFTWARE, ""), (STRUCTURED, {})):
         await create(types, name, {}, project=name)
@@ -83,7 +83,7 @@ async def test_a_config_without_properties_is_empty(
         )  # fmt: skip
 
 
-async def test_a_cloud_config_has_the_format_of_cloud_init(types: Registry) -> None:
+async def test_a_cloud_config_has_the_format_of_cloud_init(types: TypeRegistry) -> None:
     config = {"packages": ["a", "b"], "runcmd": [["echo", "yes"]], "note": "grün"}
     outcome = await create(types, CLOUD, {"cloud_config": config})
     assert isinstance(outcome, Done)
@@ -92,7 +92,7 @@ async def test_a_cloud_config_has_the_format_of_cloud_init(types: Registry) -> N
 
 
 async def test_a_component_has_several_configs(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     one: Json = {"tool": "script", "config": "true"}
     outcome = await create(types, COMPONENT, {"configs": [one]})
@@ -104,7 +104,7 @@ async def test_a_component_has_several_configs(
 
 
 async def test_a_check_finds_a_deleted_config(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     type_ = types.get(SOFTWARE)
     await create(types, SOFTWARE, {"config": "x"})
@@ -136,13 +136,13 @@ async def test_a_check_finds_a_deleted_config(
     ],
 )
 def test_invalid_inputs_and_outputs_are_refused(
-    types: Registry, properties: Json, places: list[str]
+    types: TypeRegistry, properties: Json, places: list[str]
 ) -> None:
     assert places_of(types, SOFTWARE, properties) == places
     assert places_of(types, STRUCTURED, properties) == places
 
 
-def test_an_action_is_in_one_config_of_a_component(types: Registry) -> None:
+def test_an_action_is_in_one_config_of_a_component(types: TypeRegistry) -> None:
     default, create = {"tool": "t"}, {"tool": "t", "actions": ["CREATE"]}
     delete = {"tool": "t", "actions": ["DELETE", "MINE"]}
     assert places_of(types, COMPONENT, {"configs": [default, delete]}) == []
@@ -162,7 +162,9 @@ def test_an_action_is_in_one_config_of_a_component(types: Registry) -> None:
         ({"config": "x", "filename": "a\r\nX-Other: 1"}, "filename"),
     ],
 )
-def test_invalid_parts_of_a_document_are_refused(types: Registry, part: Json, place: str) -> None:
+def test_invalid_parts_of_a_document_are_refused(
+    types: TypeRegistry, part: Json, place: str
+) -> None:
     assert places_of(types, MIME, {"parts": [part]}) == [f"parts[0].{place}"]
 
 
@@ -184,7 +186,7 @@ def content(part: Message) -> str:
 
 
 async def test_a_document_has_its_parts_in_order(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     other = UUID(int=9)
     await software_store.store_config("p", other, NewConfig("c", "g", "#cloud-config\nx: grün\n"))
@@ -210,7 +212,7 @@ async def test_a_document_has_its_parts_in_order(
 
 
 async def test_the_parts_of_a_nested_document_are_merged(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     inner = await text_of(types, {"parts": [{"config": "grün", "filename": "a.txt"}]})
     await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", inner))
@@ -223,7 +225,7 @@ async def test_the_parts_of_a_nested_document_are_merged(
 
 
 async def test_a_missing_or_invalid_part_is_named(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     await software_store.store_config("p", UUID(int=8), NewConfig("c", "g", {"a": 1}))
     await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", "plain"))

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
-from engine.types.registry import Registry
+from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrl
 from engine.types.software.software_store import NewConfig
 from engine.words import Json, Status
@@ -33,17 +33,19 @@ def software_store() -> InMemoryStore:
 
 
 @pytest.fixture
-def types(software_store: InMemoryStore) -> Registry:
+def types(software_store: InMemoryStore) -> TypeRegistry:
     return registry(software_store=software_store)
 
 
-def call_of(types: Registry, more_properties: Json = None, name: str = NAME, **more: Any) -> Call:
+def call_of(
+    types: TypeRegistry, more_properties: Json = None, name: str = NAME, **more: Any
+) -> Call:
     properties: Json = {"server": "web-1", "config": CONFIG} | (more_properties or {})
     return a_call(types.get(name), properties, **({"signal_url": SIGNAL_URL} | more))
 
 
 async def run_operation(
-    types: Registry, operation: str, call: Call, *signals: Json, name: str = NAME
+    types: TypeRegistry, operation: str, call: Call, *signals: Json, name: str = NAME
 ) -> Outcome:
     """Start the operation; if it waits, call it again with the signals."""
     outcome = await run(types.get(name), operation, call)
@@ -62,7 +64,7 @@ def values(config: NewConfig) -> dict[str, Json]:
 
 
 async def test_a_server_gets_the_config_with_values_and_signal_url(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     outcome = await run_operation(
         types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}})
@@ -95,7 +97,7 @@ async def test_a_server_gets_the_config_with_values_and_signal_url(
 
 
 async def test_a_deployment_without_signals_completes_at_once(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     properties = {"signal_transport": "NO_SIGNAL", "name": "10-first"}
     outcome = await run_operation(types, "create", call_of(types, properties))
@@ -110,7 +112,7 @@ async def test_a_deployment_without_signals_completes_at_once(
 
 
 async def test_without_a_config_the_server_gets_only_the_values(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     await run_operation(types, "create", call_of(types, {"config": None, "input_values": {"a": 1}}))
     config = software_store.published[0].config
@@ -119,7 +121,7 @@ async def test_without_a_config_the_server_gets_only_the_values(
 
 
 async def test_a_missing_config_fails_the_deployment_except_at_its_deletion(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, {"config": str(UUID(int=51)), "actions": ["CREATE", "DELETE"]})
     outcome = await run_operation(types, "create", call)
@@ -130,7 +132,7 @@ async def test_a_missing_config_fails_the_deployment_except_at_its_deletion(
 
 @pytest.mark.parametrize("operation", ["create", "update", "delete", "suspend", "resume"])
 async def test_a_server_gets_the_listed_actions_only(
-    types: Registry, software_store: InMemoryStore, operation: str
+    types: TypeRegistry, software_store: InMemoryStore, operation: str
 ) -> None:
     action = operation.upper()
     others = [one for one in ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME") if one != action]
@@ -143,7 +145,7 @@ async def test_a_server_gets_the_listed_actions_only(
 
 
 async def test_a_component_has_the_actions_of_its_configs(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     configs = [{"tool": "script", "actions": ["DELETE"]}, {"tool": "script", "actions": ["MINE"]}]
     software_store.configs["p", CONFIG] = NewConfig("c", "component", {"configs": configs})
@@ -155,7 +157,7 @@ async def test_a_component_has_the_actions_of_its_configs(
 
 
 async def test_a_signal_completes_the_deployment_with_outputs(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     signal = {"out": "42", "other": 1, "deploy_stdout": "hello", "deploy_status_code": 0}
     outcome = await run_operation(types, "create", call_of(types), signal)
@@ -189,7 +191,7 @@ FAILURES: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("signal", "reason"), FAILURES)
 async def test_a_failure_signal_fails_the_deployment(
-    types: Registry, software_store: InMemoryStore, signal: Json, reason: str
+    types: TypeRegistry, software_store: InMemoryStore, signal: Json, reason: str
 ) -> None:
     call = call_of(types)
     outcome = await run_operation(types, "create", call, signal)
@@ -203,11 +205,11 @@ async def test_a_failure_signal_fails_the_deployment(
 @pytest.mark.parametrize(
     "signal", [{}, {"deploy_status_code": "0"}, {"deploy_status_code": None}, {"trouble": ""}]
 )
-async def test_a_signal_without_a_failure_is_a_success(types: Registry, signal: Json) -> None:
+async def test_a_signal_without_a_failure_is_a_success(types: TypeRegistry, signal: Json) -> None:
     assert isinstance(await run_operation(types, "create", call_of(types), signal), Done)
 
 
-async def test_the_first_final_signal_counts(types: Registry) -> None:
+async def test_the_first_final_signal_counts(types: TypeRegistry) -> None:
     outcome = await run_operation(
         types, "create", call_of(types), {"out": 1}, {"deploy_status_code": 1}, {"out": 2}
     )
@@ -216,7 +218,7 @@ async def test_the_first_final_signal_counts(types: Registry) -> None:
 
 
 async def test_a_progress_signal_is_recorded_once_and_does_not_complete_the_deployment(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     began = {"deploy_status": "IN_PROGRESS"}
     further = {"deploy_status": "IN_PROGRESS", "deploy_status_reason": "half"}
@@ -232,7 +234,9 @@ async def test_a_progress_signal_is_recorded_once_and_does_not_complete_the_depl
     assert isinstance(await run(types.get(NAME), "create", done), Done)
 
 
-async def test_a_status_from_the_api_counts(types: Registry, software_store: InMemoryStore) -> None:
+async def test_a_status_from_the_api_counts(
+    types: TypeRegistry, software_store: InMemoryStore
+) -> None:
     call = call_of(types)
     waiting = await run_operation(types, "create", call)
     assert isinstance(waiting, Wait)
@@ -257,7 +261,7 @@ async def test_a_status_from_the_api_counts(types: Registry, software_store: InM
 
 
 async def test_the_deployment_fails_when_its_change_ends_early(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, superseded=True)
     waiting = await run_operation(types, "create", call)
@@ -273,7 +277,7 @@ async def test_the_deployment_fails_when_its_change_ends_early(
 
 
 async def test_a_deleted_deployment_is_removed_after_the_signal_of_the_server(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     properties = {"actions": ["CREATE", "DELETE"]}
     await run_operation(types, "create", call_of(types, properties), {})
@@ -285,7 +289,7 @@ async def test_a_deleted_deployment_is_removed_after_the_signal_of_the_server(
 
 
 async def test_a_deployment_removed_by_another_client_can_be_deleted(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     call = call_of(types, {"actions": ["DELETE"]}, physical_id=str(KEY))
     waiting = await run_operation(types, "delete", call)
@@ -297,7 +301,7 @@ async def test_a_deployment_removed_by_another_client_can_be_deleted(
 
 @pytest.mark.parametrize("key", ["properties", "said"])  # the second one is of earlier releases
 async def test_a_failed_create_is_deleted_with_its_properties(
-    types: Registry, software_store: InMemoryStore, key: str
+    types: TypeRegistry, software_store: InMemoryStore, key: str
 ) -> None:
     failed = await run_operation(types, "create", call_of(types, {"actions": ["CREATE", "DELETE"]}),
                          {"deploy_status_code": 1})  # fmt: skip
@@ -315,7 +319,7 @@ async def test_a_failed_create_is_deleted_with_its_properties(
 
 
 async def test_an_update_publishes_again_and_keeps_outputs_without_new_values(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     await run_operation(types, "create", call_of(types), {"out": "old", "deploy_stdout": "one"})
     later = call_of(
@@ -330,7 +334,7 @@ async def test_an_update_publishes_again_and_keeps_outputs_without_new_values(
 
 @pytest.mark.parametrize(("inputs", "replaces"), [({"b": 2}, True), ({"b": 1, "a": 9}, False)])
 async def test_a_changed_input_can_require_a_replacement(
-    types: Registry, software_store: InMemoryStore, inputs: Json, replaces: bool
+    types: TypeRegistry, software_store: InMemoryStore, inputs: Json, replaces: bool
 ) -> None:
     await run_operation(types, "create", call_of(types, {"input_values": {"b": 1}}), {})
     later = call_of(
@@ -345,7 +349,7 @@ async def test_a_changed_input_can_require_a_replacement(
 
 
 async def test_structured_inputs_are_filled_in(
-    types: Registry, software_store: InMemoryStore
+    types: TypeRegistry, software_store: InMemoryStore
 ) -> None:
     config: Json = {
         "x": {"get_input": "a"},
@@ -368,7 +372,7 @@ async def test_structured_inputs_are_filled_in(
 
 @pytest.mark.parametrize(("input_values", "missing"), [({}, "b"), ({"b": 1}, None)])
 async def test_a_strict_config_needs_every_value(
-    types: Registry, software_store: InMemoryStore, input_values: Json, missing: str | None
+    types: TypeRegistry, software_store: InMemoryStore, input_values: Json, missing: str | None
 ) -> None:
     software_store.configs["p", CONFIG] = replace(SOURCE, config={"x": [{"get_input": "b"}]})
     properties = {"input_values_validate": "STRICT", "input_values": input_values}
@@ -387,7 +391,7 @@ async def test_a_strict_config_needs_every_value(
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
 def test_unsupported_signal_transports_are_refused_with_a_remedy(
-    types: Registry, transport: str
+    types: TypeRegistry, transport: str
 ) -> None:
     properties = {"server": "s", "signal_transport": transport}
     (found,) = findings_of(types.get(NAME), properties)
@@ -395,6 +399,6 @@ def test_unsupported_signal_transports_are_refused_with_a_remedy(
     assert transport in found.reason and "CFN_SIGNAL" in found.remedy
 
 
-def test_unknown_actions_are_refused(types: Registry) -> None:
+def test_unknown_actions_are_refused(types: TypeRegistry) -> None:
     assert findings_of(types.get(NAME), {"server": "s", "actions": ["CREATE", "CHECK"]}) != []
     assert findings_of(types.get(NAME), {}) != []
