@@ -50,7 +50,7 @@ REBIND = 30.0
 LOGGED = 1 / 60
 
 
-class Outcome(StrEnum):
+class NotificationOutcome(StrEnum):
     """What became of a notification. IGNORED: no rule matches. FAILED: after an internal error."""
 
     REPORTED = "reported"
@@ -80,7 +80,7 @@ class _Notification:
     changes: Sequence[Change]
 
 
-class NotificationListener:
+class ProviderNotificationListener:
     """count: counts notifications by outcome. clock: seconds."""
 
     def __init__(
@@ -89,7 +89,7 @@ class NotificationListener:
         settings: ListenerSettings,
         report: ReportChanges,
         *,
-        count: Callable[[Outcome], None] = lambda _: None,
+        count: Callable[[NotificationOutcome], None] = lambda _: None,
         clock: Callable[[], float] = monotonic,
         supervisor: Supervisor | None = None,
     ) -> None:
@@ -177,15 +177,15 @@ class NotificationListener:
         try:
             changes = read(message.body, self._settings.rules)
         except InvalidNotification as error:
-            self._count(Outcome.INVALID)
+            self._count(NotificationOutcome.INVALID)
             self._log("invalid", str(error), **_named(message))
             return None
         except Exception as error:
-            self._count(Outcome.FAILED)
+            self._count(NotificationOutcome.FAILED)
             self._guard.report(error, **_named(message))
             return None
         if changes is None:
-            self._count(Outcome.IGNORED)
+            self._count(NotificationOutcome.IGNORED)
             return None
         return _Notification(message, changes)
 
@@ -198,10 +198,10 @@ class NotificationListener:
         self._limit.charge(None, self._clock(), len(changes))
         await self._report(changes)
         for _ in notifications:
-            self._count(Outcome.REPORTED)
+            self._count(NotificationOutcome.REPORTED)
 
     async def _failed(self, _: _Notification, fault: Fault) -> None:
-        self._count(Outcome.FAILED)
+        self._count(NotificationOutcome.FAILED)
         self._log("lost", str(fault))
 
     def _log(self, what: str, reason: str, **fields: str | None) -> None:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from uuid import uuid4
 
-from channels.amqp.notification_listener import NotificationListener
+from channels.amqp.notification_listener import ProviderNotificationListener
 from channels.amqp.provider_notifications import Change
 from channels.stream import Feed
 from engine.errors import Unavailable
@@ -202,13 +202,13 @@ class Loops:
         )
         self.notifications = self._create_listener(settings)
 
-    def _create_listener(self, settings: Settings) -> NotificationListener | None:
+    def _create_listener(self, settings: Settings) -> ProviderNotificationListener | None:
         """None: no broker of providers is configured."""
         amqp = settings.observer.amqp
         connection = notification_connection(amqp)
         if connection is None:
             return None
-        return NotificationListener(
+        return ProviderNotificationListener(
             connection,
             listener_settings(amqp, self._slot),
             self._report_changes,

@@ -8,7 +8,7 @@ from pydantic import Field
 from hub.settings.types import Brokers, Count, Duration, JsonPointers, Rate, Section, Texts
 
 
-class NotificationRule(Section):
+class NotificationRuleSection(Section):
     """Where notifications of some event types have the ID of the object that has changed."""
 
     events: Annotated[Texts, Field(min_length=1)]
@@ -28,7 +28,7 @@ class NotificationBroker(Section):
     prefetch: Annotated[Count, Field(le=10_000)] = 200
     rate: Rate = 200.0
     connect_timeout: Duration = timedelta(seconds=5)
-    rules: tuple[NotificationRule, ...] = ()
+    rules: tuple[NotificationRuleSection, ...] = ()
 
 
 class ObserverSection(Section):

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from channels.amqp import notification_listener
-from channels.amqp.notification_listener import NotificationListener
+from channels.amqp.notification_listener import ProviderNotificationListener
 from engine.work.claim_loop import POLL
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import thing
@@ -313,9 +313,9 @@ async def test_no_more_objects_are_reported_than_the_rate_allows(
     database_url: str, rabbit: Rabbit, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the rate stands still, so exactly the first second's objects are reported."""
-    made = NotificationListener.__init__
+    made = ProviderNotificationListener.__init__
     monkeypatch.setattr(
-        NotificationListener, "__init__",
+        ProviderNotificationListener, "__init__",
         lambda self, *given, **named: made(self, *given, **(named | {"clock": lambda: 0.0})),
     )  # fmt: skip
     settings = provider.settings(rabbit, rate=10)
