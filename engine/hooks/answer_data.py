@@ -79,7 +79,7 @@ def check_data(ask: str, data: Json) -> DataCheck:
     extent = measure_data(data)
     schema = orjson.loads(ask)
     try:
-        cost = schema_cost(schema).of(extent)
+        cost = schema_cost(schema).estimate(extent)
     except SchemaRefused as refused:
         return DataCheck(ask, [_refused("", f"the schema of the hook's `ask` {refused}", SIMPLER)])
     if cost > BUDGET:

@@ -46,11 +46,13 @@ def chosen_members(
     place = f"data.{choice.key}"
     names, named, known = data[choice.key], seen[choice.key], seen[MAY_CHOOSE]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return InvalidChoice(place, "is not a list of names", f"Name some of: {_shown(known)}.")
+        return InvalidChoice(
+            place, "is not a list of names", f"Name some of: {_list_names(known)}."
+        )
     for name in names:
         if name not in known:
             reason = f'"{name}" cannot be chosen'
-            return InvalidChoice(place, reason, f"Name some of: {_shown(known)}.")
+            return InvalidChoice(place, reason, f"Name some of: {_list_names(known)}.")
     if len(set(names)) < len(names):
         return InvalidChoice(place, "contains a name twice", "Name each once.")
     min_count = min(1, len(named)) if choice.fewer else len(named)
@@ -60,5 +62,5 @@ def chosen_members(
     return names
 
 
-def _shown(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

@@ -48,7 +48,7 @@ class Breakpoints:
         self._cleared = {on: names for on, names in by_point.items() if not is_glob(on)}
         self._cleared_globs = {on: names for on, names in by_point.items() if is_glob(on)}
 
-    def of(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+    def find_rules(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
         """Return the rules of a resource, one per point, in the order of the points.
 
         stored: rules stored with the resource; they have the lowest precedence.
@@ -57,7 +57,7 @@ class Breakpoints:
             return ()
         return self._chosen(name, stored, self._operator)
 
-    def of_stack(self, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+    def find_stack_rules(self, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
         """Return the rules for the stack as a whole, one per point."""
         return self._chosen("", stored, self._of_stack)
 
@@ -65,11 +65,11 @@ class Breakpoints:
         # The current rules of the operator are in `operator`; earlier ones no longer apply.
         chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
         for source in reversed(self._sources):
-            for declaration in source.of(name):
+            for declaration in source.find_declarations(name):
                 chosen[declaration.rule.point] = declaration.rule
         for point in [point for point in chosen if self._is_cleared(name, point)]:
             del chosen[point]
-        for declaration in operator.of(name):
+        for declaration in operator.find_declarations(name):
             rule = declaration.rule
             if self._is_type(declaration, name) and _replaces(rule, chosen.get(rule.point)):
                 chosen[rule.point] = rule
@@ -114,7 +114,7 @@ class _Source:
             table = self._by_glob if is_glob(one.pattern) else self._by_name
             table.setdefault(one.pattern, []).append((number, one))
 
-    def of(self, name: str) -> list[Declaration]:
+    def find_declarations(self, name: str) -> list[Declaration]:
         """Return those that match a name, in the order of the source."""
         found = list(self._by_name.get(name, ()))
         for other in other_names(name):

@@ -19,15 +19,17 @@ def view_document(view: StackView) -> dict[str, Json]:
 
 def view_of(document: Mapping[str, Json]) -> StackView:
     """Decode a view. Fields of later versions are ignored."""
-    known = _known(StackView, document)
+    known = _select_fields(StackView, document)
     plan: Sequence[Mapping[str, Json]] = known.pop("plan", ())
     known["stack_id"] = UUID(str(known["stack_id"]))
     return StackView(
-        **known, plan=tuple(PlannedChange(**_known(PlannedChange, one)) for one in plan)
+        **known, plan=tuple(PlannedChange(**_select_fields(PlannedChange, one)) for one in plan)
     )
 
 
-def _known(kind: type[StackView | PlannedChange], document: Mapping[str, Json]) -> dict[str, Json]:
+def _select_fields(
+    kind: type[StackView | PlannedChange], document: Mapping[str, Json]
+) -> dict[str, Json]:
     """Return the fields of this version, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value

@@ -183,7 +183,7 @@ class DryRun:
 
         Raises Conflict (PlanChanged) if `desired.wanted_plan` is the digest of another plan.
         """
-        limits = self._traversals.limits.of(project)
+        limits = self._traversals.limits.for_project(project)
         nesting = NestedTemplates(
             desired.blueprint.files,
             limits.environment.files,
@@ -318,7 +318,7 @@ class DryRun:
             resource,
             NestedStack(stack_id, target.name, target.project, target.path, breakpoints),
             registry=self._traversals.registry,
-            limits=self._traversals.limits.of(target.project),
+            limits=self._traversals.limits.for_project(target.project),
             current_files=child.files if child and command.template is not None else {},
             unknown=unknown,
             stored=False,

@@ -119,7 +119,7 @@ class Engine:
             return await read_dependencies(conn, stack)
 
     def limits_of(self, project: str) -> Limits:
-        return self._limits.of(project)
+        return self._limits.for_project(project)
 
     def quotas_of(self, project: str) -> Quotas:
-        return self._limits.of(project).quotas
+        return self._limits.for_project(project).quotas

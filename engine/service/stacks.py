@@ -123,7 +123,7 @@ class Stacks:
                     )
                     await self._dry_run.preview(conn, project, request.name, previewed)
                 planned = await self._traversals.start_update(conn, desired, warned)
-                quotas = self._traversals.limits.of(project).quotas
+                quotas = self._traversals.limits.for_project(project).quotas
                 await self._stack_counts.check(conn, project, quotas, outbox)
                 await quotas.check_change(conn, project, planned)
                 created = CreatedStack(stack_id, request.name)
@@ -245,7 +245,7 @@ class Stacks:
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)
             planned = await self._traversals.start_update(conn, desired, warned)
-            quotas = self._traversals.limits.of(project).quotas
+            quotas = self._traversals.limits.for_project(project).quotas
             await quotas.check_change(conn, project, planned)
             if repair is not None and repair.limit is not None:
                 await quotas.check(conn, project, REPAIRS)
@@ -306,7 +306,9 @@ class Stacks:
             await self._traversals.start_action(conn, locked, action, _OPERATIONS[action], by)
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
             if action == Action.CHECK:
-                await self._traversals.limits.of(project).quotas.check(conn, project, CHECKS)
+                await self._traversals.limits.for_project(project).quotas.check(
+                    conn, project, CHECKS
+                )
         self._wake()
 
     async def cancel(self, project: str, stack_id: UUID, by: Principal, *, rollback: bool) -> None:

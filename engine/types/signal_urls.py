@@ -53,7 +53,7 @@ class SignalUrls:
     keys: TokenKeys = field(repr=False)
     base: str
 
-    def of(self, stack_id: UUID, resource_id: UUID) -> SignalUrl:
+    def make_url(self, stack_id: UUID, resource_id: UUID) -> SignalUrl:
         path = PATH.format(stack=stack_id, resource=resource_id)
         token = signal_token(self.keys.newest, stack_id, resource_id)
         return SignalUrl(f"{self.base}{path}", token)

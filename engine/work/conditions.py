@@ -44,8 +44,8 @@ def _failed(
 ) -> str | None:
     work = prepared.work
 
-    def shown(wrong: FunctionError) -> str:
+    def describe(wrong: FunctionError) -> str:
         return HIDDEN_REASON if secret or has_secrets(work) else str(wrong)
 
     assertions = decode_assertions(stored, (work.definition or {})["version"])
-    return failed_assertion(kind, assertions, view, resolution_budget(), shown)
+    return failed_assertion(kind, assertions, view, resolution_budget(), describe)

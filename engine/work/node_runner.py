@@ -366,7 +366,7 @@ class NodeRunner:
             else:
                 self._queue.add(waiting)
 
-    def written(self, one: WaitingStep, *, alone: bool = False) -> None:
+    def release_written(self, one: WaitingStep, *, alone: bool = False) -> None:
         """Release the claim of a step that is durable, and count it. alone: the later nodes of its
         run were not written."""
         self.claims.pop(one.claim, None)

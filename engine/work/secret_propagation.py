@@ -25,7 +25,7 @@ def secret_of(prepared: PreparedNode, done: Done, reference: str, shown: Json) -
     if done.secret is None and not keeps_secrets(prepared):
         return []
     found = _secret_now(prepared, done, reference, shown)
-    return sorted(found.union(_left(prepared.work, done.attributes)))
+    return sorted(found.union(_unchanged_secrets(prepared.work, done.attributes)))
 
 
 def _secret_now(prepared: PreparedNode, done: Done, reference: str, shown: Json) -> set[str]:
@@ -52,7 +52,7 @@ def secret_unchanged(prepared: PreparedNode, shown: Json) -> list[str]:
     reference = str(work.reference or work.name)
     found = _secret_now(prepared, done, reference, shown)
     if not is_tainted(prepared, work.masked_properties):  # an earlier update left secret values
-        found.update(_left(work, done.attributes))
+        found.update(_unchanged_secrets(work, done.attributes))
     return sorted(found)
 
 
@@ -212,7 +212,7 @@ def _derived(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str
             yield name
 
 
-def _left(work: Work, attributes: Mapping[str, Json]) -> Iterator[str]:
+def _unchanged_secrets(work: Work, attributes: Mapping[str, Json]) -> Iterator[str]:
     """Yield the secrets of the resource that the operation left unchanged."""
     in_place = work.operation in IN_PLACE_OPERATIONS or work.operation == Operation.UPDATE
     before, secret = work.attributes or {}, (work.secret_attributes or ()) if in_place else ()

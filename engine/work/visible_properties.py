@@ -19,7 +19,7 @@ def notification_data(prepared: PreparedNode) -> NotificationData:
     work = prepared.work
     if work.operation in GATES:
         return NotificationData({}, {})
-    shown = _shown(prepared)
+    shown = _mask_properties(prepared)
     if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return NotificationData(shown, {})
     before = mask_properties(work.masked_properties or work.properties or {}, prepared.type.schema)
@@ -45,7 +45,7 @@ def kept_view(prepared: PreparedNode) -> Mapping[str, Json] | None:
         return work.masked_properties
     reads = Inputs(work.inputs or {}).has_secrets
     kept = prepared.ignored and work.masked_properties is not None
-    return _shown(prepared) if reads or kept or _has_secrets(definition) else None
+    return _mask_properties(prepared) if reads or kept or _has_secrets(definition) else None
 
 
 def _reads_no_definition(work: Work) -> bool:
@@ -85,7 +85,7 @@ def _hides_properties(definition: Mapping[str, Json]) -> bool:
     return definition.get("masked") is not None or bool(definition.get("secret_references"))
 
 
-def _shown(prepared: PreparedNode) -> dict[str, Json]:
+def _mask_properties(prepared: PreparedNode) -> dict[str, Json]:
     """Return the properties with secrets masked; ignored ones as they were masked when they were
     applied."""
     found = _shown_by_definition(prepared)

@@ -299,7 +299,7 @@ class Worker:
                 if one.claim in refused:
                     self._runner.decide_again(one, refused[one.claim])
                 else:
-                    self._runner.written(one, alone=one.claim in advanced.alone)
+                    self._runner.release_written(one, alone=one.claim in advanced.alone)
             if advanced.ends:
                 await self._finish(advanced.ends)
             self._run_nodes(group, advanced, began)

@@ -331,7 +331,7 @@ def _place_of(document: object, predicate: Callable[[object], bool]) -> str | No
     while pending:
         step, value = pending.pop()
         if predicate(value):
-            return _written(step)
+            return _format_path(step)
         if isinstance(value, dict):
             pending += [((step, key), item) for key, item in reversed(value.items())]
         elif isinstance(value, list):
@@ -340,7 +340,7 @@ def _place_of(document: object, predicate: Callable[[object], bool]) -> str | No
     return None
 
 
-def _written(step: _Step) -> str:
+def _format_path(step: _Step) -> str:
     parts: list[str] = []
     while step is not None:
         step, part = step

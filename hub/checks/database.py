@@ -140,7 +140,7 @@ class KeyFiles(NamedTuple):
     fallbacks: Sequence[Path] = ()
 
     @classmethod
-    def of(cls, settings: Settings) -> "KeyFiles":
+    def from_settings(cls, settings: Settings) -> "KeyFiles":
         credentials = settings.credentials
         key = credentials.path(settings.database.data_dir)
         return cls(key, [Path(one) for one in credentials.fallback_key_files])

@@ -54,7 +54,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
         _check_egress(settings),
         *await _check_brokers(settings),
     ]
-    keys = KeyFiles.of(settings)
+    keys = KeyFiles.from_settings(settings)
     try:
         async with locate_database(settings.database) as url:
             found.append(await check_pooler(url))

@@ -171,7 +171,7 @@ def backup_check(offline: OfflineOptions) -> None:
         from hub.checks.database import KeyFiles, check_backup
         from hub.checks.offline_database import connect, locate_database
 
-        keys = KeyFiles.of(settings)
+        keys = KeyFiles.from_settings(settings)
         async with locate_database(settings.database) as url, connect(url) as conn:
             return [one.document for one in await check_backup(conn, keys)]
 

@@ -68,7 +68,7 @@ class WatchedStack:
         return int(self.graph["traversal"]["number"])
 
     @property
-    def ended(self) -> ExitCode | None:
+    def exit_code(self) -> ExitCode | None:
         """The result of the action, by an event or by the graph; None: it has not ended."""
         if self.code is not None:
             return self.code
@@ -207,7 +207,7 @@ async def watch(client: Client, name: str, as_json: bool) -> ExitCode:
     view: _LineView | _LiveView = (
         _LiveView() if out.is_terminal and not as_json else _LineView(as_json)
     )
-    with view.shown():
+    with view.display():
         position = _Position()
         while True:
             try:
@@ -234,13 +234,13 @@ async def _once(
         state.hooks = {state.place(hook["path"]): hook for hook in hooks}
         position.failures = 0
         view.begin(state)
-        if state.ended is None:
+        if state.exit_code is None:
             await _follow(client, stack, events, state, position, view)
-        if state.ended is not None:
+        if state.exit_code is not None:
             if state.changed:
                 state.graph = await _graph(client, stack)
             view.end(state)
-        return state.ended
+        return state.exit_code
 
 
 async def _follow(
@@ -254,7 +254,7 @@ async def _follow(
     pending = asyncio.ensure_future(anext(events, None))
     fresh = asyncio.get_running_loop().time()
     try:
-        while state.ended is None:
+        while state.exit_code is None:
             done, _ = await asyncio.wait({pending}, timeout=view.tick)
             if done:
                 event = pending.result()
@@ -296,7 +296,7 @@ class _LineView:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
 
-    def shown(self) -> AbstractContextManager[object]:
+    def display(self) -> AbstractContextManager[object]:
         return nullcontext()
 
     def begin(self, state: WatchedStack) -> None:
@@ -332,7 +332,7 @@ class _LiveView:
         self._live = Live(console=out, auto_refresh=False, transient=False)
         self._shown: WatchedStack | None = None
 
-    def shown(self) -> AbstractContextManager[object]:
+    def display(self) -> AbstractContextManager[object]:
         return self._live
 
     def begin(self, state: WatchedStack) -> None:

@@ -165,7 +165,7 @@ class Loops:
             exchange=self.authenticator.exchange,
             run_nested=self.engine.nested.run_operation,
             signal_urls=self.signal_urls,
-            resource_bytes=lambda project: limits.of(project).resource_bytes,
+            resource_bytes=lambda project: limits.for_project(project).resource_bytes,
             measures=self.metrics,
             tracer=self.tracer,
         )

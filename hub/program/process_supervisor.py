@@ -190,9 +190,9 @@ class ProcessSupervisor:
             if child.pid:
                 pid, status = os.waitpid(child.pid, os.WNOHANG)
                 if pid:
-                    self._ended(child, os.waitstatus_to_exitcode(status))
+                    self._handle_exit(child, os.waitstatus_to_exitcode(status))
 
-    def _ended(self, child: ChildProcess, code: int) -> None:
+    def _handle_exit(self, child: ChildProcess, code: int) -> None:
         ran = time.monotonic() - child.started
         self._close(child)
         pid, child.pid = child.pid, 0

@@ -93,7 +93,7 @@ def make_limits(settings: Settings) -> Limits:
     usual = _limits(settings, settings.quotas)
     environment = read_operator_environment(settings.environment.directory, usual.source)
     own = {
-        name: replace(_limits(settings, settings.quotas.of(name)), environment=environment)
+        name: replace(_limits(settings, settings.quotas.for_project(name)), environment=environment)
         for name in settings.quotas.projects
     }
     return replace(usual, environment=environment, projects=own)

@@ -393,7 +393,7 @@ class QuotasSection(Section):
     signal_bytes: Bytes = 65_536
     projects: Mapping[str, ProjectQuotas] = {}
 
-    def of(self, project: str) -> Self:
+    def for_project(self, project: str) -> Self:
         """Return the quotas of a project, including its own."""
         own = self.projects.get(project)
         if own is None:

@@ -166,7 +166,7 @@ def finding(
             reason, remedy = context["reason"], context["remedy"]
     if not remedy and "such as" not in reason:
         remedy = _example(place, settings, source)
-    return errors.Finding(_written(place, source), reason, remedy, CODE)
+    return errors.Finding(_format_place(place, source), reason, remedy, CODE)
 
 
 def _source(place: Place, layers: Sequence[Layer]) -> Layer:
@@ -182,7 +182,7 @@ def _invalid(place: str, reason: str) -> errors.Invalid:
     return errors.Invalid([errors.Finding(place, reason, code=CODE)])
 
 
-def _written(place: Place, source: Layer) -> str:
+def _format_place(place: Place, source: Layer) -> str:
     """Format a place as in its source: ``FILE, line 2: [server] listen``, or the variable."""
     item = f", item {place[-1] + 1}" if isinstance(place[-1], int) else ""
     if source.environment:

@@ -39,5 +39,5 @@ def test_one_rule_for_each_point_the_last_of_the_strongest_source(
             if one.pattern in matches:
                 expected[one.rule.point] = one.rule
     kept = [one.rule for one in stored]
-    found = asking.of(name, kept) if name else asking.of_stack(kept)
+    found = asking.find_rules(name, kept) if name else asking.find_stack_rules(kept)
     assert found == tuple(expected[point] for point in in_order(expected))

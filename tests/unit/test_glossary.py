@@ -63,6 +63,11 @@ actual adopted alive below dropped each ended existing given held hidden how lat
 locked pending pinned ready running scoped seen shown taken validated why written
 """
 
+#: Words that are no function of their own: a function is named with a verb.
+NOT_VERBS = """
+begun ended found held hidden kept known left locked of seen settled shown taken written
+"""
+
 #: The members of a union, which `match` statements read: a result, or an input of the node machine.
 VARIANTS = "Answered Cancelled Claimed Delivered Expired Failed Stopped Succeeded Superseded"
 
@@ -199,7 +204,7 @@ class Module(NamedTuple):
     """What the tests compare of a module: not its syntax tree, which is large.
 
     public: the names of its public classes, functions and methods. classes: of all classes, private
-    ones too. names: of all variables,
+    ones too. functions: of all functions and methods. names: of all variables,
     arguments, attributes, functions and classes, private ones too. strings: of an f-string, the
     constant parts. docstrings: without literals in backquotes.
     """
@@ -207,6 +212,7 @@ class Module(NamedTuple):
     name: str
     public: list[str]
     classes: list[str]
+    functions: list[str]
     names: set[str]
     strings: list[str]
     docstrings: list[str]
@@ -249,7 +255,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def read_module(name: str, text: str) -> Module:
     tree = ast.parse(text)
     classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    module = Module(name, list(public(tree.body)), classes, set(), [], [])
+    module = Module(name, list(public(tree.body)), classes, [], set(), [], [])
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node, clean=False)):
             module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
@@ -263,6 +269,7 @@ def read_module(name: str, text: str) -> Module:
                 module.strings.append("".join(constants))
             case ast.FunctionDef(name=word) | ast.AsyncFunctionDef(name=word):
                 module.names.add(word)
+                module.functions.append(word)
             case ast.ClassDef(name=word) | ast.alias(asname=str(word)):
                 module.names.add(word)
     return module
@@ -365,6 +372,13 @@ def test_classes_are_named_with_nouns() -> None:
     names = {(module.name, name) for module in modules() for name in module.classes}
     assert {one for one in names if not is_noun(one[1])} == set(), "name it for what it is"
     assert words_in(VARIANTS) - {name for _, name in names} == set(), "gone: remove it"
+
+
+def test_functions_are_named_with_verbs() -> None:
+    found = {(module.name, name) for module in modules() for name in module.functions}
+    assert len(found) > 3000
+    wrong = {one for one in found if one[1].strip("_") in words_in(NOT_VERBS)}
+    assert wrong == set(), "name it for what it does"
 
 
 @pytest.mark.parametrize(

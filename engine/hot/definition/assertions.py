@@ -126,7 +126,7 @@ class AssertionReader:
         if isinstance(snippet, bool):
             return snippet
         if isinstance(snippet, str):
-            return self._named(snippet, place)
+            return self._decide_condition(snippet, place)
         if isinstance(snippet, dict) and len(snippet) == 1:
             ((name, args),) = snippet.items()
             if name in LOGIC:
@@ -139,7 +139,7 @@ class AssertionReader:
         self._findings.add(place, reason, remedy)
         return True
 
-    def _named(self, name: str, place: str) -> bool | FunctionCall:
+    def _decide_condition(self, name: str, place: str) -> bool | FunctionCall:
         try:
             return self.evaluator.scope.decide(name, place)
         except UndecidedError:

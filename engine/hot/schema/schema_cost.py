@@ -104,7 +104,7 @@ class Cost:
             self.depth,
         )  # fmt: skip
 
-    def of(self, data: Extent) -> int:
+    def estimate(self, data: Extent) -> int:
         return (
             self.value * data.values
             + self.character * data.characters
@@ -116,7 +116,7 @@ class Cost:
 def schema_cost(schema: Mapping[str, Json]) -> Cost:
     """Return the cost of a schema. Raises SchemaRefused if even small data exceeds the budget."""
     cost = _Counter(schema).count(schema, 0)
-    if cost.of(MIN_EXTENT) > BUDGET:
+    if cost.estimate(MIN_EXTENT) > BUDGET:
         raise SchemaRefused("costs too much to evaluate, with every $ref expanded")
     return cost
 

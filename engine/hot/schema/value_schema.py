@@ -63,7 +63,7 @@ def find_schema_violation(
 ) -> Quoting | None:
     """Return why a value does not match a checked schema, or None."""
     try:
-        cost = schema_cost(schema).of(extent_of(value))
+        cost = schema_cost(schema).estimate(extent_of(value))
         with budget.sub_budget() as share:
             share.spend_steps(1 + cost // UNITS_PER_STEP)
     except FunctionError as much:
@@ -72,10 +72,10 @@ def find_schema_violation(
     errors = [*islice(validator.iter_errors(value), MAX_VIOLATIONS)]
     if not errors:
         return None
-    return Quoting("; ".join(map(_shown, errors)), VIOLATED)
+    return Quoting("; ".join(map(_describe, errors)), VIOLATED)
 
 
-def _shown(error: jsonschema_rs.ValidationError) -> str:
+def _describe(error: jsonschema_rs.ValidationError) -> str:
     path = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
     )

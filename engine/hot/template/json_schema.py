@@ -83,7 +83,7 @@ def template_json_schema(types: Mapping[str, TypeSchema]) -> dict[str, Json]:
 
 
 def _sections() -> dict[str, Json]:
-    def named(definition: str) -> Json:
+    def map_of(definition: str) -> Json:
         return {"type": ["object", "null"], "additionalProperties": _reference(definition)}
 
     return {
@@ -92,9 +92,9 @@ def _sections() -> dict[str, Json]:
             "enum": [*known_versions(HOT.version)],
         },
         HOT.description: SCALAR,
-        HOT.parameters: named("parameter"),
-        HOT.resources: named("resource"),
-        HOT.outputs: named("output"),
+        HOT.parameters: map_of("parameter"),
+        HOT.resources: map_of("resource"),
+        HOT.outputs: map_of("output"),
         HOT.conditions: {"type": ["object", "null"]},
         HOT.hooks: {"type": ["array", "null"], "items": {"type": "object"}},
         "locals": {"type": ["object", "null"]},

@@ -99,7 +99,7 @@ class Exports:
         export: a map, or JSON or YAML text. Fields of the request take precedence over
         the export. Raises Invalid.
         """
-        source = self._traversals.limits.of(project).source
+        source = self._traversals.limits.for_project(project).source
         text = "adopt_stack_data"
         data = read_document(export, text, source) if isinstance(export, str) else export
         findings = Findings()

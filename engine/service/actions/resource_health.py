@@ -26,7 +26,7 @@ class ResourceHealth:
         """
         async with self._database.transaction("accept") as conn:
             await lock_with_ancestors(conn, stack_id)
-            found = await self._found(conn, project, stack_id, name)
+            found = await self._lock_resource(conn, project, stack_id, name)
             if found.busy:
                 raise Conflict(
                     f"Resource {found.name} has an operation in progress.",
@@ -49,7 +49,7 @@ class ResourceHealth:
         Raises NotFound.
         """
         async with self._database.transaction("accept") as conn:
-            found = await self._found(conn, project, stack_id, name)
+            found = await self._lock_resource(conn, project, stack_id, name)
             change = "protected" if protected else "protection lifted"
             await resource_rows.protect(
                 conn, stack_id, found.id, protected=protected, reason=f"{change} by {by}"
@@ -62,7 +62,7 @@ class ResourceHealth:
             pinned = reason is not None
             await retention.pin(conn, project, stack_id, pinned=pinned, by=by, reason=reason or "")
 
-    async def _found(
+    async def _lock_resource(
         self, conn: Connection, project: str, stack_id: UUID, name: str
     ) -> resource_rows.ResourceRow:
         locked = await lock_stack(conn, project, stack_id)

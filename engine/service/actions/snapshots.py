@@ -46,7 +46,7 @@ class Snapshots:
         snapshot_id = self._traversals.new_id()
         async with self._database.transaction("accept") as conn:
             locked = await self._lock_idle(conn, project, stack_id, "snapshotted")
-            limit = self._traversals.limits.of(project).snapshots
+            limit = self._traversals.limits.for_project(project).snapshots
             if await snapshots.count_snapshots(conn, stack_id) >= limit:
                 raise LimitReached(
                     f"the stack already has {limit} snapshots",
@@ -110,7 +110,7 @@ class Snapshots:
             blueprint = await self._traversals.build_for(
                 locked, request, stored, conn=conn, known=stored.read_outputs()
             )
-            kept = found.kept(blueprint.definition.resources)
+            kept = found.saved_data(blueprint.definition.resources)
             desired = DesiredState(
                 stack_id=stack_id,
                 action=Action.RESTORE,

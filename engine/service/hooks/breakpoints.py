@@ -57,8 +57,8 @@ def rules_for(
 ) -> tuple[Rule, ...]:
     """The rules for a node: those of its resource, or of the stack for a stack's own gate."""
     if node.operation in GATES:
-        return rules.of_stack(stored)
-    return rules.of(node.name, stored)
+        return rules.find_stack_rules(stored)
+    return rules.find_rules(node.name, stored)
 
 
 def points_of(node: store.BreakpointNode) -> Sequence[str]:
@@ -315,9 +315,12 @@ class LiveBreakpoints:
         gates = {point for node in nodes
                  if node.operation in GATES and not node.ended and node.stack_id == top.id
                  for point in points_of(node)}  # fmt: skip
-        missed += [MissedBreakpoint("", top.path, rule.point,
-                      "the change started without that gate, or has passed it")
-                   for rule in rules[top.id].of_stack() if rule.point not in gates]  # fmt: skip
+        reason = "the change started without that gate, or has passed it"
+        missed += [
+            MissedBreakpoint("", top.path, rule.point, reason)
+            for rule in rules[top.id].find_stack_rules()
+            if rule.point not in gates
+        ]
         await store.set_node_rules(conn, changed)
         return missed
 

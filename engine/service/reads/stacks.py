@@ -150,7 +150,7 @@ class Reads:
     ) -> WrittenTypes:
         """The types of resources as their templates write them. name: only of this resource."""
         async with self._database.connection() as conn:
-            limits = self._limits.of(project)
+            limits = self._limits.for_project(project)
             return await written_types(conn, stacks, limits, self._registry, name)
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
@@ -159,7 +159,7 @@ class Reads:
             types: WrittenTypes | None = None
             if wanted.types or wanted.by_type:
                 tree = await read_tree_ids(conn, stack.id, wanted.depth)
-                limits = self._limits.of(stack.project)
+                limits = self._limits.for_project(stack.project)
                 types = await written_types(conn, tree, limits, self._registry)
             return await list_events(conn, stack.id, wanted, types.by_stack if types else {})
 

@@ -28,7 +28,7 @@ class WrittenTypes:
     def __init__(self, by_stack: Mapping[UUID, Mapping[str, Mapping[str, str]]]) -> None:
         self.by_stack = by_stack
 
-    def of(self, stack_id: UUID, name: str, resolved: str) -> str:
+    def find(self, stack_id: UUID, name: str, resolved: str) -> str:
         """The written type; the resolved one if the resource's current template writes it, or if it
         does not lead there any more."""
         stack = self.by_stack.get(stack_id, {})

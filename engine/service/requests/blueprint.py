@@ -82,7 +82,7 @@ class Limits:
     convergence: PolicyRules = field(default_factory=PolicyRules)
     deletes_nested: bool = False
 
-    def of(self, project: str) -> "Limits":
+    def for_project(self, project: str) -> "Limits":
         """The limits of a project."""
         return self.projects.get(project, self)
 

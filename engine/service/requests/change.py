@@ -176,5 +176,7 @@ def _with_update_hooks(blueprint: Blueprint) -> list[str]:
         name
         for name, one in resources.items()
         if one.pauses_every_update
-        or any(rule.short and rule.point == Point.PRE_UPDATE for rule in breakpoints.of(name))
+        or any(
+            rule.short and rule.point == Point.PRE_UPDATE for rule in breakpoints.find_rules(name)
+        )
     ]

@@ -42,7 +42,7 @@ class OperatorEnvironment:
     files: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, TypeSchema] = field(default_factory=dict)
 
-    def known(self, types: Mapping[str, TypeSchema]) -> dict[str, TypeSchema]:
+    def available_types(self, types: Mapping[str, TypeSchema]) -> dict[str, TypeSchema]:
         """The types that are available to all projects: `types` without the disabled ones, and the
         operator's template types."""
         left = {

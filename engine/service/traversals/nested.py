@@ -299,7 +299,7 @@ class NestedStacks:
                 current_files = (await read_template(conn, child.id, child.version)).files
         stack_id = self._new_id() if child is None else child.id
         name = child.name if child else nested_name(work.stack_name, work.name, stack_id)
-        limits = self._traversals.limits.of(work.project)
+        limits = self._traversals.limits.for_project(work.project)
         nested_stack = NestedStack(
             stack_id, name, work.project, work.place.split("/"), parent_traversal.nested_breakpoints
         )
@@ -334,7 +334,7 @@ class NestedStacks:
             adopted = read_adopted(command.adopts, findings)
             findings.raise_if_any()
             check_adopted(blueprint, adopted, registry)
-        kept = snapshot.kept(blueprint.definition.resources) if snapshot else {}
+        kept = snapshot.saved_data(blueprint.definition.resources) if snapshot else {}
         return _Plan(stack_id, name, blueprint, adopted, kept, snapshot is not None)
 
     async def _update(
@@ -373,7 +373,7 @@ class NestedStacks:
         planned = await self._traversals.start_update(conn, desired)
         lasting = [one for one in parent_traversal.nested_breakpoints if not one["requested"]]
         await nested_stacks.store_parent_rules(conn, plan.stack_id, lasting)
-        quotas = self._traversals.limits.of(work.project).quotas
+        quotas = self._traversals.limits.for_project(work.project).quotas
         await quotas.check_change(conn, work.project, planned)
 
     async def _delete_or_act(

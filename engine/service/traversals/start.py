@@ -164,7 +164,7 @@ class Traversals:
             stack_id=stack_id,
             stack_name=name,
             registry=self.registry,
-            limits=self.limits.of(project),
+            limits=self.limits.for_project(project),
             nested=nested,
             stack_outputs=stack_outputs,
         )
@@ -305,7 +305,7 @@ class Traversals:
         planned = plan(
             blueprint.definition.resources,
             desired.current.rows,
-            breakpoints.of,
+            breakpoints.find_rules,
             self._new_resource_id,
             desired.options,
             desired.current.settled,
@@ -317,7 +317,7 @@ class Traversals:
             planned,
             stack_id,
             desired.action,
-            breakpoints.of_stack(),
+            breakpoints.find_stack_rules(),
             lifecycle_plugins=self._lifecycle_plugins,
         )
         return planned, [*blueprint.warnings, *warnings]
@@ -438,10 +438,10 @@ class Traversals:
         breakpoints, stored = await self._rules_without_request(
             conn, locked.project, locked.id, locked.names_above, existing, excluded
         )
-        planned = plan({}, existing, breakpoints.of, self._new_resource_id)
+        planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
         if parent_step is None:
             _refuse(planned)
-        rules = breakpoints.of_stack(stored)
+        rules = breakpoints.find_stack_rules(stored)
         context = NestedContext(parent_step, excluded=excluded)
         await self._start_without_template(conn, locked, Action.DELETE, planned, rules, by, context)
 
@@ -460,8 +460,8 @@ class Traversals:
         breakpoints, stored = await self._rules_without_request(
             conn, locked.project, locked.id, locked.names_above, existing, excluded
         )
-        planned = plan_in_place(operation, existing, breakpoints.of)
-        rules = breakpoints.of_stack(stored)
+        planned = plan_in_place(operation, existing, breakpoints.find_rules)
+        rules = breakpoints.find_stack_rules(stored)
         context = NestedContext(parent_step, excluded=excluded)
         await self._start_without_template(conn, locked, action, planned, rules, by, context)
 
@@ -477,8 +477,8 @@ class Traversals:
         breakpoints, stored = await self._rules_without_request(
             conn, project, stack_id, path, existing
         )
-        planned = plan({}, existing, breakpoints.of, self._new_resource_id)
-        rules = breakpoints.of_stack(stored) if existing else ()
+        planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
+        rules = breakpoints.find_stack_rules(stored) if existing else ()
         return add_gates(planned, StackId(stack_id), Action.DELETE, rules, lifecycle_plugins=False)
 
     async def _rules_without_request(
@@ -653,6 +653,6 @@ async def _store_rules(conn: Connection, desired: DesiredState) -> None:
     before = desired.current.has_rules or any(row.rules for row in desired.current.rows)
     if declared or before:
         lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
-        rules = {name: encode_rules(lasting.of(name)) for name in resources}
-        of_stack = encode_rules(lasting.of_stack())
+        rules = {name: encode_rules(lasting.find_rules(name)) for name in resources}
+        of_stack = encode_rules(lasting.find_stack_rules())
         await traversal_start.store_rules(conn, desired.stack_id, rules, of_stack)

@@ -82,9 +82,9 @@ class ThreadPool:
                 continue
             loop = job.result.get_loop()
             running = loop.run_in_executor(self._threads, job.work)
-            running.add_done_callback(partial(self._ended, job))
+            running.add_done_callback(partial(self._finish, job))
 
-    def _ended(self, job: _Job, running: "asyncio.Future[Any]") -> None:
+    def _finish(self, job: _Job, running: "asyncio.Future[Any]") -> None:
         self._queue.done(job)
         self._start()
         if job.result.done():  # the call was cancelled

@@ -206,10 +206,10 @@ def _drift_hook_row(row: Any) -> DriftHookRow:
         )
     same = ("stack_id", "resource_id", "name", "type", "physical_id", "action", "status",
             "reason", "since", "hook_id", "now")  # fmt: skip
-    return DriftHookRow(**{name: row[name] for name in same}, found=_found(row), asked=asked)
+    return DriftHookRow(**{name: row[name] for name in same}, found=_read_drift(row), asked=asked)
 
 
-def _found(row: Any) -> Drift:
+def _read_drift(row: Any) -> Drift:
     if row["name"] is None or row["state"] is None:
         return Drift(ObservedState.PRESENT)
     if not (row["current"] and row["lasting"]):

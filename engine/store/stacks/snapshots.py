@@ -79,7 +79,7 @@ class SnapshotRecord:
     resources: Mapping[str, Json]
     undecryptable: str = ""
 
-    def kept(self, names: Collection[str]) -> dict[str, Json]:
+    def saved_data(self, names: Collection[str]) -> dict[str, Json]:
         """The data of the resources with these names that saved any."""
         return {
             name: one["resource_data"]

@@ -113,13 +113,13 @@ async def lock_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMem
         known = await read_stack_tree(conn, stack_id)
         try:
             async with savepoint(conn):
-                return await _locked(conn, stack_id, {one.id for one in known})
+                return await _lock(conn, stack_id, {one.id for one in known})
         except _LockConflict:
             continue
     raise Unavailable("the stack changes too fast to be locked", remedy="Try it again.")
 
 
-async def _locked(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[StackTreeMember]:
+async def _lock(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[StackTreeMember]:
     await lock_stacks(conn, known)
     now = await read_stack_tree(conn, stack_id)
     newer = sorted({one.id for one in now} - known)

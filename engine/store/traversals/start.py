@@ -254,7 +254,9 @@ def _node_records(
             (Phase.PRE if stepped and node.operation in STEPPED else node.phase).value,
             waits,
             dependents[index],
-            None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
+            None
+            if needs is None or _has_requirements(node, needs, fresh, moving)
+            else needs.requires,
             needs.reads if needs else [],
             definition,
             encode_rules(node.rules), [], 0, None if waits else now,
@@ -281,7 +283,7 @@ def _node_documents(
     return documents
 
 
-def _known(
+def _has_requirements(
     node: PlannedNode, needs: NodeInputs, fresh: Collection[UUID], moving: Collection[str]
 ) -> bool:
     """Whether its row has the resources that it requires: a new row has, unless one of these may be

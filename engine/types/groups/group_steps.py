@@ -141,7 +141,7 @@ class GroupPlan(Protocol):
     @property
     def has_secrets(self) -> bool: ...
 
-    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+    def compute_records(self, current: CurrentMembers) -> Mapping[str, Json]:
         """The records that are computed at the start of the operation, for all its steps."""
 
     def step(
@@ -161,7 +161,9 @@ def run_steps(
     if restored is not None:
         return restored
     current = current_members(call.child)
-    at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(current))
+    at = (
+        Progress(**call.progress) if call.progress else Progress(kept=plan.compute_records(current))
+    )
     if at.step and call.child is not None and call.child.step == at.step:
         ended = run_nested(call, at.step, ReconcileNested(None), done)
         if not isinstance(ended, Done):
@@ -194,7 +196,7 @@ def preview_members(
     if size > MAX_PREVIEWED_MEMBERS:
         return None
     current = current_members(call.child)
-    at = Progress(kept=plan.kept(current))
+    at = Progress(kept=plan.compute_records(current))
     compared = 0
     while (step := plan.step(current, at, None)) is not None:
         bodies = step.change.bodies
@@ -226,7 +228,7 @@ def _next_step(
     outcome = _paused(call, step, at) or _asked(call, step, at)
     if outcome is not None:
         return outcome
-    names = chosen_members(step.ask, _seen(step), call.answers.get(step.ask))
+    names = chosen_members(step.ask, _review_data(step), call.answers.get(step.ask))
     if names is not None and not isinstance(names, InvalidChoice):
         step = plan.step(current, at, names) or step
     return step
@@ -274,7 +276,7 @@ def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if not step.ask:
         return None
     if at.asked != at.number:
-        seen = _seen(step)
+        seen = _review_data(step)
         return Confirm(step.ask, at.document(asked=at.number), seen, public_seen=seen)
     answer = call.confirmation
     if answer is None or answer.accepted:
@@ -288,7 +290,7 @@ def _failed(call: Call, reason: str) -> Failed:
     return Failed(reason, current, call.data, public_reason=reason)
 
 
-def _seen(step: GroupStep) -> dict[str, Json]:
+def _review_data(step: GroupStep) -> dict[str, Json]:
     """The data for the reviewer; see engine/hooks/member_choice.py."""
     if not step.ask:
         return {}

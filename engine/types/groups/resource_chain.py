@@ -99,7 +99,7 @@ class _ChainPlan:
         self._bodies = dict(chain_members(call.properties))
         self.has_secrets = call.has_secrets
 
-    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+    def compute_records(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
     def step(

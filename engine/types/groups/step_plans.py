@@ -43,7 +43,7 @@ class IndexedPlan:
     policy: Policy | None = None
     creates: bool = False
 
-    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+    def compute_records(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {REMOVED: by_index({*self.find_removed(current)})}
 
     def step(
@@ -98,7 +98,7 @@ class AgedPlan:
     has_secrets: bool = False
     policy: Policy | None = None
 
-    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+    def compute_records(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {SIZE: self.find_size(current)}
 
     def step(

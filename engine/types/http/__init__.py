@@ -219,7 +219,7 @@ class Http(ResourceType):
         self.constraints = (credentials,)
 
     async def create(self, call: Call) -> Outcome:
-        begun = RemoteObject.begun(call)
+        begun = RemoteObject.start(call)
         if call.cancelled:
             return _cancelled(begun if call.progress is None else object_in_progress(call))
         if call.progress is not None:

@@ -68,7 +68,7 @@ def observe_object(
     Secrets and hidden attributes are masked wherever the response repeats them.
     """
     compare = properties.get("compare") or {}
-    hidden = _HiddenValues.of(properties, content, secrets)
+    hidden = _HiddenValues.collect(properties, content, secrets)
     how, state = readiness(properties.get("ready"), content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
@@ -90,7 +90,7 @@ class _HiddenValues:
     texts: set[str]
 
     @classmethod
-    def of(
+    def collect(
         cls, properties: Mapping[str, Json], content: Json, secrets: Collection[str]
     ) -> "_HiddenValues":
         attributes, names = properties.get("attributes") or {}, properties.get("hidden") or []

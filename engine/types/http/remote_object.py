@@ -30,7 +30,7 @@ class RemoteObject:
     unfinished: bool = False
 
     @classmethod
-    def begun(cls, call: Call) -> Self:
+    def start(cls, call: Call) -> Self:
         return cls(None, str(call.operation_key))
 
     @classmethod

@@ -266,7 +266,7 @@ class RemoteStack(ResourceType):
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         context = properties.get("context") or {}
-        endpoint = self._endpoints.named(_region(properties))
+        endpoint = self._endpoints.find_any(_region(properties))
         credential = context.get("credential_secret_id") or (endpoint and endpoint.credential)
         for name in ("ca_cert", "insecure"):
             if context.get(name) and credential:

@@ -98,11 +98,11 @@ class Endpoints(CustomConstraint):
         return f"{reason}{catalog if self._catalog else ''}"
 
     def find(self, name: Json, project: str) -> RemoteEndpoint | None:
-        found = self.named(name)
+        found = self.find_any(name)
         allowed = found and any(fnmatchcase(project, one) for one in found.projects)
         return found if allowed else None
 
-    def named(self, name: Json) -> RemoteEndpoint | None:
+    def find_any(self, name: Json) -> RemoteEndpoint | None:
         """The endpoint with this name, for any project."""
         return self._known.get(name) if isinstance(name, str) else None
 

@@ -172,7 +172,7 @@ class SoftwareDeployment(ResourceType):
         if found.status == Status.IN_PROGRESS:
             found = await self._apply_signals(call, found)
         if found.status == Status.IN_PROGRESS and call.superseded:
-            found = await self._ended(call, found, _cancelled(found))
+            found = await self._complete(call, found, _cancelled(found))
         match found.status:
             case Status.COMPLETE:
                 return _done(call, found.config, found)
@@ -192,14 +192,14 @@ class SoftwareDeployment(ResourceType):
                 ended = result_of_signal(
                     signal, deployment.config.outputs, deployment.output_values
                 )
-                return await self._ended(call, deployment, ended)
+                return await self._complete(call, deployment, ended)
             began = reason
         if began and began != deployment.reason:
             await self._software_store.report_progress(call.project, _id_of(call), began)
             return replace(deployment, reason=began)
         return deployment
 
-    async def _ended(
+    async def _complete(
         self, call: Call, deployment: Deployment, ended: DeploymentResult
     ) -> Deployment:
         await self._software_store.complete(call.project, _id_of(call), ended)

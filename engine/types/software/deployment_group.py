@@ -153,7 +153,7 @@ class _Plan:
     ask: str
     has_secrets: bool
 
-    def kept(self, current: CurrentMembers) -> Mapping[str, Json]:
+    def compute_records(self, current: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
     def step(

@@ -50,7 +50,7 @@ def _explain(
         if hook is not None and node.wake_at is None and node.phase != "execute":
             progress.append(_at_hook(node, path, hook))
         elif nested is not None and node.state == "parked" and node.phase == "execute":
-            what = f"{_named(path)} ({node.operation})"
+            what = f"{_node_name(path)} ({node.operation})"
             progress.append(_without_hook(node, path, f"{what} waits for its nested stack."))
             progress += _explain(nested, by_stack, hooks)
         elif node.state in _UNFINISHED:
@@ -81,7 +81,7 @@ def _blocker(node: NodeRecord, other: NodeRecord) -> str:
     """The name of an unfinished node in the sentence of a node that depends on it. A replacement
     and the deletion of the old resource have one resource name."""
     if other.resource_name != node.resource_name:
-        return _named(other.resource_name)
+        return _node_name(other.resource_name)
     if other.direction == "forward":
         return "its replacement"
     return "the deletion of its old resource"
@@ -91,7 +91,7 @@ def _at_hook(node: NodeRecord, path: str, waiting: WaitingHook) -> NodeProgress:
     hook, notifications = waiting.hook, waiting.notifications
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
     sentence = (
-        f"{_named(path)} has waited at {hook.point} since {since}; "
+        f"{_node_name(path)} has waited at {hook.point} since {since}; "
         f"deadline {until}, then {hook.on_timeout}; {_subscribers(notifications)}."
     )
     return _progress(node, path, sentence, since, until, notifications)
@@ -114,7 +114,7 @@ _DELIVERY_STATES = {
 
 
 def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
-    what = f"{_named(path)} ({node.operation})"
+    what = f"{_node_name(path)} ({node.operation})"
     if node.state == "waiting":
         named = ", ".join(names[:_MAX_NAMES]) or "an older operation on it"
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
@@ -131,11 +131,11 @@ def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
 
 
 def _failed(node: NodeRecord, path: str) -> str:
-    what = f"{_named(path)} ({node.operation}) {node.state}: {node.reason or 'unknown'}"
+    what = f"{_node_name(path)} ({node.operation}) {node.state}: {node.reason or 'unknown'}"
     return f"{what}. Update the stack to continue."
 
 
-def _named(path: str) -> str:
+def _node_name(path: str) -> str:
     """Nodes of the stack as a whole have no resource name."""
     return path or "the stack"
 

@@ -97,7 +97,7 @@ async def show(request: web.Request) -> web.Response:
     reads, base = context_of(request).engine.reads, base_of(request)
     types = await reads.written_types(stack.project, [stack.id], event.resource_name)
     resolved = event.resource_type or STACK_TYPE
-    type_ = types.of(stack.id, of, resolved) if event.resource_name else resolved
+    type_ = types.find(stack.id, of, resolved) if event.resource_name else resolved
     document = documents.whole_event(event, type_, stack, base, properties)
     return json_response(responses.OneEvent(event=document))
 

@@ -195,7 +195,7 @@ def _matching(pattern: str, names: Sequence[str]) -> list[str]:
 def _types(request: web.Request) -> Mapping[str, TypeSchema]:
     """The types of the project by name, with the changes of the operator's environment."""
     engine = context_of(request).engine
-    return engine.limits_of(project_of(request)).environment.known(engine.reads.types)
+    return engine.limits_of(project_of(request)).environment.available_types(engine.reads.types)
 
 
 def _type(request: web.Request) -> TypeSchema:

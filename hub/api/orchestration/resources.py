@@ -37,7 +37,7 @@ async def list_resources(request: web.Request) -> web.Response:
     rows = await engine.reads.resources(stack, depth=depth)
     dependents = documents.required_by(rows)
     types = await engine.reads.written_types(stack.project, list({one.stack_id for one in rows}))
-    written = [(one, types.of(one.stack_id, one.name, one.type)) for one in rows]
+    written = [(one, types.find(one.stack_id, one.name, one.type)) for one in rows]
     chosen = [(one, type_) for one, type_ in written if _is_selected(one, type_, request)]
     selected = [one for one, _ in chosen]
     resources = [
@@ -107,7 +107,7 @@ async def show(request: web.Request) -> web.Response:
     reads = context_of(request).engine.reads
     descriptions = await reads.descriptions([stack.id], one.name)
     types = await reads.written_types(stack.project, [stack.id], one.name)
-    type_ = types.of(stack.id, one.name, one.type)
+    type_ = types.find(stack.id, one.name, one.type)
     document: responses.Resource = {
         **documents.resource(one, type_, stack.project, base_of(request), dependents),
         **_detail(request, one, descriptions),

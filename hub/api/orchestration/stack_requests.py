@@ -215,7 +215,7 @@ async def _read_body(request: web.Request) -> dict[str, Json]:
     if not isinstance(url, str):
         raise invalid("template_url", "must be a string", "Send a URL.")
     context = context_of(request)
-    max_bytes = context.settings.quotas.of(project_of(request)).template_bytes
+    max_bytes = context.settings.quotas.for_project(project_of(request)).template_bytes
     return body | {"template": await context.fetch_template(url, max_bytes)}
 
 
@@ -224,7 +224,7 @@ async def _check_sinks(context: AppContext, project: str, stack_request: StackRe
 
     Event sinks that are already stored are checked at each delivery.
     """
-    quotas = context.settings.quotas.of(project)
+    quotas = context.settings.quotas.for_project(project)
     limits = DocumentLimits(quotas.template_bytes, quotas.document_depth)
     findings = Findings()
     for environment in _environments(stack_request, limits):

@@ -127,6 +127,6 @@ def test_cleared_breakpoints_are_found_by_name(monkeypatch: pytest.MonkeyPatch) 
     cleared = [f"r{number}:pre-create" for number in range(0, 100, 2)]
     cleared += [f"r1:other-{number}" for number in range(1_000)]
     rules = Breakpoints(declared, cleared_breakpoints=cleared)
-    left = [name for name in map("r{}".format, range(100)) if rules.of(name)]
+    left = [name for name in map("r{}".format, range(100)) if rules.find_rules(name)]
     assert left == [f"r{number}" for number in range(1, 100, 2)]
     assert compared == []

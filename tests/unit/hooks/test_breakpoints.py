@@ -102,9 +102,9 @@ def test_a_request_overrides_the_environment_and_the_environment_the_template() 
         declared(Mode.WAIT),
     )
     points = Breakpoints(requested, by_environment, by_template)
-    assert points.of("db")[0].mode is Mode.STOP
-    assert points.of("web")[0].mode is Mode.NOTIFY
-    assert Breakpoints([], by_template).of("web")[0].mode is Mode.WAIT
+    assert points.find_rules("db")[0].mode is Mode.STOP
+    assert points.find_rules("web")[0].mode is Mode.NOTIFY
+    assert Breakpoints([], by_template).find_rules("web")[0].mode is Mode.WAIT
 
 
 def test_the_later_rule_of_a_source_wins_and_points_are_in_order() -> None:
@@ -113,7 +113,7 @@ def test_the_later_rule_of_a_source_wins_and_points_are_in_order() -> None:
         Declaration("*", Rule(Point.PRE_CREATE, Mode.STOP), ""),
         Declaration("db", Rule(Point.PRE_CREATE, Mode.WAIT), ""),
     ]
-    found = Breakpoints(source).of("db")
+    found = Breakpoints(source).find_rules("db")
     assert [rule.point for rule in found] == [Point.PRE_CREATE, Point.POST_CREATE]
     assert found[0].mode is Mode.WAIT
 
@@ -121,8 +121,8 @@ def test_the_later_rule_of_a_source_wins_and_points_are_in_order() -> None:
 @pytest.mark.parametrize("cleared", ["*", "db", "db:pre-create", "d*:pre-*"])
 def test_a_cleared_breakpoint_does_not_apply(cleared: str) -> None:
     source = [Declaration("db", Rule(Point.PRE_CREATE), "")]
-    assert Breakpoints(source, cleared_breakpoints=[cleared]).of("db") == ()
-    assert Breakpoints(source, cleared_breakpoints=["web:pre-create"]).of("db") != ()
+    assert Breakpoints(source, cleared_breakpoints=[cleared]).find_rules("db") == ()
+    assert Breakpoints(source, cleared_breakpoints=["web:pre-create"]).find_rules("db") != ()
 
 
 def test_rules_are_restored_from_their_stored_form() -> None:

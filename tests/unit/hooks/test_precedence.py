@@ -61,9 +61,9 @@ def test_the_strongest_source_with_a_rule_for_a_point_applies(
     declarations = {name: [by_name(name, pattern, point)] for name in names}
     stored = [one.rule for one in declarations.pop("stored", [])]
     asking = breakpoints(declarations)
-    found = asking.of("db", stored) if pattern else asking.of_stack(stored)
+    found = asking.find_rules("db", stored) if pattern else asking.find_stack_rules(stored)
     assert winner(found) == names[0]
-    other = asking.of_stack() if pattern else asking.of("db")
+    other = asking.find_stack_rules() if pattern else asking.find_rules("db")
     assert other == ()
 
 
@@ -73,11 +73,11 @@ def test_a_stronger_source_overrides_at_its_points_only() -> None:
         "live": [by_name("live", "db", "pre-update")],
         "template": [by_name("template", "*", point) for point in POINTS],
     })  # fmt: skip
-    found = {rule.point: rule.answer_by[0] for rule in asking.of("db")}
+    found = {rule.point: rule.answer_by[0] for rule in asking.find_rules("db")}
     assert found == dict.fromkeys(POINTS, "template") | {
         "pre-delete": "operator", "pre-update": "live",
     }  # fmt: skip
-    assert {rule.answer_by[0] for rule in asking.of("web")} == {"template"}
+    assert {rule.answer_by[0] for rule in asking.find_rules("web")} == {"template"}
 
 
 TYPES = {"db": "Acme::Database", "web": "Acme::Server", "key": "OS::Heat::RandomString"}
@@ -96,14 +96,14 @@ TYPES = {"db": "Acme::Database", "web": "Acme::Server", "key": "OS::Heat::Random
 )
 def test_an_operator_rule_applies_to_its_types(types: tuple[str, ...], held: set[str]) -> None:
     asking = Breakpoints([], operator=[declared(types=types)], type_of=TYPES.get)
-    assert {name for name in (*TYPES, "new") if asking.of(name)} == held
+    assert {name for name in (*TYPES, "new") if asking.find_rules(name)} == held
 
 
 def test_an_operator_rule_for_another_type_does_not_override() -> None:
     operator_rule = declared(types=("Acme::Database",), mode=Mode.STOP)
     asking = Breakpoints([declared(mode=Mode.NOTIFY)], operator=[operator_rule], type_of=TYPES.get)
-    assert asking.of("db")[0].mode is Mode.STOP
-    assert asking.of("web")[0].mode is Mode.NOTIFY
+    assert asking.find_rules("db")[0].mode is Mode.STOP
+    assert asking.find_rules("web")[0].mode is Mode.NOTIFY
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_cleared_rules_do_not_apply_except_operator_rules(cleared: str, left: se
         declarations = {source: [by_name(source, "d*", point) for point in points]}
         stored = [one.rule for one in declarations.pop("stored", [])]
         assert {
-            rule.point for rule in breakpoints(declarations, (cleared,)).of("db", stored)
+            rule.point for rule in breakpoints(declarations, (cleared,)).find_rules("db", stored)
         } == left
     guards = {"operator": [by_name("operator", "d*", point) for point in points]}
-    assert {rule.point for rule in breakpoints(guards, (cleared,)).of("db")} == {*points}
+    assert {rule.point for rule in breakpoints(guards, (cleared,)).find_rules("db")} == {*points}
 
 
 def test_clearing_does_not_replace_an_operator_rule_by_a_weaker_one() -> None:
     declarations = {name: [by_name(name, "db", "pre-create")] for name in SOURCES[:-1]}
-    assert winner(breakpoints(declarations, ("db:pre-create", "*")).of("db")) == "operator"
+    assert winner(breakpoints(declarations, ("db:pre-create", "*")).find_rules("db")) == "operator"
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_clearing_does_not_replace_an_operator_rule_by_a_weaker_one() -> None:
 def test_stack_points_are_cleared_without_a_name(cleared: str, left: int) -> None:
     point = pre_stack(Action.CREATE)
     request = {"request": [declared("", point)]}
-    assert len(breakpoints(request, (cleared,)).of_stack()) == left
+    assert len(breakpoints(request, (cleared,)).find_stack_rules()) == left
     operator_rule = {"operator": [declared("", point)]}
-    assert len(breakpoints(operator_rule, (cleared,)).of_stack()) == 1
+    assert len(breakpoints(operator_rule, (cleared,)).find_stack_rules()) == 1
 
 
 def test_the_stack_has_one_rule_per_point() -> None:
@@ -157,7 +157,7 @@ def test_the_stack_has_one_rule_per_point() -> None:
         "template": [by_name("template", "", pre_stack(Action.UPDATE)),
                      by_name("template", "*", "pre-update")],
     })  # fmt: skip
-    found = {rule.point: rule.answer_by[0] for rule in asking.of_stack(stored)}
+    found = {rule.point: rule.answer_by[0] for rule in asking.find_stack_rules(stored)}
     assert found == {
         "pre-stack-delete": "stored",
         "pre-stack-update": "operator",
@@ -167,19 +167,19 @@ def test_the_stack_has_one_rule_per_point() -> None:
 
 def test_a_removed_operator_rule_does_not_stay_with_a_resource() -> None:
     theirs, own = Rule(Point.PRE_DELETE, by_operator=True), Rule(Point.POST_DELETE)
-    assert Breakpoints([]).of("db", (theirs, own)) == (own,)
+    assert Breakpoints([]).find_rules("db", (theirs, own)) == (own,)
     of_stack = Rule(pre_stack(Action.DELETE), by_operator=True)
-    assert Breakpoints([]).of_stack((of_stack,)) == ()
+    assert Breakpoints([]).find_stack_rules((of_stack,)) == ()
     tried = Declaration("*", Rule(Point.PRE_DELETE, by_operator=True, dry=True), "")
-    (now, _) = Breakpoints([], operator=[tried]).of("db", (theirs, own))
+    (now, _) = Breakpoints([], operator=[tried]).find_rules("db", (theirs, own))
     assert now.dry
 
 
 def test_an_escaped_pattern_matches_its_name_only() -> None:
     asking = Breakpoints([declared(escape_glob("web[1]*"))])
-    assert asking.of("web[1]*")
-    assert not asking.of("web1x")
-    assert not asking.of("web1")
+    assert asking.find_rules("web[1]*")
+    assert not asking.find_rules("web1x")
+    assert not asking.find_rules("web1")
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_an_escaped_pattern_matches_its_name_only() -> None:
 def test_names_and_patterns_of_resources_with_keys(pattern: str, matching: str) -> None:
     names = ['web["a"]', 'web["b-c"]', "weba", "other"]
     found = Breakpoints([declared(pattern)])
-    assert " ".join(one for one in names if found.of(one)) == matching
+    assert " ".join(one for one in names if found.find_rules(one)) == matching
     everything = Breakpoints([declared("*")], cleared_breakpoints=[f"{pattern}:*"])
-    assert " ".join(one for one in names if not everything.of(one)) == matching
+    assert " ".join(one for one in names if not everything.find_rules(one)) == matching
     tree = dict.fromkeys([*names, "web"], LEAF)
     assert reaches(pattern, tree) is bool(matching)
     assert reaches(f"n/{pattern}", {'n["x"]': tree}) is False

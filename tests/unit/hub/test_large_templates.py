@@ -45,5 +45,5 @@ def test_an_error_names_the_setting(settings: dict[str, int], sent: str, named: 
 def test_a_project_can_have_its_own_limits() -> None:
     own = {"quotas.projects.big.resources_per_stack": MANY}
     limits = make_limits(load_settings(None, own, environment={}))
-    assert limits.of("big").source.max_nodes == 20 * MANY
-    assert limits.of("small").source.max_nodes == 200_000
+    assert limits.for_project("big").source.max_nodes == 20 * MANY
+    assert limits.for_project("small").source.max_nodes == 200_000

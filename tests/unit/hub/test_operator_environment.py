@@ -136,4 +136,8 @@ def test_the_environment_applies_to_projects_with_their_own_quotas(tmp_path: Pat
         }
     )
     limits = make_limits(settings)
-    assert end(limits.of("p").environment, "A") == end(limits.of("q").environment, "A") == "T"
+    assert (
+        end(limits.for_project("p").environment, "A")
+        == end(limits.for_project("q").environment, "A")
+        == "T"
+    )

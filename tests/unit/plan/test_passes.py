@@ -58,7 +58,10 @@ def planned(
     declarations = [Declaration(name, Rule(point), "") for name, point in (rules or {}).items()]
     ids = count(1000)
     return plan(
-        definition, rows, Breakpoints(declarations).of, lambda: ResourceId(UUID(int=next(ids)))
+        definition,
+        rows,
+        Breakpoints(declarations).find_rules,
+        lambda: ResourceId(UUID(int=next(ids))),
     )
 
 
@@ -131,7 +134,7 @@ def test_a_pre_update_hook_in_heats_form_plans_an_unchanged_resource() -> None:
     result = plan(
         defined(a=""),
         [row("a", 1)],
-        Breakpoints([declarations]).of,
+        Breakpoints([declarations]).find_rules,
         lambda: ResourceId(UUID(int=9)),
     )
     assert [node.name for node in result.nodes if node.direction is Direction.FORWARD] == ["a"]

@@ -120,7 +120,7 @@ def test_an_invalid_handle_is_refused_before_anything_is_created() -> None:
 
 def test_urls_identify_their_resource() -> None:
     urls = SignalUrls(TokenKeys.single(b"key"), "https://hub.test/below")
-    signal = urls.of(STACK, HANDLE)
+    signal = urls.make_url(STACK, HANDLE)
     for text in (signal.url, signal.signed_url, str(HANDLE)):
         assert resource_of(text) == resource_of(text, STACK) == HANDLE
     assert resource_of(signal.signed_url, UUID(int=9)) is None

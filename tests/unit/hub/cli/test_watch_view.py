@@ -56,13 +56,13 @@ def render(view: WatchedStack) -> str:
 def test_the_closing_event_ends_the_watch(kind: str, status: str, code: ExitCode | None) -> None:
     view = view_of()
     view.apply(stack_event(kind, 3, status))
-    assert view.ended is code and view.status == f"CREATE_{status}"
+    assert view.exit_code is code and view.status == f"CREATE_{status}"
 
 
 def test_the_end_of_an_earlier_action_does_not_end_the_watch() -> None:
     view = view_of(number=3)
     view.apply(stack_event("create.failed", 2, "FAILED"))
-    assert view.ended is None
+    assert view.exit_code is None
 
 
 def test_the_title_is_the_status_of_the_latest_event_or_graph() -> None:
@@ -77,9 +77,9 @@ def test_the_title_is_the_status_of_the_latest_event_or_graph() -> None:
 
 
 def test_an_ended_stack_is_recognized_by_its_graph() -> None:
-    assert view_of(state="complete").ended is ExitCode.COMPLETE
-    assert view_of(state="stopped").ended is ExitCode.STOPPED
-    assert view_of(state="ending").ended is None
+    assert view_of(state="complete").exit_code is ExitCode.COMPLETE
+    assert view_of(state="stopped").exit_code is ExitCode.STOPPED
+    assert view_of(state="ending").exit_code is None
 
 
 def test_a_waiting_hook_counts_down_until_it_is_answered() -> None:
@@ -148,7 +148,7 @@ def test_the_remaining_time_is_formatted_as_a_clock(seconds: float, shown: str) 
 def test_the_end_of_a_nested_stack_does_not_end_the_watch() -> None:
     view = view_of(node("web", "parked"))
     view.apply(stack_event("create.completed", 3, "COMPLETE", stack_id="2"))
-    assert view.ended is None and view.changed
+    assert view.exit_code is None and view.changed
 
 
 def test_nested_nodes_are_drawn_below_their_parent() -> None:
@@ -172,4 +172,4 @@ def test_paths_of_a_watched_nested_stack_are_relative_to_it() -> None:
     )  # fmt: skip
     assert "waits at pre-create" in render(view)
     view.apply(stack_event("create.completed", 3, "COMPLETE", stack_id="2"))
-    assert view.ended is ExitCode.COMPLETE
+    assert view.exit_code is ExitCode.COMPLETE
