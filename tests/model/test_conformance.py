@@ -174,7 +174,7 @@ STATEMENT_FAULTS = (
     StatementFault("time counts after the end", "working_time_since",
           "p_state = 'running' and ", "", scenarios.UPDATED),
     StatementFault("a reached time limit ends no traversal", (traversal_end, "ENDING"),
-          "t.time_limit) <= clock_timestamp()", "t.time_limit) > clock_timestamp()",
+          "t.time_limit, clock_timestamp())", "t.time_limit, '-infinity')",
           scenarios.TIMED_OUT),
     StatementFault("a rollback leads to a failed version", (traversal_end, "LAST_COMPLETE"),
           "and state = 'complete'", "", scenarios.ROLLED_BACK),

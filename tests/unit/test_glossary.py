@@ -1,8 +1,9 @@
 """The glossary explains every public word, and identifiers use the terms of the field.
 
-A public word is a segment of an event type, of a setting, of a command group, or a value of an enum
-in engine/words.py. PLAIN lists the words that need no explanation. OFFENDERS is a ratchet: it lists
-the identifiers that still have a FORBIDDEN word, and may only shrink.
+A public word is a segment of an event type, of a setting, of a command group, of a field or query
+parameter of Headgate's own routes, or a value of an enum in engine/words.py. PLAIN lists the words
+that need no explanation. OFFENDERS is a ratchet: it lists the identifiers that still have a
+FORBIDDEN word, and may only shrink.
 """
 
 import ast
@@ -21,6 +22,8 @@ from pydantic import BaseModel
 
 import engine.words
 from channels.schemas.events import SCHEMAS
+from hub.api.headgate import ROUTES
+from hub.api.openapi import openapi
 from hub.cli.main import app
 from hub.settings.settings import Settings
 from tests.support.sql import tokens
@@ -32,13 +35,16 @@ TEST_PACKAGES = ("tests", "tools")
 
 #: Ordinary English, file formats and protocols, which the glossary leaves out.
 PLAIN = """
-account address application arguments as at auth binaries bodies body by bytes ca cache cert
-command concurrency connect connections constraint cors day default depth dir directory document
-domain drain elements endpoint every failures fallback file files first folders header http idle
-ignore interface interval kept kind language level listen max min most name needs nesting on
-openstack ordered origins password patience per poll pool prefetch programs proxies proxy public
-publish queue rate ratio region request requests response service sign signing size style target
-timeout trusted ttl unrouted user username variables when yaql
+account address after alive all application arguments as at auth binaries bodies body bytes ca
+cache cert code column command concurrency connect connections constraint cors counts created day
+days decided default depth description dir directory document domain drain elements ended endpoint
+error every expires failures fallback first folders for found from header hours http idle ignore
+interface interval kept kind language last level line listen marker max message metadata min mine
+most name needs nesting next note older on only opened opens openstack ordered password
+patience per poll pool prefetch programs proxies proxy public publish queue rate ratio reason
+region request requests response search sentence service show sign signing since size source
+statuses style target timeout timezone to trusted ttl unrouted until updated used user username
+variables when yaql
 """
 
 #: Words that no identifier may have: the terms of the field replace them.
@@ -117,7 +123,7 @@ def explained() -> set[str]:
     found: set[str] = set()
     for term, definition, _ in rows():
         for text in (term, *re.findall(r"`([^`]+)`", definition)):
-            words = (text, *re.findall(r"[a-z_-]+", text.lower()), *re.findall(r"\w+", text))
+            words = (text, *re.findall(r"[a-z_-]+", text.lower()), *re.findall(r"[^\W_]+", text))
             found |= {singular(word.lower()) for word in words}
     return found
 
@@ -150,6 +156,35 @@ def words_of_commands(group: Any = None) -> set[str]:
     return set(groups).union(*map(words_of_commands, groups.values()))
 
 
+#: Components of /openapi.json whose fields a standard or Heat names.
+FOREIGN = {"AsyncApi", "CloudEvent", "EventSchema", "HeatError", "HeatProblem"}
+
+
+def fields_in(schema: Any) -> Iterator[str]:
+    """The names of the fields of an object, and of the objects in it."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from fields_in(one)
+    elif isinstance(schema, dict):
+        fields = schema.get("properties") or {}
+        yield from fields
+        for one in (*fields.values(), *(schema[key] for key in schema if key != "properties")):
+            yield from fields_in(one)
+
+
+def words_of_fields() -> set[str]:
+    """The segments of the names of fields and query parameters of Headgate's own routes; those of
+    the Orchestration API and of the CloudFormation signals are Heat's."""
+    document = openapi([one for one in ROUTES if not one.path.startswith("/cfn")])
+    schemas = document["components"]["schemas"]
+    names = {one for name in set(schemas) - FOREIGN for one in fields_in(schemas[name])}
+    for operations in document["paths"].values():
+        names |= set(fields_in(list(operations.values())))
+        for operation in operations.values():
+            names |= {one["name"] for one in operation.get("parameters", ()) if "name" in one}
+    return {word for name in names for word in re.split("[_-]", name.lower())}
+
+
 def words_of_enums() -> set[str]:
     ours = [one for one in vars(engine.words).values() if is_enum(one)]
     return {str(member.value) for kind in ours for member in kind}
@@ -164,6 +199,7 @@ SOURCES = {
     "events": words_of_events,
     "settings": words_of_settings,
     "commands": words_of_commands,
+    "fields": words_of_fields,
     "enums": words_of_enums,
 }
 
