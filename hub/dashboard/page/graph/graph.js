@@ -26,6 +26,7 @@ import { WORDS } from "./labels.js";
  * @property {boolean} [canEdit] whether breakpoints may be set
  * @property {boolean} [readonly] a past graph: breakpoints cannot be set
  * @property {string} [label]
+ * @property {ReadonlyMap<string, string>} [drift] observed states of resources with drift, by path
  */
 
 /** @type {Record<By, string>} */
@@ -36,12 +37,15 @@ const FOLDS = {
   type: "Group: type",
   layer: "Group: layer",
 };
+/** @type {ReadonlyMap<string, string>} */
+const NO_DRIFT = new Map();
 /** Minimum interval between updates of the toolbar and critical path, in milliseconds. */
 const EVERY = 400;
 
 /** @param {Props} props */
 export function Graph(props) {
   const { model, selected, canEdit = false, readonly = false, label = "Graph" } = props;
+  const { drift = NO_DRIFT } = props;
   const host = useRef(/** @type {HTMLElement | null} */ (null));
   const stage = useRef(/** @type {Stage | null} */ (null));
   const latest = useRef(props);
@@ -120,6 +124,9 @@ export function Graph(props) {
   useEffect(() => {
     stage.current?.set({ editable: canEdit && !readonly });
   }, [model, canEdit, readonly]);
+  useEffect(() => {
+    stage.current?.set({ drift });
+  }, [model, drift]);
 
   /** @param {KeyboardEvent} event */
   const go = (event) => {

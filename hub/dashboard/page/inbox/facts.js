@@ -3,6 +3,7 @@
 import { href } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Changes, displayText } from "../parts/changes.js";
+import { driftText } from "../parts/drift_text.js";
 import { html } from "../vendor/preact.js";
 import { Countdown, TimeBar } from "./countdown.js";
 import { AT_DEADLINE, approversText, deliveryText, principalText } from "./hook_text.js";
@@ -12,8 +13,6 @@ import { AT_DEADLINE, approversText, deliveryText, principalText } from "./hook_
 
 /** Operations that create a resource with the given properties. */
 const CREATING = new Set(["create", "adopt"]);
-/** Observed states of a resource with drift. @type {Record<string, string>} */
-const DRIFT_TEXTS = { missing: "does not exist", degraded: "does not work" };
 /** Number of plan entries shown without expanding. */
 const PLAN_ROWS = 12;
 
@@ -133,12 +132,6 @@ function asNewValues(properties) {
   return Object.fromEntries(
     Object.entries(properties).map(([name, target]) => [name, { to: target }]),
   );
-}
-
-/** What was observed, as a sentence. @param {import("../api/documents.js").HookDrift} drift */
-function driftText(drift) {
-  const reason = drift.reason ? `: ${drift.reason}` : "";
-  return `The resource ${DRIFT_TEXTS[drift.state] ?? "has changed"}${reason}.`;
 }
 
 /** @param {string | null} operation */

@@ -11,6 +11,7 @@ import { ProblemBox } from "../parts/problem.js";
 import { EventList } from "../timeline/timeline.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
+import { DriftDetails } from "./drift.js";
 import { HealthAndProtection } from "./health.js";
 import { Hooks } from "./hooks.js";
 import { ResourceEvents } from "./resource_events.js";
@@ -68,6 +69,7 @@ function NodePanel({ viewState, debugging, subject }) {
     ${node && html`<${State} viewState=${viewState} node=${node} />`}
     <${Identity} project=${viewState.watched.project} subject=${subject} seen=${seen} />
     <${ProblemBox} error=${failure.value} />
+    <${DriftDetails} viewState=${viewState} path=${subject.path} />
     <${Hooks} viewState=${viewState} subject=${subject} seen=${seen} />
     <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
     ${node && html`<${Dependencies} viewState=${viewState} node=${node} />`}

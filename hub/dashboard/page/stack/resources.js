@@ -8,6 +8,7 @@ import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
+import { DriftBadge } from "./drift.js";
 
 /** @typedef {import("./view_state.js").ViewState} ViewState */
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
@@ -59,7 +60,7 @@ export function Resources({ viewState, show }) {
             (item) => html`<tr key=${item.key}>
               <th scope="row"><button class="plain stack-place" onClick=${() => open(viewState, item, show)}>
                 <code>${item.path}</code></button></th>
-              <td data-label="Status">${item.resource_status}
+              <td data-label="Status">${item.resource_status} <${DriftBadge} viewState=${viewState} path=${item.path} />
                 ${item.resource_status.endsWith("FAILED") && html`<br /><span class="muted breaks">${item.resource_status_reason}</span>`}</td>
               <td data-label="In this change"><${InChange} viewState=${viewState} path=${item.path} /></td>
               <td data-label="Type"><code class="breaks">${item.resource_type}</code></td>

@@ -36,6 +36,15 @@
  * @typedef {{path: string, state: import("../graph/types.js").State, phase: import("../graph/types.js").Phase,
  *   sentence: string}} Reason
  *
+ * @typedef {object} DriftedResource
+ * @property {string} path from the root stack
+ * @property {string} resource_name
+ * @property {"missing" | "changed" | "degraded" | "unknown"} state
+ * @property {{path: string, desired: unknown, observed: unknown}[]} differences
+ * @property {string} reason
+ * @property {string} since
+ * @property {string | null} unrepaired
+ *
  * @typedef {object} ResourceDetails details of a resource
  * @property {{action: string, status: string, reason: string, protected: boolean,
  *   deletion_policy: string} | null} status null: not created yet

@@ -53,6 +53,18 @@ export class ViewState {
       const node = this.node.value;
       return node ? this.#subjectOf(node) : this.other.value;
     });
+    /**
+     * Observed states of the drift that the graph shows, by path.
+     * @type {import("../vendor/preact.js").ReadonlySignal<ReadonlyMap<string, string>>}
+     */
+    this.drift = computed(
+      () =>
+        new Map(
+          [...(this.past.value ? [] : watched.drift.value.values())]
+            .filter(({ state }) => state !== "unknown")
+            .map(({ path, state }) => [path, state]),
+        ),
+    );
     /** The hook that the debugger answers: that of the selected node, else the oldest. */
     this.hook = computed(() => {
       const { hooks } = watched;

@@ -17,6 +17,7 @@ import { effect, signal } from "../vendor/preact.js";
 /** @typedef {import("./types.js").Traversal} Traversal */
 /** @typedef {import("./types.js").Breakpoint} Breakpoint */
 /** @typedef {import("./types.js").Gone} Gone */
+/** @typedef {import("./types.js").DriftedResource} DriftedResource */
 /** @typedef {import("../graph/model.js").GraphModel} GraphModel */
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
@@ -47,6 +48,8 @@ export class WatchedStack {
     this.hooks = signal([]);
     /** @type {Signal<Breakpoint[]>} */
     this.breakpoints = signal([]);
+    /** Resources that differ from their recorded state, by path. @type {Signal<ReadonlyMap<string, DriftedResource>>} */
+    this.drift = signal(new Map());
     /** The current error of fetching. @type {Signal<unknown>} */
     this.failure = signal(null);
     /** @type {Signal<Gone | null>} */
@@ -60,6 +63,7 @@ export class WatchedStack {
     this.rereadGraph = coalesce(() => this.#fetch(this.#readGraph));
     this.rereadHooks = coalesce(() => this.#fetch(this.#readHooks));
     this.rereadBreakpoints = coalesce(() => this.#fetch(this.#readBreakpoints));
+    this.rereadDrift = coalesce(() => this.#fetch(this.#readDrift));
     /** @type {(() => void)[]} */
     this.stops = [];
   }
@@ -69,7 +73,10 @@ export class WatchedStack {
     this.stops = [
       listen({ event: (event) => this.#onEvent(event), resync: () => this.reread() }),
       this.#onceLive(),
-      watchFocus(() => this.rereadBreakpoints()),
+      watchFocus(() => {
+        this.rereadBreakpoints();
+        this.rereadDrift();
+      }),
     ];
   }
 
@@ -79,6 +86,7 @@ export class WatchedStack {
     this.rereadGraph();
     this.rereadHooks();
     this.rereadBreakpoints();
+    this.rereadDrift();
   }
 
   close() {
@@ -173,6 +181,14 @@ export class WatchedStack {
     this.breakpoints.value = (await this.get("/breakpoints")).breakpoints;
   }
 
+  async #readDrift() {
+    if (this.gone.value) return;
+    const { resources } = await this.get("/drift");
+    this.drift.value = new Map(
+      resources.map((/** @type {DriftedResource} */ item) => [item.path, item]),
+    );
+  }
+
   #deleter() {
     const traversal = this.traversal.value;
     return traversal?.action === "DELETE" ? traversal.requested_by : "";
@@ -186,6 +202,8 @@ export class WatchedStack {
     model?.apply(event);
     const [, of] = event.type.split(".");
     if (of === "hook") this.#onHookEvent(event);
+    // The end of a repair ends drift, without an event about it unless the policy reports drift.
+    if (of === "stack" || isDrift(event)) this.rereadDrift();
     if (of === "stack") {
       this.rereadHooks();
       // Only the graph shows nodes that finished without an event, and new nested stacks.
@@ -224,6 +242,11 @@ export class WatchedStack {
         event.stackpath?.startsWith(`${shown.path}/`),
     );
   }
+}
+
+/** @param {CloudEvent} event */
+function isDrift({ type, data }) {
+  return type.startsWith("headgate.resource.drift.") || data?.hook?.point === "drift";
 }
 
 /** @param {() => void} call */

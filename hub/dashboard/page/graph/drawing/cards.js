@@ -19,6 +19,7 @@ import { canSetBreakpoint, SIDES, sideOf } from "./sides.js";
  * @property {boolean} critical
  * @property {boolean} faint it does not match the search
  * @property {boolean} editable
+ * @property {string | null} drift the observed state of its resource, if it is drift
  */
 
 export class Card {
@@ -43,11 +44,13 @@ export class Card {
     this.name = element("span", "graph-name");
     this.detail = element("span", "graph-detail");
     this.word = element("span", "graph-word");
+    this.drift = element("span", "graph-drift");
+    this.drift.hidden = true;
     // Screen readers get one sentence instead of these parts.
     this.description = element("span", "only-read");
-    for (const item of [this.name, this.detail, this.word])
+    for (const item of [this.name, this.detail, this.word, this.drift])
       item.setAttribute("aria-hidden", "true");
-    this.face.append(this.glyph, this.name, this.word, this.detail, this.description);
+    this.face.append(this.glyph, this.name, this.word, this.detail, this.drift, this.description);
     this.root.append(this.face);
     /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
     this.sides = {};
@@ -100,7 +103,7 @@ export class Card {
    * @param {CardState} reported
    */
   #showNode(node, progress, reported) {
-    const { state, tally, editable } = reported;
+    const { state, tally, editable, drift } = reported;
     const sign = tally.sign && this.spot.item.opens ? tally.sign : null;
     text(this.name, nameOf(node));
     const kind = node.direction === "cleanup" ? "cleanup" : shortType(node.type);
@@ -110,7 +113,10 @@ export class Card {
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
     const inside = this.spot.item.opens ? `; nested: ${sentenceOf(tally)}` : "";
-    const description = `${label(node, progress)}${breaksOf(progress)}${inside}`;
+    const differs = drift ? `, drift: ${drift}` : "";
+    const description = `${label(node, progress)}${differs}${breaksOf(progress)}${inside}`;
+    this.drift.hidden = drift === null;
+    text(this.drift, drift ? `drift: ${drift}` : "");
     text(this.description, description);
     attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${description}`);
     attribute(this.face, "aria-pressed", String(reported.selected));

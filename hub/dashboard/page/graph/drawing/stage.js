@@ -42,6 +42,8 @@ export class Stage {
     /** @type {readonly string[]} */
     this.critical = [];
     this.editable = false;
+    /** Observed states of resources with drift, by path. @type {ReadonlyMap<string, string>} */
+    this.drift = new Map();
     /** Called after a change of scale, layout or node. */
     this.onChange = () => {};
     /** Whether the user has moved the camera. */
@@ -130,7 +132,7 @@ export class Stage {
   }
 
   #describer() {
-    const { scenery, model, selected, found, editable } = this;
+    const { scenery, model, selected, found, editable, drift } = this;
     const critical = new Set(this.critical);
     return (/** @type {Spot} */ spot) => ({
       progress: spot.item.node ? (model.known.get(spot.item.node.key) ?? null) : null,
@@ -140,6 +142,7 @@ export class Stage {
       critical: critical.has(spot.key),
       faint: found !== null && !spot.item.members.some((key) => found.has(key)),
       editable,
+      drift: driftOf(spot, drift),
     });
   }
 
@@ -286,10 +289,19 @@ export class Stage {
     if (take) this.deck.cards.get(spot.key)?.face.focus({ preventScroll: true });
   }
 
-  /** @param {Partial<Pick<Stage, "selected" | "found" | "critical" | "editable">>} what */
+  /** @param {Partial<Pick<Stage, "selected" | "found" | "critical" | "editable" | "drift">>} what */
   set(what) {
     Object.assign(this, what);
     this.deck.invalidate();
     this.requestDraw();
   }
+}
+
+/**
+ * @param {Spot} spot
+ * @param {ReadonlyMap<string, string>} drift
+ * @returns {string | null} a cleanup node is about another physical resource
+ */
+function driftOf({ item: { node } }, drift) {
+  return node && node.direction === "forward" ? (drift.get(node.path) ?? null) : null;
 }

@@ -1,0 +1,19 @@
+// Observed states of resources in words.
+
+/** @type {Record<string, string>} */
+const STATES = {
+  missing: "The resource does not exist",
+  changed: "The resource has changed",
+  degraded: "The resource does not work",
+  unknown: "The state of the resource is not known",
+};
+
+/**
+ * What was observed, as a sentence.
+ *
+ * @param {{state: string, reason: string}} drift
+ * @returns {string}
+ */
+export function driftText({ state, reason }) {
+  return `${STATES[state] ?? state}${reason ? `: ${reason}` : ""}.`;
+}

@@ -1,0 +1,39 @@
+/** The drift of a resource: what differs from its recorded state. */
+
+import { Ago } from "../parts/ago.js";
+import { Changes } from "../parts/changes.js";
+import { driftText } from "../parts/drift_text.js";
+import { html } from "../vendor/preact.js";
+
+/** @typedef {import("./types.js").DriftedResource} DriftedResource */
+/** @typedef {import("./view_state.js").ViewState} ViewState */
+
+/** @param {{viewState: ViewState, path: string}} props */
+export function DriftDetails({ viewState, path }) {
+  const drift = viewState.past.value ? null : viewState.watched.drift.value.get(path);
+  if (!drift) return null;
+  return html`<section class="column">
+    <h3>Drift</h3>
+    <p>${driftText(drift)} First observed <${Ago} at=${drift.since} />.</p>
+    ${
+      drift.differences.length > 0 &&
+      html`<p class="muted">Desired and observed values:</p>
+        <${Changes} changes=${asChanges(drift)} />`
+    }
+    ${drift.unrepaired && html`<p class="breaks">Not repaired: ${drift.unrepaired}.</p>`}
+  </section>`;
+}
+
+/** @param {{viewState: ViewState, path: string}} props */
+export function DriftBadge({ viewState, path }) {
+  const drift = viewState.watched.drift.value.get(path);
+  if (!drift || drift.state === "unknown") return null;
+  return html`<span class="drift-badge">drift: ${drift.state}</span>`;
+}
+
+/** @param {DriftedResource} drift */
+function asChanges({ differences }) {
+  return Object.fromEntries(
+    differences.map(({ path, desired, observed }) => [path, { from: desired, to: observed }]),
+  );
+}

@@ -1,0 +1,109 @@
+"""Drift in the dashboard: the badge in the graph, the difference beside the node, and the answer."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.inbox import card, inbox_of
+from tests.browser.test_stack import expect_state, node
+from tests.support.changes import observed
+from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.postgres import TestServer
+from tests.support.program import Http, Json, Program, eventually, program
+
+Visit = Callable[..., Any]
+HOLD = {"convergence": {"observe": {"every": "1h"}, "on_drift": "hold"}}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def drifting(postgres: TestServer) -> AsyncIterator[Program]:
+    """A server with resources that can drift."""
+    async with postgres.new_database() as url, program(url, HTTP_SETTINGS) as run:
+        yield run
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def things() -> AsyncIterator[Things]:
+    async with serve_things() as service:
+        yield service
+
+
+@pytest.fixture
+def project(drifting: Program, request: pytest.FixtureRequest) -> Http:
+    """A project of the test's own."""
+    return Http(drifting.session, drifting.url, request.node.name[:60])
+
+
+async def create(http: Http, things: Things, environment: Json = None) -> str:
+    resources = {"a": thing(things, 1), "b": thing(things, 2)}
+    stack_id = await http.create("web", resources, environment=environment or {})
+    assert await http.until_ended("web") == "CREATE_COMPLETE"
+    return stack_id
+
+
+async def physical_id(http: Http, name: str) -> str:
+    return str((await http.resources("web"))[name]["physical_resource_id"])
+
+
+async def test_drift_is_shown_on_its_node_and_repaired_by_an_answer(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things, HOLD)
+    ann = await inbox_of(visit, project, "ann")
+    await expect(ann.page.get_by_text("live", exact=True)).to_be_visible()
+    bob = await visit(project, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page = await bob.open("stack", "web", stack_id)
+    await expect_state(page, "a", "a, create, done$")
+    badges = page.locator(".graph-drift:visible")
+    await expect(badges).to_have_count(0)
+
+    changed = await physical_id(project, "a")
+    things.objects[changed]["size"] = 5
+    await observed(project, "web")
+    # The badge, the panel and the table, without a reload.
+    await expect_state(page, "a", "a, create, done, drift: changed$")
+    await expect_state(page, "b", "b, create, done$")
+    await expect(badges).to_have_text(["drift: changed"])
+    await node(page, "a").click()
+    panel = page.get_by_role("complementary", name="a")
+    await expect(panel.get_by_role("heading", name="Drift", exact=True)).to_be_visible()
+    await expect(panel.get_by_text("The resource has changed. First observed")).to_be_visible()
+    difference = panel.locator("dt", has_text="$.size").first.locator("+ dd")
+    await expect(difference).to_have_text("1 → 5")
+    assert await bob.violations() == []
+    await page.get_by_role("button", name="Resources", exact=True).click()
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="a", exact=True))
+    await expect(row.get_by_text("drift: changed")).to_be_visible()
+    await page.get_by_role("button", name="Graph", exact=True).click()
+
+    # The card in the inbox: what differs, and what a repair changes.
+    row = card(ann.page, "a to repair drift")
+    await expect(row.get_by_text("The resource has changed.")).to_be_visible()
+    await expect(row.locator("dl.changes")).to_contain_text("5 → 1")
+    assert await ann.violations() == []
+    await row.get_by_label("Reason").fill("changed by mistake")
+    await row.get_by_role("button", name="Continue").click()
+    await expect(row.get_by_text("ann approved.").first).to_be_visible()
+
+    async def is_repaired() -> bool:
+        return bool(things.objects[changed]["size"] == 1)
+
+    await eventually(is_repaired)
+    await expect_state(page, "a", "a, update, done$")
+    await expect(badges).to_have_count(0)
+
+
+async def test_a_missing_resource_is_shown_when_the_page_is_opened(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things)
+    del things.objects[await physical_id(project, "b")]
+    await observed(project, "web")
+    visitor = await visit(project, viewport={"width": 360, "height": 740})
+    page = await visitor.open("stack", "web", stack_id)
+    await expect_state(page, "b", re.escape("b, create, done, drift: missing") + "$")
+    assert await visitor.violations() == []
