@@ -1,4 +1,4 @@
-"""The decisions of the node machine, one function each: ``(node, input) -> Step | Refused``.
+"""The decisions of the node machine, one function each: ``(node, input) -> Step | InvalidInput``.
 
 The table in engine/node/machine.py selects the function by state, phase and input.
 """
@@ -12,6 +12,7 @@ from engine.node.node import (
     BREAKING,
     DECIDED_BY_ENGINE,
     Answered,
+    BreakpointAdded,
     CallOperation,
     Cancelled,
     Claimed,
@@ -291,6 +292,15 @@ def drop(node: Node, node_input: Superseded) -> Step:
 def drop_unless_begun(node: Node, node_input: Superseded) -> Step | InvalidInput:
     """Drop a node whose operation has not begun."""
     return refuse(node, node_input) if _has_begun(node) else drop(node, node_input)
+
+
+def enter_pre(node: Node, node_input: BreakpointAdded) -> Step | InvalidInput:
+    """Enter phase pre, where hooks open, if a breakpoint blocks or records the operation and the
+    operation has not begun."""
+    begun = node.state is not State.WAITING and _has_begun(node)
+    if begun or not pending_breakpoints(node, node.operation, Phase.PRE):
+        return refuse(node, node_input)
+    return Step(node.at(node.state, Phase.PRE))
 
 
 def _has_begun(node: Node) -> bool:

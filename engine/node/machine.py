@@ -1,4 +1,4 @@
-"""The node machine: ``decide(node, input) -> Step | Refused``, a pure function.
+"""The node machine: ``decide(node, input) -> Step | InvalidInput``, a pure function.
 
 A node is one step of a traversal: a resource and a direction. While it runs, it passes through
 phases, in this order:
@@ -48,6 +48,7 @@ from typing import Any, NamedTuple
 from engine.node import decisions
 from engine.node.node import (
     Answered,
+    BreakpointAdded,
     CallOperation,
     Cancelled,
     Claimed,
@@ -75,7 +76,7 @@ from engine.node.node import (
     WriteFailed,
     WriteUnchanged,
 )
-from engine.words import Mode, Phase, State
+from engine.words import Mode, Operation, Phase, State
 
 
 class Place(NamedTuple):
@@ -119,6 +120,10 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     (State.READY, Phase.EXECUTE, Superseded): Row(
         decisions.drop_unless_begun, _in(Phase.EXECUTE, State.DROPPED)
     ),
+    **{
+        (state, Phase.EXECUTE, BreakpointAdded): Row(decisions.enter_pre, _in(Phase.PRE, state))
+        for state in (State.WAITING, State.READY)
+    },
     # Before the operation.
     (State.RUNNING, Phase.PRE, Claimed): Row(
         decisions.begin,
@@ -223,14 +228,26 @@ STORE_MOVES: tuple[StoreMove, ...] = (
         StoreMove(Place(State.READY, phase), Place(State.RUNNING, phase), "a worker claims it")
         for phase in _PLANNED
     ),
-    *(
-        StoreMove(Place(state, Phase.EXECUTE), Place(state, Phase.PRE), "stepping begins")
-        for state in (State.WAITING, State.READY)
-    ),
     StoreMove(
         Place(State.PARKED, Phase.EXECUTE), Place(State.RUNNING, Phase.EXECUTE), "its timer is due"
     ),
 )
+
+
+def stepping_moves() -> list[tuple[Operation, Place, Place]]:
+    """What `decide` says for all nodes that have not begun when stepping begins: operation, place
+    before and place after."""
+    nodes = [
+        Node(operation, state, phase, stepping=True)
+        for operation in Operation
+        for state, phase, node_input in TABLE
+        if node_input is BreakpointAdded
+    ]
+    return [
+        (node.operation, Place(node.state, node.phase), Place(step.node.state, step.node.phase))
+        for node in nodes
+        if isinstance(step := decide(node, BreakpointAdded()), Step)
+    ]
 
 
 def decide(node: Node, node_input: Input) -> Step | InvalidInput:

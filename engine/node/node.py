@@ -248,6 +248,13 @@ class Cancelled:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class BreakpointAdded:
+    """Another breakpoint applies to the node, which `rules` or `stepping` contain already: a rule
+    was added to a live stack, or stepping began.
+    """
+
+
 Input = (
     Claimed
     | Succeeded
@@ -262,4 +269,5 @@ Input = (
     | Expired
     | Superseded
     | Cancelled
+    | BreakpointAdded
 )

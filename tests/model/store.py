@@ -4,8 +4,8 @@ The functions are small, because tests/model/faults.py replaces single ones.
 """
 
 from engine.hooks.rule import Rule
-from engine.node.node import ENDED
-from engine.store.traversals.start import STEPPED
+from engine.node.node import ENDED, BreakpointAdded, InvalidInput
+from engine.node.node import Node as MachineNode
 from engine.words import Direction, Operation, Phase, State, StepMode
 from tests.model.system_state import (
     KEPT,
@@ -21,6 +21,7 @@ from tests.model.system_state import (
     Worker,
     Write,
 )
+from tests.model.worker_decisions import decide_cached
 
 RUNNING, ENDING, SUPERSEDED, FAILED = "running", "ending", "superseded", "failed"
 ENDS = ("complete", "failed", "stopped")
@@ -151,14 +152,19 @@ def set_step_mode(system: SystemState, number: int, step_mode: StepMode | None) 
     if step_mode is not StepMode.STEP:
         return system
     for at, node in enumerate(system.traversal(number).nodes):
-        if node is not None and _begins_without_hook(node):
-            system = system.with_node(number, at, node._replace(phase=Phase.PRE))
+        if node is not None:
+            moved = add_breakpoint_to(node, stepping=True)
+            system = system.with_node(number, at, moved)
     return system
 
 
-def _begins_without_hook(node: Node) -> bool:
-    pending = node.state in (State.WAITING, State.READY) and not node.begun
-    return pending and node.phase is Phase.EXECUTE and node.operation in STEPPED
+def add_breakpoint_to(node: Node, rules: tuple[Rule, ...] = (), *, stepping: bool = False) -> Node:
+    """The node after the machine's decision; the same if it refuses."""
+    machine_node = MachineNode(
+        node.operation, node.state, node.phase, rules, node.breakpoints_hit, stepping=stepping
+    )
+    step = decide_cached(machine_node, BreakpointAdded())
+    return node if isinstance(step, InvalidInput) else node._replace(phase=step.node.phase)
 
 
 def move_node(

@@ -17,7 +17,7 @@ from tests.model.planning import (
     plan_change,
     plan_in_place_action,
 )
-from tests.model.store import ENDING, FAILED, LIVE, RUNNING, is_ending
+from tests.model.store import ENDING, FAILED, LIVE, RUNNING, add_breakpoint_to, is_ending
 from tests.model.system_state import Node, ResourceSpec, Row, SystemState, Traversal
 from tests.model.worker_decisions import answer_for_type, decide_cached
 
@@ -267,7 +267,7 @@ def set_breakpoint(system: SystemState, name: str, rule: Rule) -> SystemState:
         (*plans[:at], ruled, *plans[at + 1 :]), traversal.graph.template, traversal.graph.before
     )
     system = system.with_traversal(system.current, traversal._replace(graph=graph))
-    return system.with_node(system.current, at, node._replace(phase=Phase.PRE))
+    return system.with_node(system.current, at, add_breakpoint_to(node, ruled.rules))
 
 
 def roll_back(system: SystemState) -> SystemState:

@@ -18,6 +18,8 @@ from engine.hot.syntax.globs import MAX_GLOBS, is_glob
 from engine.hot.syntax.keyed_names import plain_path
 from engine.hot.template.hook_declarations import escape_glob
 from engine.node.breakpoints import POINTS
+from engine.node.machine import decide
+from engine.node.node import BreakpointAdded, InvalidInput, Node
 from engine.service.requests.breakpoint_targets import (
     declared_tree,
     existing_tree,
@@ -67,12 +69,15 @@ def points_of(node: store.BreakpointNode) -> Sequence[str]:
 
 
 def with_rules(node: store.BreakpointNode, found: Sequence[Rule]) -> Json:
-    """The row of a node with the found rules added. A node that would execute without a `pre` phase
-    gets one, unless its operation has started."""
+    """The row of a node with the found rules added."""
     rules = {rule.point: rule for rule in decode_rules(node.rules)}
     rules |= {rule.point: rule for rule in found if _can_add(rules, rule, node)}
-    pending = node.phase == Phase.EXECUTE and not node.started
-    phase = Phase.PRE if pending else node.phase
+    with_found = Node(
+        Operation(node.operation), State(node.state), Phase(node.phase), tuple(rules.values()),
+        tuple(node.breakpoints_hit),
+    )  # fmt: skip
+    step = decide(with_found, BreakpointAdded())
+    phase = node.phase if isinstance(step, InvalidInput) else step.node.phase
     return row_of(node, rules.values(), phase)
 
 

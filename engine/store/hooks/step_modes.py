@@ -6,10 +6,12 @@ A node starts its next nested traversal in step mode if `step_into` is set in it
 from collections.abc import Sequence
 from uuid import UUID
 
+from engine.node.machine import stepping_moves
 from engine.store.connection import Connection
 from engine.store.hooks.locked_hooks import LockedHook
 from engine.words import StepMode
 
+#: $4 to $7: moves of the node machine.
 SET_STEP_MODES = """
 with modes as (
     select * from unnest($1::uuid[], $2::integer[], $3::text[])
@@ -18,10 +20,13 @@ with modes as (
     update traversal t set step_mode = s.step_mode from modes s
      where t.stack_id = s.stack_id and t.number = s.traversal
 )
-update node n set phase = 'pre' from modes s
+update node n set phase = m.phase_after
+  from modes s
+ cross join unnest($4::text[], $5::text[], $6::text[], $7::text[])
+            m (operation, state, phase, phase_after)
  where s.step_mode = 'step' and n.stack_id = s.stack_id and n.traversal = s.traversal
-   and n.phase = 'execute' and n.state in ('waiting', 'ready') and n.started_at is null
-   and n.operation not in ('begin', 'finish', 'adopt', 'snapshot')
+   and n.operation = m.operation and n.state = m.state and n.phase = m.phase
+   and n.started_at is null
 """
 SET_STEP_INTO = """
 update node set step_into = true where stack_id = $1 and traversal = $2 and id = $3
@@ -47,12 +52,25 @@ update node n set step_into = false
 """
 
 
+#: The moves of the node machine when stepping begins: operations, states, phases, and phases after.
+STEPPING_MOVES = [
+    list(column)
+    for column in zip(
+        *(
+            (operation.value, before.state.value, before.phase.value, after.phase.value)
+            for operation, before, after in stepping_moves()
+        ),
+        strict=True,
+    )
+]
+
+
 async def set_step_modes(
     conn: Connection, modes: Sequence[tuple[UUID, int, StepMode | None]]
 ) -> None:
     """modes: (stack, traversal, stepping mode); None: hook rules apply."""
     if modes:
-        await conn.execute(SET_STEP_MODES, *map(list, zip(*modes, strict=True)))
+        await conn.execute(SET_STEP_MODES, *map(list, zip(*modes, strict=True)), *STEPPING_MOVES)
 
 
 async def set_step_into(conn: Connection, hook: LockedHook) -> None:

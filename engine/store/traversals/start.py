@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
+from engine.node.machine import stepping_moves
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.principal import Principal
 from engine.store.connection import Connection, size_of
@@ -17,7 +18,6 @@ from engine.words import (
     Action,
     Direction,
     Json,
-    Operation,
     Phase,
     State,
 )
@@ -47,8 +47,8 @@ update node n set successor = s.successor
 #: table, but less time for each row.
 STORED_AT_ONCE = 10
 
-#: Operations that have breakpoints in stepping mode.
-STEPPED = frozenset({*Operation}) - GATES - {Operation.ADOPT, Operation.SNAPSHOT}
+#: Operations before which stepping stops. Their nodes start in phase pre then.
+STEPPED = frozenset(operation for operation, _, _ in stepping_moves())
 
 NODE_COLUMNS = (
     "stack_id", "traversal", "id", "resource_id", "replacement_id", "name", "type", "operation",

@@ -10,12 +10,20 @@ import pytest
 
 from engine.hooks.rule import Rule, is_confirm, step_rule
 from engine.node.breakpoints import POINTS
-from engine.node.machine import STORE_MOVES, TABLE, Place, decide, decide_superseded
+from engine.node.machine import (
+    STORE_MOVES,
+    TABLE,
+    Place,
+    decide,
+    decide_superseded,
+    stepping_moves,
+)
 from engine.node.node import (
     BREAKING,
     DECIDED_BY_ENGINE,
     ENDED,
     Answered,
+    BreakpointAdded,
     CallOperation,
     Cancelled,
     Claimed,
@@ -78,6 +86,7 @@ INPUTS: tuple[Input, ...] = (
     *(Expired(on_timeout) for on_timeout in OnTimeout),
     Superseded(),
     Cancelled(),
+    BreakpointAdded(),
 )
 #: Steps inside an operation, in any order; the last one repeatedly.
 CONFIRMS = (MustConfirm("cut"), MustConfirm("join"), MustConfirm(Point.PRE_BATCH))
@@ -508,7 +517,11 @@ def test_each_row_of_the_table_has_exactly_its_results_and_effects() -> None:
     effects: dict[tuple[State, Phase, type[Input]], set[type[Effect]]] = {}
     waiting = [Node(Operation.CREATE, State.WAITING, phase) for phase in (Phase.PRE, Phase.EXECUTE)]
     ready = Node(Operation.CREATE, State.READY, Phase.EXECUTE)
-    planned = [(node, Superseded(), decide(node, Superseded())) for node in (*waiting, ready)]
+    planned: list[tuple[Node, Input, Step | InvalidInput]] = [
+        (node, node_input, decide(node, node_input))
+        for node in (replace(one, stepping=True) for one in (*waiting, ready))
+        for node_input in (Superseded(), BreakpointAdded())
+    ]
     found = [(one.node, one.node_input, one.answer) for one in ALL]
     for node, node_input, answer in (*found, *planned):
         if isinstance(answer, Step):
@@ -517,6 +530,40 @@ def test_each_row_of_the_table_has_exactly_its_results_and_effects() -> None:
             effects.setdefault(at, set()).update(map(type, answer.effects))
     assert effects == {at: set(row.effects) for at, row in TABLE.items()}
     assert led == {at: set(row.leads_to) for at, row in TABLE.items()}
+
+
+PENDING_STATES = {State.WAITING, State.READY}
+PENDING = [
+    Node(operation, state, Phase.EXECUTE)
+    for operation in Operation
+    for state in sorted(PENDING_STATES)
+]
+
+
+@pytest.mark.parametrize("pending", PENDING, ids=lambda one: f"{one.operation}-{one.state}")
+def test_a_breakpoint_is_in_time_until_the_operation_begins(pending: Node) -> None:
+    added = [replace(pending, stepping=True)]
+    for point in Point:
+        added += [replace(pending, rules=rules) for rules in rule_variants(point) if rules]
+    for node in added:
+        step = decide(node, BreakpointAdded())
+        claimed = replace(node, state=State.RUNNING, phase=Phase.PRE)
+        opened = opened_rules(step_of(claimed, Claimed(node.operation)))
+        if opened:
+            assert step == Step(replace(node, phase=Phase.PRE))
+        else:
+            assert isinstance(step, InvalidInput)
+    confirmed = replace(added[0], state=State.READY, breakpoints_hit=("confirm-cut",))
+    for late in (confirmed, *(replace(added[0], state=one) for one in {*State} - PENDING_STATES)):
+        assert isinstance(decide(late, BreakpointAdded()), InvalidInput)
+
+
+def test_stepping_stops_before_operations_with_points() -> None:
+    moved = {operation for operation, _, _ in stepping_moves()}
+    assert moved == {one for one in Operation if POINTS[one, Phase.PRE]} - GATES
+    assert {(before.state, before.phase, after.phase) for _, before, after in stepping_moves()} == {
+        (state, Phase.EXECUTE, Phase.PRE) for state in PENDING_STATES
+    }
 
 
 def test_moves_of_the_store_are_between_states_of_the_table() -> None:
