@@ -11,7 +11,7 @@ from channels.store.records import SubscriptionRecord, SubscriptionState, shown_
 from engine.store.connection import Connection
 from engine.words import Json
 
-# Sequence numbers are per subscription; the outbox publishes the events like those of stacks.
+# Sequence numbers are per subscription. The engine stores the events like those of stacks.
 RECORD = """
 with draft as (
     select d.*, row_number() over (partition by d.id order by d.ordinality) as nth,
@@ -22,16 +22,13 @@ with draft as (
     update subscription s set sequence = s.sequence + d.count
       from (select distinct id, count from draft) d
      where s.id = d.id
-    returning s.id, s.project, s.sequence - d.count as base, s.sequence as last
-), queued as (
-    insert into outbox (stack_id, project, first, last)
-    select id, project, base + 1, last from numbered
+    returning s.id, s.project, s.sequence - d.count as base
 )
-insert into event (stack_id, sequence, id, type, time, reason, data)
-select d.id, n.base + d.nth, gen_random_uuid(), d.type, now(), d.reason, d.data
+select record_numbered_events(
+           array_agg(d.id), array_agg(n.project), array_agg(n.base + d.nth), array_agg(d.type),
+           array_agg(d.reason), array_agg(d.data))
   from draft d join numbered n on n.id = d.id
 """
-NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
 NOTIFY_DISABLED = "select pg_notify('headgate_disabled', '')"
 
 
@@ -121,6 +118,5 @@ async def record_subscription_events(conn: Connection, events: Sequence[Subscrip
             [one.reason for one in events],
             [one.data for one in events],
         )
-        await conn.execute(NOTIFY_PUBLISHERS)
     if any(one.kind is SubscriptionEventKind.DISABLED for one in events):
         await conn.execute(NOTIFY_DISABLED)

@@ -25,7 +25,7 @@ select distinct d.stack_id, d.hook_id
   join delivery d on d.subscription_id = s.id and d.state = 'pending' and d.hook_id is not null
   join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
    and h.state = 'waiting' and h.notified_at is null and h.undeliverable_at is null
-   and h.deadline > statement_timestamp()
+   and not hook_has_expired(h.deadline, statement_timestamp())
  where s.state = 'disabled'
    and not exists (select 1 from delivery o
                      join subscription t on t.id = o.subscription_id and t.state = 'enabled'

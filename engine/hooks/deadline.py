@@ -7,11 +7,9 @@ at which the last notification became undeliverable. After that start, only prog
 deadline. A deadline that has passed never moves: the hook expires, even if its expiry is written
 later.
 
-`engine/store/routines/4_apply_transitions.sql` inserts a hook with its opening time, and with its
-first deadline: the opening time plus `timeout`; `engine.store.hooks.drift_hooks` does so for hooks
-about drift, whose deadline is too far away to pass. This module decides every later change of a
-deadline; `engine.store.hooks.deadlines` writes it. One statement repeats a function for many rows:
-`engine.store.maintenance.clock_correction` writes the result of `set_back`.
+This module decides every deadline; `engine.store.hooks.deadlines` writes changes. Statements that
+insert or select many hooks call functions that repeat a rule, `first_deadline` and
+`hook_has_expired` (engine/store/routines/1_hook_deadline.sql). Tests compare them with this module.
 """
 
 from collections.abc import Sequence
@@ -54,6 +52,11 @@ class NotificationUndeliverable:
 
 #: What a channel reports of a hook's notifications.
 NotificationReport = NotificationDelivered | NotificationPending | NotificationUndeliverable
+
+
+def open_clock(timeout: timedelta, now: datetime) -> HookClock:
+    """The clock of a hook that opens now."""
+    return HookClock(now, timeout, now + timeout)
 
 
 def has_expired(clock: HookClock, now: datetime) -> bool:
@@ -106,7 +109,11 @@ def extend(
 
 
 def set_back(clock: HookClock, by: timedelta, now: datetime) -> HookClock:
-    """Return the clock of a waiting hook that opened after `now`, because the database's clock was
-    set back: the remaining time stays the same.
+    """Return the clock of a waiting hook after the database's clock was set back to `now`.
+
+    If the hook opened after that time, its remaining time stays the same. Other deadlines stay,
+    because they are times of day that users have seen.
     """
+    if clock.opened_at <= now:
+        return clock
     return replace(clock, opened_at=now, deadline=clock.deadline - by)

@@ -46,27 +46,23 @@ with signed as (
            document -> 'heads', digest, document ->> 'key_id', document ->> 'signature'
       from signed
 ), newest as (
-    select distinct on (project) project, number, digest,
-           count(*) over (partition by project) as count
+    select distinct on (project) project, number, digest
       from signed order by project, number desc
 ), chained as (
     update audit_chain a set number = n.number, digest = n.digest
       from newest n where a.project = n.project
-    returning a.project, a.id, a.number, n.count
+    returning a.project, a.id
 ), heads as (
     insert into audit_head (stack_id, number)
     select (h ->> 0)::uuid, (h ->> 1)::integer
       from signed g cross join lateral jsonb_array_elements(g.document -> 'heads') h
     on conflict (stack_id) do update set number = excluded.number
-), queued as (
-    insert into outbox (stack_id, project, first, last)
-    select id, project, number - count + 1, number from chained
 )
-insert into event (stack_id, sequence, id, type, time, reason, data)
-select c.id, g.number, gen_random_uuid(), 'headgate.audit.signed', now(), '', g.document
+select record_numbered_events(
+           array_agg(c.id), array_agg(g.project), array_agg(g.number::bigint),
+           array_agg('headgate.audit.signed'::text), array_agg(''::text), array_agg(g.document))
   from signed g join chained c on c.project = g.project
 """
-NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
 TO_EXPORT = """
 select project, number, at, previous, heads, digest, key_id, signature
   from audit_checkpoint where not exported order by project, number limit $1
@@ -119,7 +115,6 @@ async def store_checkpoints(conn: Connection, checkpoints: Sequence[Checkpoint])
     """Store checkpoints, with an event for each."""
     if checkpoints:
         await conn.execute(INSERT, [as_document(one) for one in checkpoints])
-        await conn.execute(NOTIFY_PUBLISHERS)
 
 
 async def checkpoints_to_export(conn: Connection, limit: int) -> list[Checkpoint]:

@@ -73,7 +73,8 @@ update hook h
 #: Not clock_timestamp(): it changes while a statement runs, so no index can be used for it.
 DUE_HOOKS = """
 select stack_id, id from hook
- where state = 'waiting' and deadline <= statement_timestamp() order by deadline limit $1
+ where state = 'waiting' and hook_has_expired(deadline, statement_timestamp())
+ order by deadline limit $1
 """
 #: Projects take turns. An index is used to step from one project with waiting hooks to the next.
 DUE_HOOKS_IN_TURN = """
@@ -94,9 +95,9 @@ select d.stack_id, d.id
          from (select h.stack_id, h.id, h.deadline from hook h
                 -- A range, so that only the index `hook_due_by_project` has this order.
                 where h.state = 'waiting' and h.project >= p.name and h.project <= p.name
-                  and h.deadline <= statement_timestamp()
+                  and hook_has_expired(h.deadline, statement_timestamp())
                 order by h.project, h.deadline limit $1) n) d
- where p.deadline <= statement_timestamp()
+ where hook_has_expired(p.deadline, statement_timestamp())
  order by d.turn, d.deadline limit $1
 """
 NEXT_DEADLINE = """

@@ -85,8 +85,9 @@ with opened as (
                       requested_by, requested_by_id, wake_at)
     select s.id, o.id, s.project, s.traversal, -1, o.resource_name,
            concat_ws('/', nullif(s.path, ''), o.resource_name), o.point, o.mode, o.state,
-           o.on_timeout, $3::interval, o.notification, o.digest, o.now, o.now + $3::interval,
-           o.rule, $4, $5, o.now + make_interval(secs => o.wake_after)
+           o.on_timeout, $3::interval, o.notification, o.digest, o.now,
+           first_deadline($3::interval, o.now), o.rule, $4, $5,
+           o.now + make_interval(secs => o.wake_after)
       from opened o join stack s on s.id = $1
     returning 1
 )

@@ -7,14 +7,17 @@ was set back. Then one process corrects, for all:
 - Ready work and work with a timer becomes due now. A timer that has not expired is set again.
 - Leases end after one lease from now at the latest; running processes renew theirs before.
 - Deliveries and ends of traversals keep their remaining time.
-- Hooks that opened after the new time keep their remaining time. Other deadlines stay, because
-  they are times of day that users have seen.
+- The clocks of hooks follow `engine.hooks.deadline.set_back`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
+from engine.hooks.deadline import set_back
 from engine.store.connection import Connection
+from engine.store.hooks.deadlines import clock_of
 
 BEHIND = """
 select clock_timestamp() as now,
@@ -50,11 +53,18 @@ update traversal
        working_since = least(working_since, statement_timestamp())
  where stack_id = any ($1::uuid[]) and wake_at > statement_timestamp()
 """
-HOOKS = """
-update hook
-   set deadline = deadline - $2::interval, wake_at = wake_at - $2::interval,
-       opened_at = statement_timestamp()
- where stack_id = any ($1::uuid[]) and state = 'waiting' and opened_at > statement_timestamp()
+READ_HOOKS = """
+select stack_id, id, opened_at, timeout, deadline, notified_at, undeliverable_at,
+       statement_timestamp() as now
+  from hook where stack_id = any ($1::uuid[]) and state = 'waiting'
+"""
+#: The times of reminders move with the deadlines.
+WRITE_HOOKS = """
+update hook h
+   set opened_at = c.opened_at, deadline = c.deadline, wake_at = h.wake_at - $5::interval
+  from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])
+       c (stack_id, id, opened_at, deadline)
+ where h.stack_id = c.stack_id and h.id = c.id
 """
 #: Deliveries with a lease have times within a minute.
 DELIVERIES = """
@@ -108,11 +118,22 @@ async def _correct(conn: Connection, behind: timedelta, lease: timedelta) -> Non
     stacks = [row["id"] for row in await conn.fetch(STACKS)]
     await conn.execute(NODES, stacks, lease)
     await conn.execute(TRAVERSALS, stacks)
-    await conn.execute(HOOKS, stacks, behind)
+    await _correct_hooks(conn, stacks, behind)
     await conn.execute(DELIVERIES, behind)
     await conn.execute(PROCESSES)
     await conn.execute(SET_BACK, behind)
     await conn.execute(WAKE)
+
+
+async def _correct_hooks(conn: Connection, stacks: Sequence[UUID], behind: timedelta) -> None:
+    corrected = []
+    for row in await conn.fetch(READ_HOOKS, stacks):
+        before = clock_of(row)
+        after = set_back(before, behind, row["now"])
+        if after != before:
+            corrected.append((row["stack_id"], row["id"], after.opened_at, after.deadline))
+    if corrected:
+        await conn.execute(WRITE_HOOKS, *map(list, zip(*corrected, strict=True)), behind)
 
 
 async def read_last_set_back(conn: Connection) -> LastSetBack:

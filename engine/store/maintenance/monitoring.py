@@ -13,7 +13,8 @@ select (select count(*) from hook where state = 'waiting') as hooks_waiting,
        (select extract(epoch from clock_timestamp() - min(opened_at))::double precision
           from hook where state = 'waiting') as oldest_hook,
        (select count(*) from hook
-         where state = 'waiting' and deadline < clock_timestamp() - $1::interval) as hooks_overdue,
+         where state = 'waiting' and hook_has_expired(deadline, clock_timestamp() - $1::interval))
+           as hooks_overdue,
        (select count(*) from traversal t
          where t.wake_at < clock_timestamp() - $1::interval and exists (
                select from node n

@@ -125,12 +125,6 @@ _roll_up = """, stored as (
            f.number - count(*) over w + row_number() over (w order by s.day) as number
       from stored s join fed f on f.project = s.project
     window w as (partition by s.project)
-), queued as (
-    insert into outbox (stack_id, project, first, last)
-    select id, project, min(number), max(number) from numbered group by id, project
-), recorded as (
-    insert into event (stack_id, sequence, id, type, time, reason, data)
-    select id, number, gen_random_uuid(), 'headgate.usage.recorded', now(), '', data from numbered
 ), observed as (
     delete from observer_usage where day <= $3
 ), sampled as (
@@ -138,11 +132,13 @@ _roll_up = """, stored as (
 ), marked as (
     update usage_roll_up set day = $3
 )
-select count(*) from stored
+select count(*), record_numbered_events(
+           array_agg(id), array_agg(project), array_agg(number),
+           array_agg('headgate.usage.recorded'::text), array_agg(''::text), array_agg(data))
+  from numbered
 """
 COMPUTE = _computed.format(then=_select)
 ROLL_UP = _computed.format(then=_roll_up)
-NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
 READ = "select * from project_usage where project = $1 and day between $2 and $3 order by day"
 
 
@@ -205,8 +201,6 @@ async def roll_up(conn: Connection, first: date, last: date, repairs_by: Princip
     """Store the usage of all projects on these days; return the number of rows. The caller holds
     the lock."""
     count: int = await conn.fetchval(ROLL_UP, None, first, last, repairs_by.id)
-    if count:
-        await conn.execute(NOTIFY_PUBLISHERS)
     return count
 
 

@@ -204,7 +204,7 @@ begin
                -- The notification contains the answers to the node's earlier hooks.
                case when a.answers is null then h.notification
                     else h.notification || jsonb_build_object('answers', a.answers) end,
-               h.digest, p_now, p_now + make_interval(secs => h.timeout),
+               h.digest, p_now, first_deadline(make_interval(secs => h.timeout), p_now),
                h.decision, case when h.state <> 'waiting' then 'rule' end,
                case when h.state <> 'waiting' then 'rule' end,
                case when h.state <> 'waiting' then p_now end,

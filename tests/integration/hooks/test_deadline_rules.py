@@ -1,6 +1,8 @@
 """Deadlines in the database follow `engine.hooks.deadline`, and no other code writes them."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,6 +14,8 @@ from engine.hooks.deadline import (
     NotificationReport,
     NotificationUndeliverable,
     apply_reports,
+    has_expired,
+    open_clock,
     set_back,
 )
 from engine.store.database import Database
@@ -27,12 +31,12 @@ HOUR = timedelta(hours=1)
 CLOCK = {"opened_at", "timeout", "deadline", "notified_at", "undeliverable_at"}
 UNDELIVERABLE = "select count(*) from event where type = 'headgate.hook.undeliverable'"
 
-#: Tables of the channels. In other tables, the channels only set positions when they publish, and
-#: record events of subscriptions.
-CHANNEL_TABLES = {"subscription", "delivery", "outbox_cursor", "purged_position"}
-SHARED = {"outbox", "event"}
-#: Routines that only the channels call.
-ROUTINES = {"3_publish_outbox.sql", "4_claim_deliveries.sql", "4_release_deliveries.sql"}
+#: Tables of the channels.
+CHANNEL_TABLES = {"subscription", "delivery"}
+#: Only this routine of the engine numbers what is published.
+PUBLISHING = "3_publish_outbox.sql"
+#: Other routines that only the channels call.
+ROUTINES = {"4_claim_deliveries.sql", "4_release_deliveries.sql"}
 
 
 @pytest.fixture
@@ -59,8 +63,7 @@ async def test_the_clock_of_a_hook_starts_when_it_opens(running: Program) -> Non
     (hook,) = await running.waiting_hooks("s")
     row = await running.database.pool.fetchrow("select * from hook where id = $1", UUID(hook["id"]))
     opened = clock_of(row)
-    timeout = timedelta(minutes=90)
-    assert opened == HookClock(opened.opened_at, timeout, opened.opened_at + timeout)
+    assert opened == open_clock(timedelta(minutes=90), opened.opened_at)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,32 @@ async def test_reports_of_channels_change_the_row_as_the_rules_do(
         assert low == here == high or low <= here <= high, name
 
 
+INSTANTS = [
+    datetime(2026, 3, 29, hour, tzinfo=UTC) + timedelta(microseconds=moved)
+    for hour in range(4)  # the night in which European clocks are set forward
+    for moved in (-1, 0, 1)
+]
+
+
+async def test_functions_in_sql_repeat_the_rules(database: Database) -> None:
+    cases = list(product(INSTANTS, INSTANTS))
+    timeouts = [deadline - INSTANTS[0] for deadline, _ in cases]
+    async with database.transaction() as conn:
+        await conn.execute("set local timezone = 'Europe/Berlin'")
+        rows = await conn.fetch(
+            "select hook_has_expired(deadline, now) as expired, first_deadline(timeout, now) as first"
+            "  from unnest($1::timestamptz[], $2::timestamptz[], $3::interval[]) with ordinality"
+            "       c (deadline, now, timeout, n) order by n",
+            [deadline for deadline, _ in cases],
+            [now for _, now in cases],
+            timeouts,
+        )
+    for row, (deadline, now), timeout in zip(rows, cases, timeouts, strict=True):
+        opened = open_clock(timeout, now)
+        assert row["first"] == opened.deadline
+        assert row["expired"] is has_expired(replace(opened, deadline=deadline), now)
+
+
 async def test_a_hook_is_recorded_as_undeliverable_once(engine_rows: EngineRows) -> None:
     keys = [await _hook(engine_rows) for _ in range(2)]
     for _ in range(2):
@@ -122,12 +151,15 @@ async def test_a_clock_that_is_set_back_changes_hooks_as_the_rules_do(
     key = await _hook(engine_rows, opened_at="opened_at + interval '1 hour'",
                       deadline="deadline + interval '1 hour'")  # fmt: skip
     before = await _clock(engine_rows, key)
+    earlier = await _hook(engine_rows)
+    unchanged = await _clock(engine_rows, earlier)
     async with engine_rows.database.transaction() as conn:
         now = await conn.fetchval("select statement_timestamp()")
-        await conn.execute(clock_correction.HOOKS, [key[0]], HOUR)
+        await clock_correction._correct_hooks(conn, [key[0], earlier[0]], HOUR)
     after = await _clock(engine_rows, key)
     assert now <= after.opened_at
     assert after == set_back(before, HOUR, after.opened_at)
+    assert await _clock(engine_rows, earlier) == unchanged
 
 
 def _written() -> dict[str, set[tuple[str, str]]]:
@@ -143,7 +175,7 @@ def test_only_the_statements_of_the_rules_write_deadlines() -> None:
     }
     assert names == {
         "4_apply_transitions.sql",
-        "engine.store.maintenance.clock_correction.HOOKS",
+        "engine.store.maintenance.clock_correction.WRITE_HOOKS",
         "engine.store.hooks.drift_hooks.OPEN",
         "engine.store.hooks.deadlines.WRITE_CLOCKS",
     }
@@ -156,11 +188,15 @@ def test_channels_write_no_table_of_the_engine() -> None:
         if name.startswith("channels.") or name in ROUTINES
         for table, _ in found
     }
-    assert {table for _, table in tables} >= {"subscription", "delivery"}
-    assert {
-        (name, table) for name, table in tables if table not in CHANNEL_TABLES | SHARED
-    } == set()
-    assert {name for name, table in tables if table in SHARED} == {
-        "channels.store.subscription_events.RECORD",
-        "3_publish_outbox.sql",
+    assert {table for _, table in tables} == CHANNEL_TABLES, tables
+
+
+def test_two_routines_record_events() -> None:
+    names = {
+        name
+        for name, found in _written().items()
+        if {table for table, _ in found} & {"outbox", "event"}
     }
+    purge = "engine.store.maintenance.retention.PURGE_EVENTS"
+    recording = {"2_record_events.sql", "2_record_numbered_events.sql"}
+    assert names == {*recording, PUBLISHING, purge}

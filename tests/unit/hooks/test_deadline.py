@@ -19,6 +19,7 @@ from engine.hooks.deadline import (
     extend,
     has_expired,
     latest_deadline,
+    open_clock,
     set_back,
 )
 
@@ -131,3 +132,11 @@ def test_the_remaining_time_stays_if_the_clock_is_set_back() -> None:
     now = OPENED - 5 * HOUR
     back = set_back(CLOCK, 5 * HOUR, now)
     assert (back.opened_at, back.deadline - now) == (now, CLOCK.deadline - OPENED)
+
+
+def test_a_hook_that_opened_before_the_clock_was_set_back_to_keeps_its_deadline() -> None:
+    assert set_back(CLOCK, HOUR, OPENED) == CLOCK
+
+
+def test_the_first_deadline_is_the_timeout_after_the_opening() -> None:
+    assert open_clock(HOUR, OPENED) == HookClock(OPENED, HOUR, OPENED + HOUR)
