@@ -160,7 +160,7 @@ class NodeRunner:
         claimed_at: float,
         later: LaterNodes | None = None,
     ) -> None:
-        """Decide the next step of a node, or call its operation in phase act.
+        """Decide the next step of a node, or call its operation in phase `execute`.
 
         later: nodes that may be executed after it, in a run.
         """
