@@ -5,7 +5,7 @@ routes are templates, methods those of HTTP.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -28,7 +28,12 @@ from channels.store.records import DeliveryState
 from channels.stream import Feed
 from engine.loops import wait_at_most
 from engine.store.database import Database
-from engine.store.maintenance.monitoring import WaitingWork, read_waiting_work
+from engine.store.maintenance.monitoring import (
+    WaitingWork,
+    count_observed_states,
+    read_waiting_work,
+)
+from engine.words import ObservedState
 from engine.work.endpoint_back_off import EndpointBackOff
 from engine.work.worker_metrics import Measures
 from hub.metrics_exchange import MetricsExchange
@@ -236,6 +241,7 @@ class Metrics(Measures):
 class _Figures:
     work: WaitingWork
     backlog: Backlog
+    observed: Mapping[ObservedState, int]
 
 
 class _Backlog:
@@ -268,6 +274,7 @@ class _Backlog:
             "oldest_delivery_seconds", "Age of the oldest pending delivery", "channel"
         )
         self._disabled = gauge("subscriptions_disabled", "Disabled subscriptions")
+        self._observed = gauge("resource_states", "Resources by observed state", "state")
 
     async def refresh(self) -> None:
         async with self._reading:
@@ -282,7 +289,9 @@ class _Backlog:
         try:
             async with self._database.connection() as conn:
                 return _Figures(
-                    await read_waiting_work(conn, PATIENCE), await read_backlog(conn, PATIENCE)
+                    await read_waiting_work(conn, PATIENCE),
+                    await read_backlog(conn, PATIENCE),
+                    await count_observed_states(conn),
                 )
         except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
@@ -290,7 +299,9 @@ class _Backlog:
 
     def _show(self, seen: _Figures | None) -> None:
         self._up.set(seen is not None)
-        for gauge in (self._stuck, self._pending, self._held, self._oldest_delivery):
+        for gauge in (
+            self._stuck, self._pending, self._held, self._oldest_delivery, self._observed
+        ):  # fmt: skip
             gauge.clear()
         if seen is None:
             for gauge in (
@@ -305,6 +316,8 @@ class _Backlog:
         self._disabled.set(seen.backlog.disabled)
         for what in ("unclaimed", "expired_leases", "unended", "hooks_overdue"):
             self._stuck.labels(what).set(getattr(seen.work, what))
+        for state, count in seen.observed.items():
+            self._observed.labels(state).set(count)
         for channel, pending in seen.backlog.pending.items():
             self._pending.labels(channel).set(pending.count - pending.disabled)
             self._held.labels(channel).set(pending.disabled)

@@ -9,9 +9,11 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from engine.types.observation import Observation
+from engine.words import ObservedState
 from tests.integration.conftest import DatabaseOutage
 from tests.support.access import insert_credential
-from tests.support.changes import thing
+from tests.support.changes import observed, put, thing, until_deleted
 from tests.support.program import Program, ServerProcess, eventually, free_port, program
 from tests.support.receiver import Receiver, until
 from tests.support.scripted_type import Thing, World
@@ -29,9 +31,9 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
+async def run(database_url: str, world: World) -> AsyncIterator[Program]:
     settings = {"engine.poll": "1s", "channels.webhook.attempts": 2}
-    async with program(database_url, settings, types=[Thing(World())]) as run:
+    async with program(database_url, settings, types=[Thing(world)]) as run:
         yield run
 
 
@@ -123,6 +125,37 @@ async def test_exported_metrics_are_the_documented_ones(run: Program, receiver: 
     assert set(found) == set(named) - {"headgate_process_up"}
     documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in named.items()}
     assert {name: labels for name, labels in found.items() if labels - documented[name]} == {}
+
+
+async def test_resources_are_counted_by_their_observed_state(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hub.metrics.FRESH", 0)
+
+    async def states() -> dict[str, float]:
+        found = await values(run)
+        return {
+            name.partition("state=")[2]: value
+            for name, value in found.items()
+            if name.startswith("headgate_resource_states ") and value
+        }
+
+    for name in ("s", "t"):
+        await run.create(name, {one: thing() for one in "abc"})
+        assert await run.until_ended(name) == "CREATE_COMPLETE"
+    assert await states() == {}
+    await observed(run, "t")
+    world.observed["a"] = Observation(ObservedState.DEGRADED, reason="it is slow")
+    del world.things[(await run.resources("s"))["b"]["physical_resource_id"]]
+    await observed(run, "s")
+    assert await states() == {"present": 4, "degraded": 1, "missing": 1}
+    # An observation of an earlier record says nothing about the resource.
+    await put(run, "s", {"a": thing(2), "b": thing(), "c": thing()})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await states() == {"present": 5, "missing": 1}
+    await run.stack_request("DELETE", "s")
+    await until_deleted(run, "s")
+    assert await states() == {"present": 3}
 
 
 async def test_no_label_contains_a_name_from_a_user(run: Program, receiver: Receiver) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engine.store.connection import Connection
+from engine.words import ObservedState
 
 #: Seconds. Metrics read waiting work often.
 TIMEOUT = 5.0
@@ -27,6 +28,20 @@ select (select count(*) from hook where state = 'waiting') as hooks_waiting,
                   and n.wake_at < clock_timestamp() - $1::interval)) as expired_leases,
        (select count(*) from traversal
          where state = 'ending' and wake_at < clock_timestamp() - $1::interval) as unended
+"""
+#: Resources with an observation that differs from their current record, by state; state null: all
+#: observed resources.
+OBSERVED_STATES = """
+select b.state, count(*) as count
+  from observation b
+ cross join lateral (select from resource
+                      where stack_id = b.stack_id and id = b.resource_id
+                        and updated_at = b.recorded_at and replaced_by is null offset 0) r
+ where b.resolved_at is null
+ group by b.state
+union all
+select null, coalesce(sum(q.observable), 0)::bigint
+  from observation_schedule q join stack s on s.id = q.stack_id and s.deleted_at is null
 """
 SERVER_STATUS = """
 select current_setting('server_version') as version,
@@ -81,6 +96,15 @@ async def read_waiting_work(conn: Connection, patience: timedelta) -> WaitingWor
     """patience: how long due work may wait before it counts as stuck."""
     row = await conn.fetchrow(WAITING_WORK, patience, timeout=TIMEOUT)
     return WaitingWork(**row)  # type: ignore[arg-type]
+
+
+async def count_observed_states(conn: Connection) -> dict[ObservedState, int]:
+    """The number of resources in each state that they were observed in last."""
+    rows = await conn.fetch(OBSERVED_STATES, timeout=TIMEOUT)
+    counts = {row["state"]: int(row["count"]) for row in rows}
+    differing = {state: counts.get(state, 0) for state in ObservedState}
+    present = max(counts[None] - sum(differing.values()), 0)
+    return {**differing, ObservedState.PRESENT: present}
 
 
 async def read_server_status(conn: Connection) -> ServerStatus:
