@@ -132,26 +132,31 @@ class KeystoneClient:
             )
         return headers["X-Subject-Token"]
 
-    async def token_by_application_credential(self, credential_id: str, secret: str) -> str:
-        """Raises Unavailable, also if Keystone rejects the credential."""
+    async def token_by_application_credential(
+        self, credential_id: str, secret: str
+    ) -> tuple[str, Sequence[Mapping[str, Json]]]:
+        """A token, and its service catalog: its access rules may forbid to ask for that later.
+
+        Raises Unavailable, also if Keystone rejects the credential.
+        """
         identity = {
             "methods": ["application_credential"],
             "application_credential": {"id": credential_id, "secret": secret},
         }
         try:
-            status, _, headers = await self._request(
+            status, document, headers = await self._request(
                 "POST", "/auth/tokens", {"auth": {"identity": identity}}, {}
             )
+            if status == 201:
+                return headers["X-Subject-Token"], list(document["token"]["catalog"])
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
-        if status != 201:
-            raise Unavailable(
-                f"Keystone rejected the application credential {credential_id} with {status}",
-                place="[resource_types.openstack.reader]",
-                remedy="Create a new application credential, and restart the server with it.",
-                code="KeystoneUnavailable",
-            )
-        return headers["X-Subject-Token"]
+        raise Unavailable(
+            f"Keystone rejected the application credential {credential_id} with {status}",
+            place="[resource_types.openstack.reader]",
+            remedy="Create a new application credential, and restart the server with it.",
+            code="KeystoneUnavailable",
+        )
 
     async def catalog(self, token: str) -> Sequence[Mapping[str, Json]]:
         """The services in the catalog of a token's project. Raises Unavailable, Unauthorized."""

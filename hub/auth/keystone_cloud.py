@@ -1,6 +1,7 @@
 """Keystone as the resource types of OpenStack use it: tokens, and endpoints in the catalog."""
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
@@ -27,6 +28,15 @@ class TrustedTokens(Protocol):
     async def renew(self, token: str) -> str | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _ReaderToken:
+    """expires_at: in seconds of the monotonic clock."""
+
+    token: str = field(default="", repr=False)
+    catalog: Sequence[Mapping[str, Json]] = ()
+    expires_at: float = 0.0
+
+
 class KeystoneCloud:
     """Implements `engine.types.openstack.cloud.CloudIdentity`."""
 
@@ -44,7 +54,7 @@ class KeystoneCloud:
         self._catalogs: TtlCache[str, Sequence[Mapping[str, Json]]] = TtlCache(
             max_entries=MAX_CATALOGS
         )
-        self._reader: tuple[str, float] = "", 0.0
+        self._reader = _ReaderToken()
 
     @property
     def has_reader(self) -> bool:
@@ -54,24 +64,29 @@ class KeystoneCloud:
         return self._tokens.exchange(credential)
 
     async def renew(self, token: str) -> str | None:
-        if token == self._reader[0]:
-            self._reader = "", 0.0
+        if token == self._reader.token:
+            self._reader = _ReaderToken()
             return await self.reader_token()
         return await self._tokens.renew(token)
 
     async def endpoint(self, service: Service, token: str) -> str | None:
+        if token == self._reader.token:
+            return self._find(self._reader.catalog, service)
         place = cache_key(RequestCredentials(token=token))
         catalog = self._catalogs.get(place, monotonic())
         if catalog is None:
             catalog = await self._client.catalog(token)
             self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
+        return self._find(catalog, service)
+
+    def _find(self, catalog: Sequence[Mapping[str, Json]], service: Service) -> str | None:
         return find_endpoint(catalog, service, self._access.region, self._access.interface)
 
     async def reader_token(self) -> str:
-        token, expires_at = self._reader
-        if not token or monotonic() >= expires_at:
-            token = await self._client.token_by_application_credential(
+        known = self._reader
+        if not known.token or monotonic() >= known.expires_at:
+            token, catalog = await self._client.token_by_application_credential(
                 self._access.reader_id, self._access.reader_secret
             )
-            self._reader = token, monotonic() + READER_TOKEN_LASTS
-        return token
+            known = self._reader = _ReaderToken(token, catalog, monotonic() + READER_TOKEN_LASTS)
+        return known.token

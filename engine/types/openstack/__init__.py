@@ -16,8 +16,9 @@ Each service has a module or package with a function that returns its types, suc
 
 from engine.types.contract import ResourceType
 from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.neutron import neutron_types
 
 
 def openstack_types(cloud: Cloud) -> list[ResourceType]:
     """The types of all services of a cloud."""
-    return []
+    return neutron_types(cloud)

@@ -263,9 +263,13 @@ class ObjectType(ResourceType):
         return await self.collection(properties, session, call.project)
 
     def _changed(self, call: Call) -> Collection[str]:
-        """The changed properties; all that an update changes if it is repeated."""
+        """The changed properties; if a failed update is repeated, all given ones that it can
+        change."""
+        given = [*call.properties.items(), *(call.previous or {}).items()]
         known = self.schema.properties
-        return call.changed or [name for name, one in known.items() if one.update_allowed]
+        return call.changed or {
+            name for name, value in given if value is not None and known[name].update_allowed
+        }
 
     def _lost(self, call: Call) -> Mapping[str, Json]:
         """For a create without a known object: how a delete finds it."""

@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from engine.types.http_client import BUSY, Response, ServiceError
-from engine.types.openstack.services import Service
+from engine.types.openstack.services import NETWORK, Service
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
 
@@ -29,7 +29,9 @@ NOT_FOUND: Final = frozenset({404, 410})
 CONFLICT, UNAUTHORIZED = 409, 401
 #: The headers with the ID of a request, for the log.
 REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
-#: Conflicts that a retry does not solve: a limit, a duplicate.
+#: Conflicts of Neutron that a retry may solve: it names all others after their reason.
+_TRANSIENT: Final = frozenset({"", "Conflict", "HTTPConflict", "RevisionNumberConstraintFailed"})
+#: Conflicts of other services that a retry does not solve: a limit, a duplicate.
 _FINAL = re.compile(r"OverQuota|Exists|AlreadyAllocated|Duplicate|InUse|AlreadyExists")
 _TAGS = re.compile(r"<head>.*?</head>|</?[a-zA-Z][^>]*>", re.DOTALL)
 
@@ -68,7 +70,8 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
     """The error of a response. doing: the request, as `create the network`."""
     kind, message = _parse(response)
     status = response.status
-    conflict = status == CONFLICT and not _FINAL.search(kind)
+    passes = kind in _TRANSIENT if service is NETWORK else not _FINAL.search(kind)
+    conflict = status == CONFLICT and passes
     own_words = f": {message}" if message else ""
     return CloudError(
         f"{service.name} refused to {doing}{own_words} (HTTP {status})",

@@ -259,6 +259,10 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         # Rules over several settings.
         ("[auth]\nmode = 'keystone'", 2, "[auth] mode", "needs [auth.keystone] url, us",
          "Set them"),
+        ("[resource_types.openstack]\nenabled = true", 2, "[resource_types.openstack] enabled",
+         "needs [auth] mode keystone, and the mode is none", "or enabled = false"),
+        ("[resource_types.openstack.reader]\nsecret_file = '/s'", 1,
+         "[resource_types.openstack.reader]", "belong together", "Set both of them, or none"),
         (f"{KEYSTONE}username = 'headgate'", 2, "[auth] mode", "needs [auth.keystone] password",
          "Set them"),
         ("[server]\nkey_file = 'k.pem'", 2, "[server] key_file", "needs a certificate",

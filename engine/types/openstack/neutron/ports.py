@@ -1,0 +1,381 @@
+"""OS::Neutron::Port and Trunk."""
+
+from collections.abc import Collection, Mapping, Sequence
+from time import monotonic
+from typing import Final
+
+from engine.errors import Findings
+from engine.hot.schema.type_schema import (
+    Attribute,
+    ImplicitDependency,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
+from engine.ttl_cache import TtlCache
+from engine.types.contract import Call, ResourceType
+from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.neutron.lookups import (
+    NETWORKS,
+    PORTS,
+    QOS_POLICIES,
+    SECURITY_GROUPS,
+    SUBNETS,
+    between,
+    custom,
+    one_of,
+)
+from engine.types.openstack.neutron.networks import ADMIN_STATE, TAGS, VALUE_SPECS, name_of
+from engine.types.openstack.neutron.neutron_type import NeutronType, describe, without_nulls
+from engine.types.openstack.object_type import ObjectRow
+from engine.types.openstack.services import NETWORK
+from engine.words import Json
+
+#: Seconds for which ports share what was read of their networks and subnets.
+REMEMBER: Final = 30.0
+#: The security group that each project has, and that ports without groups get.
+DEFAULT_GROUP: Final = "default"
+_SECURITY: Final = frozenset({"port_security_enabled", "security_groups"})
+
+PORT: Final = TypeSchema(
+    "OS::Neutron::Port",
+    description="A port of a network.",
+    follows=(ImplicitDependency("OS::Neutron::Subnet", "network", "network"),),
+    properties={
+        "name": name_of("port"),
+        "network": Property(
+            Kind.STRING,
+            "Name or ID of the network.",
+            required=True,
+            constraints=custom("neutron.network"),
+            former_names=("network_id",),
+        ),
+        "device_id": updatable(Kind.STRING, "ID of the device that uses it.", default=""),
+        "device_owner": updatable(Kind.STRING, "Kind of the device that uses it.", default=""),
+        "fixed_ips": updatable(
+            Kind.LIST,
+            "Its addresses; the default is one of each IP version.",
+            items=Property(
+                Kind.MAP,
+                "An address.",
+                fields={
+                    "subnet": Property(
+                        Kind.STRING,
+                        "Name or ID of the subnet.",
+                        constraints=custom("neutron.subnet"),
+                        former_names=("subnet_id",),
+                    ),
+                    "ip_address": Property(
+                        Kind.STRING, "The address.", constraints=custom("ip_addr")
+                    ),
+                },
+            ),
+        ),
+        "no_fixed_ips": updatable(
+            Kind.BOOLEAN, "Whether it has no address; then omit fixed_ips.", default=False
+        ),
+        "security_groups": updatable(
+            Kind.LIST, "Names or IDs of security groups; the default is the group `default`."
+        ),
+        "value_specs": VALUE_SPECS,
+        "admin_state_up": ADMIN_STATE,
+        "allowed_address_pairs": updatable(
+            Kind.LIST,
+            "Further addresses that it may send from.",
+            items=Property(
+                Kind.MAP,
+                "An address.",
+                fields={
+                    "mac_address": Property(
+                        Kind.STRING, "MAC address.", constraints=custom("mac_addr")
+                    ),
+                    "ip_address": Property(
+                        Kind.STRING,
+                        "IP address or CIDR.",
+                        required=True,
+                        constraints=custom("ip_or_cidr"),
+                    ),
+                },
+            ),
+        ),
+        "mac_address": Property(Kind.STRING, "MAC address.", constraints=custom("mac_addr")),
+        "binding:vnic_type": updatable(
+            Kind.STRING,
+            "Kind of virtual network card.",
+            default="normal",
+            constraints=one_of(
+                "normal", "direct", "macvtap", "direct-physical", "baremetal",
+                "virtio-forwarder", "smart-nic",
+            ),
+        ),
+        "port_security_enabled": updatable(
+            Kind.BOOLEAN, "Whether addresses and security groups are enforced."
+        ),
+        "qos_policy": updatable(
+            Kind.STRING, "Name or ID of a QoS policy.", constraints=custom("neutron.qos_policy")
+        ),
+        "dns_name": updatable(Kind.STRING, "DNS name.", constraints=custom("dns_name")),
+        "tags": TAGS,
+        "propagate_uplink_status": updatable(
+            Kind.BOOLEAN, "Whether it follows the state of the physical port."
+        ),
+    },
+    attributes={
+        "admin_state_up": Attribute(Kind.STRING, "Whether it is up."),
+        "device_id": Attribute(Kind.STRING, "ID of the device that uses it."),
+        "device_owner": Attribute(Kind.STRING, "Kind of the device that uses it."),
+        "fixed_ips": Attribute(Kind.LIST, "Its addresses, with the IDs of their subnets."),
+        "mac_address": Attribute(Kind.STRING, "MAC address."),
+        "name": Attribute(Kind.STRING, "Name."),
+        "network_id": Attribute(Kind.STRING, "ID of the network."),
+        "security_groups": Attribute(Kind.LIST, "IDs of its security groups."),
+        "status": Attribute(Kind.STRING, "Status in Neutron."),
+        "tenant_id": Attribute(Kind.STRING, "ID of the owning project."),
+        "allowed_address_pairs": Attribute(Kind.LIST, "Further addresses."),
+        "subnets": Attribute(Kind.LIST, "The subnets of its addresses."),
+        "port_security_enabled": Attribute(Kind.BOOLEAN, "Whether groups are enforced."),
+        "qos_policy_id": Attribute(Kind.STRING, "ID of its QoS policy."),
+        "dns_assignment": Attribute(Kind.MAP, "DNS names of its addresses."),
+        "network": Attribute(Kind.MAP, "The network."),
+        "propagate_uplink_status": Attribute(Kind.BOOLEAN, "Whether it follows the physical port."),
+    },
+)  # fmt: skip
+
+TRUNK: Final = TypeSchema(
+    "OS::Neutron::Trunk",
+    description="A port that carries the traffic of other ports.",
+    properties={
+        "name": name_of("trunk"),
+        "port": Property(
+            Kind.STRING,
+            "Name or ID of the parent port.",
+            required=True,
+            immutable=True,
+            constraints=custom("neutron.port"),
+        ),
+        "sub_ports": updatable(
+            Kind.LIST,
+            "The ports that it carries.",
+            items=Property(
+                Kind.MAP,
+                "A port.",
+                fields={
+                    "port": Property(
+                        Kind.STRING,
+                        "Name or ID of the port.",
+                        required=True,
+                        constraints=custom("neutron.port"),
+                    ),
+                    "segmentation_type": Property(
+                        Kind.STRING, "Kind of segment.", required=True, constraints=one_of("vlan")
+                    ),
+                    "segmentation_id": Property(
+                        Kind.INTEGER, "ID of the VLAN.", required=True, constraints=between(1, 4094)
+                    ),
+                },
+            ),
+        ),
+        "description": updatable(Kind.STRING, "Description."),
+        "admin_state_up": updatable(Kind.BOOLEAN, "Whether it is up."),
+    },
+    attributes={"port_id": Attribute(Kind.STRING, "ID of the parent port.")},
+)
+
+
+class PortType(NeutronType):
+    def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
+        super().__init__(schema, row, cloud)
+        self._near: TtlCache[tuple[str, str], Mapping[str, Json]] = TtlCache()
+
+    async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
+        if name == "fixed_ips":
+            return [await self._address(call, session, one) for one in value]
+        if name == "allowed_address_pairs":
+            return [without_nulls(one) for one in value]
+        return await super().value_of(call, session, name, value)
+
+    async def _address(
+        self, call: Call, session: Session, given: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        address = without_nulls(given)
+        if subnet := address.pop("subnet", None):
+            address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
+        return address
+
+    async def fields_for_create(self, call: Call, session: Session) -> dict[str, Json]:
+        fields = await super().fields_for_create(call, session)
+        if call.properties.get("no_fixed_ips"):
+            fields["fixed_ips"] = []
+        return fields
+
+    async def fields_for_update(
+        self, call: Call, session: Session, names: Collection[str]
+    ) -> dict[str, Json]:
+        """A server or router that uses the port has set `device_id`: only a change of the property
+        sets it. Without fixed_ips, the port keeps its addresses."""
+        given = call.properties
+        sent = set(names) - {"no_fixed_ips"}
+        if given.get("fixed_ips") is None:
+            sent.discard("fixed_ips")
+        if not call.changed:
+            sent -= {"device_id", "device_owner"}
+        fields = await super().fields_for_update(call, session, sent)
+        if given.get("no_fixed_ips") and "no_fixed_ips" in names:
+            fields["fixed_ips"] = []
+        if set(names) & _SECURITY:
+            fields["security_groups"] = await self._groups(call, session)
+        return fields
+
+    async def _groups(self, call: Call, session: Session) -> Json:
+        """The security groups: none without port security, since Neutron refuses to turn it off
+        while there are some; without the property, the group of the project."""
+        given = call.properties.get("security_groups")
+        if call.properties.get("port_security_enabled") is False:
+            return given or []
+        if given is not None:
+            return await self.value_of(call, session, "security_groups", given)
+        found = await SECURITY_GROUPS.named(session, DEFAULT_GROUP)
+        return [one["id"] for one in found if one.get("project_id") == call.project][:1]
+
+    async def attributes_of(self, session: Session, found: Mapping[str, Json]) -> dict[str, Json]:
+        attributes = await super().attributes_of(session, found)
+        owner = str(found.get("project_id") or "")
+        attributes["network"] = await self._read_near(
+            session, owner, f"/networks/{segment(str(found['network_id']))}", "network"
+        )
+        subnets = dict.fromkeys(str(one["subnet_id"]) for one in found.get("fixed_ips") or [])
+        attributes["subnets"] = [
+            await self._read_near(session, owner, f"/subnets/{segment(one)}", "subnet")
+            for one in subnets
+        ]
+        return attributes
+
+    async def _read_near(
+        self, session: Session, owner: str, path: str, key: str
+    ) -> Mapping[str, Json]:
+        """A network or subnet of a port, read once for many ports of a project."""
+        known = self._near.get((owner, path), monotonic())
+        if known is None:
+            known = await session.find(NETWORK, path, key, f"read the {key}") or {}
+            self._near.keep((owner, path), known, monotonic() + REMEMBER)
+        return known
+
+    async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
+        users = []
+        for one in await session.list(NETWORK, "/trunks", "trunks"):
+            carried = [sub["port_id"] for sub in one.get("sub_ports") or []]
+            if object_id in (one.get("port_id"), *carried):
+                users.append(describe("trunk", one))
+        return users or await self.ports_using(session, {"id": object_id})
+
+    def is_same(self, name: str, desired: Json, observed: Json) -> bool:
+        if name in ("device_id", "device_owner") and desired == "":
+            return True
+        if name == "fixed_ips":
+            renamed = [
+                {"subnet_id": one.get("subnet"), "ip_address": one.get("ip_address")}
+                for one in desired
+            ]
+            named = any(one["subnet_id"] and not _is_id(one["subnet_id"]) for one in renamed)
+            return named or super().is_same(name, renamed, observed)
+        return super().is_same(name, desired, observed)
+
+    def is_observed(self, name: str) -> bool:
+        return name != "no_fixed_ips" and super().is_observed(name)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        if properties.get("no_fixed_ips") is True and properties.get("fixed_ips"):
+            reason = "no_fixed_ips and fixed_ips exclude each other"
+            findings.add(place, reason, "Remove one of them.")
+        if properties.get("port_security_enabled") is False and properties.get("security_groups"):
+            reason = "a port with port_security_enabled: false has no security groups"
+            findings.add(f"{place}.security_groups", reason, "Remove one of them.")
+
+
+def _is_id(value: Json) -> bool:
+    return isinstance(value, str) and len(value) == 36 and value.count("-") == 4
+
+
+class TrunkType(NeutronType):
+    async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
+        if name == "sub_ports":
+            return [await self._sub_port(call, session, one) for one in value]
+        return await super().value_of(call, session, name, value)
+
+    async def _sub_port(
+        self, call: Call, session: Session, given: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        sub_port = without_nulls(given)
+        port = await PORTS.find_id(session, str(sub_port.pop("port")), call.project)
+        return {**sub_port, "port_id": port}
+
+    async def fields_for_update(
+        self, call: Call, session: Session, names: Collection[str]
+    ) -> dict[str, Json]:
+        sent = [name for name in names if name != "sub_ports"]
+        return await super().fields_for_update(call, session, sent)
+
+    async def follow_up(
+        self, call: Call, session: Session, path: str, found: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """Make the ports of the trunk those of the template."""
+        if call.previous is None:
+            return found
+        wanted = await self.value_of(
+            call, session, "sub_ports", call.properties.get("sub_ports") or []
+        )
+        has = found.get("sub_ports") or []
+        extra = [{"port_id": one["port_id"]} for one in has if one not in wanted]
+        missing = [one for one in wanted if one not in has]
+        at = f"{path}/{segment(self.id_of(found))}"
+        for action, ports in (("remove_subports", extra), ("add_subports", missing)):
+            if ports:
+                doing = "change the ports of the trunk"
+                answer = await session.request(
+                    NETWORK, "PUT", f"{at}/{action}", doing, {"sub_ports": ports}
+                )
+                found = answer if isinstance(answer, dict) and "id" in answer else found
+        return await self.get(session, path, self.id_of(found)) if extra or missing else found
+
+    def is_same(self, name: str, desired: Json, observed: Json) -> bool:
+        if name == "sub_ports":
+            desired = [
+                {**{key: value for key, value in one.items() if key != "port"},
+                 "port_id": one["port"] if _is_id(one["port"]) else None}
+                for one in desired
+            ]  # fmt: skip
+        return super().is_same(name, desired, observed)
+
+
+def port_types(cloud: Cloud) -> list[ResourceType]:
+    return [
+        PortType(
+            PORT,
+            ObjectRow(
+                "port", NETWORK, "/ports", "port", "ports",
+                fields={"network": "network_id", "qos_policy": "qos_policy_id"},
+                lookups={"network": NETWORKS, "qos_policy": QOS_POLICIES,
+                         "security_groups": SECURITY_GROUPS},
+                separate=frozenset({"no_fixed_ips"}),
+                cleared={
+                    "allowed_address_pairs": [], "dns_name": "", "binding:vnic_type": "normal",
+                    "port_security_enabled": True, "propagate_uplink_status": True,
+                    "device_id": "", "device_owner": "",
+                },
+                tagged=True,
+            ),
+            cloud,
+        ),
+        TrunkType(
+            TRUNK,
+            ObjectRow(
+                "trunk", NETWORK, "/trunks", "trunk", "trunks",
+                fields={"port": "port_id"}, lookups={"port": PORTS},
+                cleared={"admin_state_up": True},
+            ),
+            cloud,
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,658 @@
+"""Routers and addresses that they translate: OS::Neutron::Router, RouterInterface, ExtraRoute,
+ExtraRouteSet, FloatingIP, FloatingIPAssociation, FloatingIPPortForward."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from engine.errors import Findings
+from engine.hot.schema.type_schema import (
+    Attribute,
+    ImplicitDependency,
+    Kind,
+    Property,
+    TypeSchema,
+    updatable,
+)
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.custom_constraints import ValidationContext
+from engine.types.observation import PRESENT, Observation
+from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, segment
+from engine.types.openstack.neutron.lookups import (
+    FLOATING_IPS,
+    NETWORKS,
+    PORTS,
+    ROUTERS,
+    SUBNETS,
+    between,
+    custom,
+    one_of,
+)
+from engine.types.openstack.neutron.networks import (
+    ADMIN_STATE,
+    ROUTE,
+    TAGS,
+    TENANT,
+    VALUE_SPECS,
+    name_of,
+)
+from engine.types.openstack.neutron.neutron_type import (
+    NeutronType,
+    UniqueContentType,
+    unsupported,
+    without_nulls,
+)
+from engine.types.openstack.object_type import Mark, ObjectRow
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import NETWORK
+from engine.words import Json, ObservedState, ResourceId
+
+#: What a port must come after, so that a floating IP can reach it.
+_REACHABLE: Final = (
+    ImplicitDependency("OS::Neutron::RouterInterface"),
+    ImplicitDependency("OS::Neutron::Router", "floating_network", "external_gateway_info.network"),
+)
+
+ROUTER: Final = TypeSchema(
+    "OS::Neutron::Router",
+    description="A router between networks.",
+    follows=(
+        ImplicitDependency("OS::Neutron::Subnet", "external_gateway_info.network", "network"),
+    ),
+    properties={
+        "name": name_of("router"),
+        "external_gateway_info": updatable(
+            Kind.MAP,
+            "Its gateway.",
+            fields={
+                "network": updatable(
+                    Kind.STRING, "Name or ID of the external network.", required=True
+                ),
+                "enable_snat": updatable(
+                    Kind.BOOLEAN, "Whether it translates addresses of senders."
+                ),
+                "external_fixed_ips": updatable(
+                    Kind.LIST,
+                    "Its addresses in the external network.",
+                    items=Property(
+                        Kind.MAP,
+                        "An address.",
+                        fields={
+                            "ip_address": Property(
+                                Kind.STRING, "The address.", constraints=custom("ip_addr")
+                            ),
+                            "subnet": Property(
+                                Kind.STRING,
+                                "Name or ID of the subnet.",
+                                constraints=custom("neutron.subnet"),
+                            ),
+                        },
+                    ),
+                ),
+            },
+        ),
+        "value_specs": VALUE_SPECS,
+        "admin_state_up": ADMIN_STATE,
+        "l3_agent_ids": updatable(
+            Kind.LIST,
+            "Not supported: L3 agents that serve it.",
+            items=Property(Kind.STRING, "ID of an agent."),
+        ),
+        "distributed": Property(Kind.BOOLEAN, "Whether it is distributed."),
+        "ha": Property(Kind.BOOLEAN, "Whether it is highly available."),
+        "availability_zone_hints": updatable(
+            Kind.LIST, "Availability zones to prefer. A change replaces the router."
+        ),
+        "tags": TAGS,
+        "tenant_id": TENANT,
+    },
+    attributes={
+        "status": Attribute(Kind.STRING, "Status in Neutron."),
+        "external_gateway_info": Attribute(Kind.MAP, "Its gateway."),
+        "name": Attribute(Kind.STRING, "Name."),
+        "admin_state_up": Attribute(Kind.STRING, "Whether it is up."),
+        "tenant_id": Attribute(Kind.STRING, "ID of the owning project."),
+    },
+)
+
+ROUTER_INTERFACE: Final = TypeSchema(
+    "OS::Neutron::RouterInterface",
+    description="Connects a router with a subnet or port.",
+    properties={
+        "router": Property(
+            Kind.STRING,
+            "Name or ID of the router.",
+            required=True,
+            constraints=custom("neutron.router"),
+            former_names=("router_id",),
+        ),
+        "subnet": Property(
+            Kind.STRING,
+            "Name or ID of the subnet; or give port.",
+            constraints=custom("neutron.subnet"),
+            former_names=("subnet_id",),
+        ),
+        "port": Property(
+            Kind.STRING,
+            "Name or ID of the port; or give subnet.",
+            constraints=custom("neutron.port"),
+            former_names=("port_id",),
+        ),
+    },
+)
+
+EXTRA_ROUTE_SET: Final = TypeSchema(
+    "OS::Neutron::ExtraRouteSet",
+    description="Routes of a router, in addition to those that others have added.",
+    follows=(ImplicitDependency("OS::Neutron::RouterInterface", "router", "router"),),
+    properties={
+        "router": Property(
+            Kind.STRING,
+            "Name or ID of the router.",
+            required=True,
+            constraints=custom("neutron.router"),
+        ),
+        "routes": updatable(Kind.LIST, "The routes.", default=[], items=ROUTE),
+    },
+)
+
+EXTRA_ROUTE: Final = TypeSchema(
+    "OS::Neutron::ExtraRoute",
+    description="A route of a router. OS::Neutron::ExtraRouteSet has many.",
+    follows=(ImplicitDependency("OS::Neutron::RouterInterface", "router_id", "router"),),
+    properties={
+        "router_id": Property(
+            Kind.STRING,
+            "Name or ID of the router.",
+            required=True,
+            constraints=custom("neutron.router"),
+        ),
+        "destination": Property(Kind.STRING, "Network in CIDR form.", required=True),
+        "nexthop": Property(Kind.STRING, "Address of the next hop.", required=True),
+    },
+)
+
+FLOATING_IP: Final = TypeSchema(
+    "OS::Neutron::FloatingIP",
+    description="An address of an external network for a port.",
+    follows=_REACHABLE,
+    properties={
+        "floating_network": Property(
+            Kind.STRING,
+            "Name or ID of the external network.",
+            required=True,
+            constraints=custom("neutron.network"),
+            former_names=("floating_network_id",),
+        ),
+        "floating_subnet": Property(
+            Kind.STRING,
+            "Name or ID of the external subnet.",
+            constraints=custom("neutron.subnet"),
+        ),
+        "value_specs": Property(
+            Kind.MAP, "Further fields of the request, as Neutron's API names them.", default={}
+        ),
+        "port_id": updatable(
+            Kind.STRING, "Name or ID of the port.", constraints=custom("neutron.port")
+        ),
+        "fixed_ip_address": updatable(
+            Kind.STRING, "Address of the port, if it has several.", constraints=custom("ip_addr")
+        ),
+        "floating_ip_address": Property(
+            Kind.STRING, "The address, if it must be this one.", constraints=custom("ip_addr")
+        ),
+        "dns_name": updatable(
+            Kind.STRING,
+            "DNS name. A change replaces the floating IP.",
+            constraints=custom("rel_dns_name"),
+        ),
+        "dns_domain": updatable(
+            Kind.STRING,
+            "DNS domain. A change replaces the floating IP.",
+            constraints=custom("dns_domain"),
+        ),
+    },
+    attributes={
+        "router_id": Attribute(Kind.STRING, "ID of the router that translates it."),
+        "tenant_id": Attribute(Kind.STRING, "ID of the owning project."),
+        "floating_network_id": Attribute(Kind.STRING, "ID of the external network."),
+        "fixed_ip_address": Attribute(Kind.STRING, "Address of the port."),
+        "floating_ip_address": Attribute(Kind.STRING, "The address."),
+        "port_id": Attribute(Kind.STRING, "ID of the port."),
+    },
+)
+
+FLOATING_IP_ASSOCIATION: Final = TypeSchema(
+    "OS::Neutron::FloatingIPAssociation",
+    description="Connects a floating IP with a port.",
+    follows=(ImplicitDependency("OS::Neutron::RouterInterface"),),
+    properties={
+        "floatingip_id": updatable(Kind.STRING, "ID or address of the floating IP.", required=True),
+        "port_id": updatable(
+            Kind.STRING,
+            "Name or ID of the port.",
+            required=True,
+            constraints=custom("neutron.port"),
+        ),
+        "fixed_ip_address": updatable(
+            Kind.STRING, "Address of the port, if it has several.", constraints=custom("ip_addr")
+        ),
+    },
+)
+
+PORT_FORWARD: Final = TypeSchema(
+    "OS::Neutron::FloatingIPPortForward",
+    description="Forwards a port of a floating IP.",
+    follows=(ImplicitDependency("OS::Neutron::RouterInterface"),),
+    properties={
+        "internal_ip_address": updatable(
+            Kind.STRING, "Address of the port.", required=True, constraints=custom("ip_addr")
+        ),
+        "internal_port_number": updatable(
+            Kind.INTEGER, "Number of the port to forward to.", constraints=between(1, 65535)
+        ),
+        "external_port": updatable(
+            Kind.INTEGER,
+            "Number of the port of the floating IP.",
+            required=True,
+            constraints=between(1, 65535),
+        ),
+        "internal_port": updatable(
+            Kind.STRING,
+            "Name or ID of the port.",
+            required=True,
+            constraints=custom("neutron.port"),
+        ),
+        "protocol": updatable(
+            Kind.STRING,
+            "IP protocol.",
+            required=True,
+            constraints=one_of("tcp", "udp", "icmp", "icmp6", "sctp", "dccp"),
+        ),
+        "floating_ip": Property(Kind.STRING, "ID or address of the floating IP.", required=True),
+    },
+)
+
+
+class RouterType(NeutronType):
+    def needs_replace(self, call: Call) -> bool:
+        """Neutron cannot change the zones of a router."""
+        return "availability_zone_hints" in call.changed
+
+    async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
+        if name != "external_gateway_info":
+            return await super().value_of(call, session, name, value)
+        gateway = without_nulls(value)
+        network = await NETWORKS.find_id(session, str(gateway.pop("network")), call.project)
+        addresses = [
+            await self._address(call, session, one)
+            for one in gateway.pop("external_fixed_ips", None) or []
+        ]
+        fixed = {"external_fixed_ips": addresses} if addresses else {}
+        return {**gateway, "network_id": network, **fixed}
+
+    async def _address(
+        self, call: Call, session: Session, given: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        address = without_nulls(given)
+        if subnet := address.pop("subnet", None):
+            address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
+        return address
+
+    async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
+        query = {"device_id": object_id, "device_owner": "network:router_interface"}
+        ports = await session.list(NETWORK, "/ports", "ports", query)
+        subnets = [one["subnet_id"] for port in ports for one in port.get("fixed_ips") or []]
+        if subnets:
+            return [f"an interface in the subnet {one}" for one in subnets[:5]]
+        addresses = await session.list(
+            NETWORK, "/floatingips", "floatingips", {"router_id": object_id}
+        )
+        return [f"floating IP {one['floating_ip_address']} ({one['id']})" for one in addresses[:5]]
+
+    def is_same(self, name: str, desired: Json, observed: Json) -> bool:
+        if name != "external_gateway_info":
+            return super().is_same(name, desired, observed)
+        if not isinstance(observed, Mapping):
+            return False
+        snat = desired.get("enable_snat")
+        return snat is None or snat == observed.get("enable_snat")
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        for name in unsupported(("l3_agent_ids",), properties):
+            findings.add(
+                f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
+            )
+        if properties.get("ha") is True and properties.get("distributed") is True:
+            findings.add(place, "ha and distributed exclude each other", "Remove one of them.")
+
+
+_FORM: Final = "must be ROUTER:subnet_id=SUBNET or ROUTER:port_id=PORT"
+#: (router, "subnet_id" or "port_id", ID)
+Interface = tuple[str, str, str]
+
+
+class RouterInterfaceType(NeutronType):
+    """The physical ID is ``ROUTER:subnet_id=SUBNET`` or ``ROUTER:port_id=PORT``, as in Heat."""
+
+    async def _create(self, call: Call, session: Session) -> Outcome:
+        interface = await self._interface(call, session)
+        if not (call.repeated and await self._port(session, interface)):
+            await self._change(session, interface, "add")
+        return await self._interface_done(session, interface)
+
+    async def _interface(self, call: Call, session: Session) -> Interface:
+        given = call.properties
+        router = await ROUTERS.find_id(session, str(given["router"]), call.project)
+        if given.get("subnet"):
+            found = await SUBNETS.find_id(session, str(given["subnet"]), call.project)
+            return router, "subnet_id", found
+        if not given.get("port"):
+            reason = "one of subnet and port must be given"
+            raise CloudError(reason, public=reason)
+        return router, "port_id", await PORTS.find_id(session, str(given["port"]), call.project)
+
+    async def _change(self, session: Session, interface: Interface, action: str) -> None:
+        router, kind, other = interface
+        path = f"/routers/{segment(router)}/{action}_router_interface"
+        doing = f"{action} the router interface"
+        await session.request(NETWORK, "PUT", path, doing, {kind: other})
+
+    async def _port(self, session: Session, interface: Interface) -> Mapping[str, Json] | None:
+        """The router's port; None if there is none."""
+        router, kind, other = interface
+        query = {"device_id": router}
+        query |= {"fixed_ips": f"subnet_id={other}"} if kind == "subnet_id" else {"id": other}
+        found = await session.list(NETWORK, "/ports", "ports", query)
+        return next(
+            (one for one in found if str(one["device_owner"]).startswith("network:router_int")
+             or str(one["device_owner"]).startswith("network:ha_router_rep")),
+            None,
+        )  # fmt: skip
+
+    async def _interface_done(self, session: Session, interface: Interface) -> Outcome:
+        router, kind, other = interface
+        return Done(f"{router}:{kind}={other}")
+
+    async def _delete(self, call: Call, session: Session) -> Outcome:
+        interface = parse_interface(call.physical_id or "")
+        if interface is None:
+            return await self._delete_if_created(call, session)
+        try:
+            await self._change(session, interface, "remove")
+        except CloudError as error:
+            if error.is_missing:
+                return Done(None)
+            if "InUse" not in error.kind:
+                raise
+            users = await self._interface_users(session, interface)
+            reason = f"the router interface is in use by {'; '.join(users) or error.message}"
+            public = "the router interface is in use"
+            raise CloudError(f"{reason}. Delete or detach them first.", public=public) from None
+        return Done(None)
+
+    async def _delete_if_created(self, call: Call, session: Session) -> Outcome:
+        """After a create whose answer was lost."""
+        if call.data.get("lost") is not None:
+            interface = await self._interface(call, session)
+            if await self._port(session, interface):
+                await self._change(session, interface, "remove")
+        return Done(None)
+
+    async def _interface_users(self, session: Session, interface: Interface) -> list[str]:
+        query = {"router_id": interface[0]}
+        found = await session.list(NETWORK, "/floatingips", "floatingips", query)
+        return [f"floating IP {one['floating_ip_address']} ({one['id']})" for one in found[:5]]
+
+    async def _check(self, call: Call, session: Session) -> Outcome:
+        interface = parse_interface(call.physical_id or "")
+        if interface is None:
+            reason = (
+                "the ID of a router interface is ROUTER:subnet_id=SUBNET or ROUTER:port_id=PORT"
+            )
+            raise CloudError(reason, public=reason)
+        if await self._port(session, interface) is None:
+            reason = "the router interface does not exist"
+            raise CloudError(reason, public=reason)
+        return await self._interface_done(session, interface)
+
+    def mark(self, call: Call) -> Mark:
+        return Mark({}, {})
+
+    async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
+        if parse_interface(physical_id) is None:
+            return f"it {_FORM}"
+        return None
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        session = self.cloud.reader_session()
+        known = {call.resource_id: parse_interface(call.physical_id or "") for call in calls}
+        routers = sorted({one[0] for one in known.values() if one})
+        ports: list[Mapping[str, Json]] = []
+        try:
+            for start in range(0, len(routers), IDS_AT_ONCE):
+                query = {"device_id": routers[start : start + IDS_AT_ONCE]}
+                ports += await session.list(NETWORK, "/ports", "ports", query)
+        except CloudError as error:
+            unknown = Observation.unknown(str(error), error.public)
+            return {call.resource_id: unknown for call in calls}
+        present = {
+            key
+            for port in ports
+            for key in (
+                (port["device_id"], "port_id", port["id"]),
+                *((port["device_id"], "subnet_id", one["subnet_id"]) for one in port["fixed_ips"]),
+            )
+        }
+        reason = "the router interface does not exist"
+        missing = Observation(ObservedState.MISSING, (), reason, reason)
+        return {key: PRESENT if one in present else missing for key, one in known.items()}
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
+        return []
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        if properties.get("subnet") and properties.get("port"):
+            reason = "Cannot define the following properties at the same time: subnet, port."
+            findings.add(place, reason, "Remove one of them.")
+
+
+def parse_interface(physical_id: str) -> Interface | None:
+    router, _, rest = physical_id.partition(":")
+    kind, _, other = rest.partition("=")
+    known = router and other and kind in ("subnet_id", "port_id")
+    return (router, kind, other) if known else None
+
+
+class RouteType(NeutronType):
+    """Routes of a router. The physical ID is that of the router and the operation's key."""
+
+    async def _create(self, call: Call, session: Session) -> Outcome:
+        await self._change(call, session, [], self._routes(call.properties))
+        return Done(str(call.operation_key))
+
+    async def _update(self, call: Call, session: Session) -> Outcome:
+        before, now = self._routes(call.previous or {}), self._routes(call.properties)
+        extra = [one for one in before if one not in now]
+        await self._change(call, session, extra, now)
+        return Done(call.physical_id)
+
+    async def _delete(self, call: Call, session: Session) -> Outcome:
+        try:
+            await self._change(call, session, self._routes(call.properties), [])
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+        return Done(None)
+
+    async def _check(self, call: Call, session: Session) -> Outcome:
+        router = await self._router(call, session)
+        found = await self.get(session, "/routers", router)
+        has = [{key: one[key] for key in ("destination", "nexthop")} for one in found["routes"]]
+        gone = [one for one in self._routes(call.properties) if one not in has]
+        if gone:
+            shown = ", ".join(f"{one['destination']} via {one['nexthop']}" for one in gone)
+            raise CloudError(f"the router lacks the routes {shown}", public="routes are missing")
+        return Done(call.physical_id)
+
+    async def _change(
+        self,
+        call: Call,
+        session: Session,
+        extra: Sequence[Mapping[str, Json]],
+        wanted: Sequence[Mapping[str, Json]],
+    ) -> None:
+        """Both requests may be repeated: Neutron ignores routes that it has, or has not."""
+        path = f"/routers/{segment(await self._router(call, session))}"
+        for action, routes in (("remove_extraroutes", extra), ("add_extraroutes", wanted)):
+            if routes:
+                body = {"router": {"routes": routes}}
+                doing = "change the routes of the router"
+                await session.request(NETWORK, "PUT", f"{path}/{action}", doing, body)
+
+    async def _router(self, call: Call, session: Session) -> str:
+        given = call.properties.get("router") or call.properties["router_id"]
+        return await ROUTERS.find_id(session, str(given), call.project)
+
+    def _routes(self, properties: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+        if "destination" in properties:
+            return [{key: properties[key] for key in ("destination", "nexthop")}]
+        return list(properties.get("routes") or [])
+
+    def mark(self, call: Call) -> Mark:
+        return Mark({}, {})
+
+    def observation_key(self, call: Call) -> str | None:
+        return None
+
+    async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
+        return "routes of a router have no ID of their own"
+
+
+_REPLACES: Final = frozenset({"dns_name", "dns_domain"})
+
+
+class FloatingIpType(NeutronType):
+    def needs_replace(self, call: Call) -> bool:
+        """Neutron cannot change the DNS name of a floating IP."""
+        return bool(call.changed & _REPLACES)
+
+    async def fields_for_update(
+        self, call: Call, session: Session, names: Collection[str]
+    ) -> dict[str, Json]:
+        sent = set(names) - _REPLACES
+        if call.properties.get("port_id") is None:
+            sent.discard("fixed_ip_address")
+        elif "fixed_ip_address" in sent:
+            sent.add("port_id")
+        return await super().fields_for_update(call, session, sent)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        # A port that is unknown yet is missing, like one that is not given: Neutron decides.
+        return
+
+
+class AssociationType(NeutronType):
+    """The physical ID is that of the floating IP."""
+
+    async def _create(self, call: Call, session: Session) -> Outcome:
+        floating = await FLOATING_IPS.find_id(
+            session, str(call.properties["floatingip_id"]), call.project
+        )
+        return await self._connect(call, session, floating)
+
+    async def _connect(self, call: Call, session: Session, floating: str) -> Outcome:
+        fields = {
+            "port_id": await PORTS.find_id(session, str(call.properties["port_id"]), call.project),
+            "fixed_ip_address": call.properties.get("fixed_ip_address"),
+        }
+        found = await self.put(session, self.row.path, floating, fields)
+        return await self._done(call, session, self.row.path, found)
+
+    async def _update(self, call: Call, session: Session) -> Outcome:
+        floating = await FLOATING_IPS.find_id(
+            session, str(call.properties["floatingip_id"]), call.project
+        )
+        if floating != call.physical_id:
+            await self._release(session, str(call.physical_id))
+        return await self._connect(call, session, floating)
+
+    async def _delete(self, call: Call, session: Session) -> Outcome:
+        if call.physical_id is not None:
+            await self._release(session, call.physical_id)
+        return Done(None)
+
+    async def _release(self, session: Session, floating: str) -> None:
+        try:
+            await self.put(session, self.row.path, floating, {"port_id": None})
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+
+    async def _check(self, call: Call, session: Session) -> Outcome:
+        found = await self.find(session, self.row.path, str(call.physical_id))
+        if found is None or not found.get("port_id"):
+            reason = "the floating IP has no port"
+            raise CloudError(reason, public=reason)
+        return await self._done(call, session, self.row.path, found)
+
+    def mark(self, call: Call) -> Mark:
+        return Mark({}, {})
+
+    def is_observed(self, name: str) -> bool:
+        return name != "floatingip_id" and super().is_observed(name)
+
+
+class PortForwardType(UniqueContentType):
+    ignored = frozenset({"description"})
+
+
+def router_types(cloud: Cloud) -> list[ResourceType]:
+    floating = {"floating_network": NETWORKS, "floating_subnet": SUBNETS, "port_id": PORTS}
+    routers = ObjectRow("router", NETWORK, "/routers", "router", "routers")
+    addresses = ("floating IP", NETWORK, "/floatingips", "floatingip", "floatingips")
+    return [
+        RouterType(
+            ROUTER,
+            ObjectRow(
+                "router", NETWORK, "/routers", "router", "routers",
+                separate=frozenset({"l3_agent_ids"}), cleared={"external_gateway_info": {}},
+                tagged=True, busy=frozenset({"BUILD", "PENDING_CREATE", "ALLOCATING"}),
+            ),
+            cloud,
+        ),
+        RouterInterfaceType(ROUTER_INTERFACE, routers, cloud),
+        RouteType(EXTRA_ROUTE_SET, routers, cloud),
+        RouteType(EXTRA_ROUTE, routers, cloud),
+        FloatingIpType(
+            FLOATING_IP,
+            ObjectRow(
+                *addresses,
+                fields={"floating_network": "floating_network_id", "floating_subnet": "subnet_id"},
+                lookups=floating, named=False,
+            ),
+            cloud,
+        ),
+        AssociationType(
+            FLOATING_IP_ASSOCIATION,
+            ObjectRow(*addresses, lookups={"port_id": PORTS}, named=False, marked=False),
+            cloud,
+        ),
+        PortForwardType(
+            PORT_FORWARD,
+            ObjectRow(
+                "port forwarding", NETWORK, "/floatingips/{floating_ip}/port_forwardings",
+                "port_forwarding", "port_forwardings",
+                fields={"internal_port": "internal_port_id",
+                        "internal_port_number": "internal_port"},
+                lookups={"floating_ip": FLOATING_IPS, "internal_port": PORTS},
+                named=False, marked=False,
+            ),
+            cloud,
+        ),
+    ]  # fmt: skip

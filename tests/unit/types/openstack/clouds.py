@@ -1,0 +1,44 @@
+"""A cloud for tests of pure functions: no request is sent."""
+
+from typing import NoReturn
+
+from engine.types.contract import ResourceType
+from engine.types.http_client import Request, Response
+from engine.types.openstack import openstack_types
+from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.services import Service
+
+
+class NoRequests:
+    """An HTTP client that must not be used."""
+
+    def refusal(self, url: str) -> tuple[str, str] | None:
+        return None
+
+    async def send(self, request: Request) -> Response:
+        raise AssertionError(f"{request.method} was sent")
+
+
+class NoIdentity:
+    """An identity service that must not be used."""
+
+    has_reader = True
+    ca_pem = ""
+
+    def token(self, credential: str) -> str:
+        return credential
+
+    async def renew(self, token: str) -> str | None:
+        return None
+
+    async def endpoint(self, service: Service, token: str) -> str | None:
+        return f"http://{service.types[0]}"
+
+    async def reader_token(self) -> NoReturn:
+        raise AssertionError("the reader was used")
+
+
+def types() -> dict[str, ResourceType]:
+    """All types of OpenStack by name."""
+    cloud = Cloud(NoRequests(), NoIdentity())
+    return {one.schema.name: one for one in openstack_types(cloud)}

@@ -1,0 +1,161 @@
+"""Requests to services: tokens, pages, pauses."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import orjson
+import pytest
+
+from engine.types.contract import Failed, Wait
+from engine.types.http_client import NoResponse, Request, Response
+from engine.types.openstack import openstack_types
+from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.object_type import MAX_PAUSES
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import NETWORK
+from engine.words import Json
+from tests.unit.types.calls import KEY, NOW, a_call, run
+from tests.unit.types.openstack.clouds import NoIdentity
+
+
+class Answers:
+    """An HTTP client with prepared answers. requests: those that were sent."""
+
+    def __init__(self, *answers: Response | NoResponse) -> None:
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    def refusal(self, url: str) -> tuple[str, str] | None:
+        return None
+
+    async def send(self, request: Request) -> Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, NoResponse):
+            raise answer
+        return answer
+
+    @property
+    def tokens(self) -> list[str]:
+        return [one.headers["X-Auth-Token"] for one in self.requests]
+
+
+class Renewing(NoIdentity):
+    """An identity service that replaces a token once."""
+
+    async def renew(self, token: str) -> str | None:
+        return "new" if token == "old" else None
+
+
+def answer(status: int, body: Json = None, **headers: str) -> Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status, named, b"" if body is None else orjson.dumps(body))
+
+
+def session(web: Answers, token: str = "old") -> Session:
+    return Cloud(web, Renewing()).session(token)
+
+
+async def test_a_refused_token_is_replaced_once() -> None:
+    web = Answers(answer(401), answer(200, {"network": {"id": "a"}}))
+    found = await session(web).find(NETWORK, "/networks/a", "network", "read it")
+    assert (found, web.tokens) == ({"id": "a"}, ["old", "new"])
+    again = Answers(answer(401), answer(401))
+    with pytest.raises(CloudError) as refused:
+        await session(again).request(NETWORK, "GET", "/networks/a", "read it")
+    assert (refused.value.status, again.tokens) == (401, ["old", "new"])
+
+
+async def test_a_token_of_the_request_itself_is_not_replaced() -> None:
+    web = Answers(answer(401))
+    with pytest.raises(CloudError):
+        await session(web, "own").request(NETWORK, "GET", "/networks/a", "read it")
+    assert web.tokens == ["own"]
+
+
+async def test_no_token_is_in_an_error() -> None:
+    web = Answers(NoResponse("no connection", retry=True))
+    with pytest.raises(CloudError) as failed:
+        await session(web).request(NETWORK, "GET", "/networks/a", "read it")
+    assert failed.value.retry
+    assert str(failed.value) == "Neutron did not answer the request to read it: no connection"
+    assert "old" not in repr(web.requests[0])
+
+
+def page(ids: Sequence[str], link: str = "") -> Response:
+    links = [{"rel": "next", "href": link}] if link else []
+    return answer(200, {"ports": [{"id": one} for one in ids], "ports_links": links})
+
+
+async def test_all_pages_are_read_from_the_same_server() -> None:
+    web = Answers(page(["a"], "https://inside:9696/ports?marker=a&limit=500"), page(["b"]))
+    found = await session(web).list(NETWORK, "/ports", "ports", {"name": "x"})
+    assert [one["id"] for one in found] == ["a", "b"]
+    urls = [one.url for one in web.requests]
+    assert urls == [
+        "http://network/ports?name=x&limit=500",
+        "http://network/ports?marker=a&limit=500",
+    ]
+
+
+async def test_a_next_page_of_another_server_is_refused() -> None:
+    web = Answers(page(["a"], "https://elsewhere/other?marker=a"))
+    with pytest.raises(CloudError, match="on another server"):
+        await session(web).list(NETWORK, "/ports", "ports")
+
+
+async def test_many_objects_are_read_by_few_requests() -> None:
+    web = Answers(page(["0"]), page(["50"]))
+    ids = [str(number) for number in range(51)]
+    found = [one["id"] async for one in session(web).by_ids(NETWORK, "/ports", "ports", ids)]
+    assert found == ["0", "50"]
+    assert [one.url.count("id=") for one in web.requests] == [50, 1]
+
+
+@pytest.mark.parametrize("body", [None, {"other": 1}, [1]])
+async def test_an_answer_without_the_object_is_an_error(body: Json) -> None:
+    with pytest.raises(CloudError, match="without `network`"):
+        web = Answers(answer(200, body))
+        await session(web).find(NETWORK, "/networks/a", "network", "read it")
+
+
+async def create(web: Answers, progress: Json = None, **more: Json) -> object:
+    types = {one.schema.name: one for one in openstack_types(Cloud(web, Renewing()))}
+    net = types["OS::Neutron::Net"]
+    return await run(net, "create", a_call(net, {}, credential="t", progress=progress, **more))
+
+
+async def test_a_service_that_asks_for_a_pause_gets_it() -> None:
+    outcome = await create(Answers(answer(429, {}, retry_after="7")))
+    assert isinstance(outcome, Wait)
+    assert outcome.until == NOW + timedelta(seconds=7)
+    last = await create(Answers(answer(200, {"networks": []}), answer(503, {}, retry_after="7")),
+                        {"pauses": MAX_PAUSES})  # fmt: skip
+    assert isinstance(last, Failed) and last.retry
+
+
+async def test_the_first_call_does_not_look_for_an_object() -> None:
+    web = Answers(answer(201, {"network": {"id": "a", "status": "ACTIVE"}}))
+    await create(web)
+    assert [one.method for one in web.requests] == ["POST"]
+
+
+async def test_a_repeated_call_takes_the_object_of_an_earlier_one() -> None:
+    web = Answers(answer(200, {"networks": [{"id": "a", "status": "ACTIVE"}]}))
+    outcome = await create(web, repeated=True)
+    assert [one.method for one in web.requests] == ["GET"]
+    assert getattr(outcome, "physical_id", None) == "a"
+
+
+async def test_what_a_lost_create_may_have_made_is_deleted() -> None:
+    failed = await create(Answers(NoResponse("no answer", retry=True)))
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    assert failed.data == {"lost": {"name": f"s-r-{KEY.hex[:12]}"}}
+    web = Answers(answer(200, {"networks": [{"id": "a"}]}), answer(204))
+    types = {one.schema.name: one for one in openstack_types(Cloud(web, Renewing()))}
+    net = types["OS::Neutron::Net"]
+    await run(net, "delete", a_call(net, {}, credential="t", data=failed.data))
+    assert [(one.method, one.url.rpartition("/")[2]) for one in web.requests] == [
+        ("GET", f"networks?name=s-r-{KEY.hex[:12]}&limit=500"),
+        ("DELETE", "a"),
+    ]
