@@ -46,13 +46,19 @@ Verdict = str | Awaitable[str | None] | None
 Validator = Callable[[Json, ValidationContext], Verdict]
 
 
+MIN_FIELDS, MAX_FIELDS = 5, 7
+
+
 class CronExpression(CustomConstraint):
     name = "cron_expression"
 
     def validate(self, value: Json, context: ValidationContext) -> str | None:
         if isinstance(value, str) and croniter.is_valid(value):
             return None
-        return "it is not a cron expression of 5 to 7 fields"
+        reason = f"[{value}] is not acceptable, out of range"
+        if not MIN_FIELDS <= len(str(value).split()) <= MAX_FIELDS:
+            reason = "Exactly 5, 6 or 7 columns has to be specified for iterator expression."
+        return f"Invalid CRON expression: {reason}"
 
 
 class Expiration(CustomConstraint):
@@ -64,9 +70,11 @@ class Expiration(CustomConstraint):
         try:
             until = datetime.fromisoformat(value.strip())
         except (AttributeError, ValueError):
-            return "it is not a time such as 2030-01-31T12:00:00Z"
+            return f"Expiration {value} is invalid: Unable to parse date string '{value}'"
         aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return None if aware > context.now else "it is in the past"
+        if aware > context.now:
+            return None
+        return f"Expiration {value} is invalid: Expiration time is out of date."
 
 
 class Timezone(CustomConstraint):
@@ -76,7 +84,7 @@ class Timezone(CustomConstraint):
         try:
             ZoneInfo(value)
         except (KeyError, TypeError, ValueError, OSError):
-            return "unknown time zone; use a name such as Europe/Berlin"
+            return f"Invalid timezone: 'No time zone found with key {value}'"
         return None
 
 

@@ -127,11 +127,18 @@ class TransitionEncoder:
 
     def _done(self) -> None:
         self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
+        if self.node.operation is Operation.ADOPT and self._is_external():
+            self.action = ResourceAction.CHECK  # the last action on it, as Heat's clients see it
         reason = self.result.reason or "state changed"
         if self.node.operation in IN_PLACE_OPERATIONS:
             self._done_in_place(reason)
         else:
             self._done_with_definition(reason)
+
+    def _is_external(self) -> bool:
+        """Return whether the resource has `external_id`: the stack does not own it."""
+        definition = self.work.definition or {}
+        return definition.get("external_id") is not None and not definition.get("data")
 
     def _done_in_place(self, reason: str) -> None:
         """An in-place action keeps the definition that was applied last.

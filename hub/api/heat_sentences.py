@@ -59,11 +59,23 @@ SENTENCES: Final = (
     r'Invalid deletion policy ".*"',
     r"The template section is invalid: .+",
     r"Duplicate names \{.+\}",
+    r'Condition validation error: (The|Circular) definition (of|for) condition ".+',
+    r"Parameter Groups error: parameter_groups.*: .+",
+    r"Tags property should be a list for parameter: .+",
+    r"Invalid parameter constraints for parameter .+, expected a list",
+    r"Invalid (length|range) constraint, expected a mapping",
+    r"Invalid key '.+' for (length|range) constraint",
+    r"(AllowedValues must be a list|AllowedPattern must be a string)",
+    r"Resource .+ type must be (string|object|list or string|string_or_boolean)",
+    r"Resource .+ must be a list of strings",
+    r'Resource name may not contain "/"',
+    r"Invalid keyword\(s\) inside a resource definition: .+",
 )
 #: Heat's sentences that follow the kind of the error.
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
     r'environment has (wrong|empty) section ".+"': "Environment not in valid format",
     r"The template is not a JSON object or YAML mapping\.": "Template not in valid format",
+    r"The environment is not a valid YAML mapping data type\.": "Environment not in valid format",
 }
 #: Heat's sentences that follow the place.
 SENTENCES_AT_PLACES: Final = (
@@ -71,10 +83,31 @@ SENTENCES_AT_PLACES: Final = (
     r'The function ".+" is invalid in this context',
     r"The Referenced Attribute \(.+\) is incorrect\.",
     r'Arguments to ".+" must be of the form:? \[.+\]',
+    r'Arguments to ".+" can be of the next forms: .+',
+    r'Arguments to "(?!Fn::MemberListToMap).+" must be a map\.?',
+    r'Arguments to ".+" must be a list of conditions',
+    r'The minimum number of condition arguments to ".+" is 2\.',
+    r'Argument to "(filter|get_attr)" must be a list',
+    r'"filter" expected 2 arguments .+',
+    r'The arguments to "make_url" must be a map',
+    r'Invalid arguments to "make_url": .+',
+    r'The ".+" argument to "make_url" must be a (map|string)',
+    r'The "for_each" argument to "repeat" must contain a map',
+    r'"str_replace\w*" parameters must be a mapping',
+    r"Bad expression Parse error: unexpected end of statement\.",
     r'".+" deletion policy not supported',
     *(
         rf'Incorrect arguments to "{name}" should be: .+'
-        for name in ("Fn::Join", "str_split", "resource_facade", "Fn::ResourceFacade")
+        for name in (
+            "Fn::Join",
+            "Fn::Replace",
+            "Fn::Split",
+            "contains",
+            "list_join",
+            "resource_facade",
+            "Fn::ResourceFacade",
+            "str_split",
+        )
     ),
     r'Incorrect arguments to "(resource_facade|Fn::ResourceFacade)" should be one of: .+',
     r'"Fn::Replace" parameters must be a mapping',
@@ -83,6 +116,8 @@ SENTENCES_AT_PLACES: Final = (
     r"Fn::MemberListToMap (Key|Value) Name must be a string",
     r'"permutations" should be boolean type for repeat function\.',
 )
+#: A reference in an output or by `Ref`. Heat does not know what refers; Headgate names it.
+_REFERENCE = re.compile(r'(The specified reference ".+" \(in ).+(\) is incorrect\.)')
 #: Heat's sentences about outputs, which follow the kind of the error and the place.
 SENTENCES_OF_OUTPUTS: Final = (r"Each output definition must contain a [Vv]alue key\.",)
 _KEY = re.compile(r"%\(\w+\)s")
@@ -145,6 +180,8 @@ def heat_sentence(
             return f"{kind}: {reason}"
     if _UNSUPPORTED_FUNCTION.fullmatch(reason):
         return f"{place}{separator}The template version is invalid: {reason}"
+    if finding.code != "InvalidTemplateReference" and (found := _REFERENCE.fullmatch(reason)):
+        reason = f"{found[1]}unknown{found[2]}"
     prefix = _prefix(place, reason)
     return None if prefix is None else separator.join((*prefix, reason))
 
@@ -152,6 +189,8 @@ def heat_sentence(
 def _prefix(place: str, reason: str) -> tuple[str, ...] | None:
     """Return what Heat writes before a reason; None if it has another one."""
     if place and _AT_PLACE.fullmatch(reason):
+        return (place,)
+    if place.startswith(("outputs.", "Outputs.")) and _REFERENCE.fullmatch(reason):
         return (place,)
     if _OF_OUTPUT.fullmatch(reason):
         return ("Output validation error", place)

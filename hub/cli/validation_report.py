@@ -8,7 +8,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote as quote_path
 
 from engine.errors import Finding
 from hub.cli.output import format_json, plain
@@ -34,7 +34,8 @@ class Level(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
     """An error or a warning. file: as the user names it. line, column: from 1, in Unicode
-    characters; None if the position is unknown. place: the path in the document.
+    characters; None if the position is unknown. place: the path in the document. quote: the line,
+    and a caret below the column; None if the line is unknown or has a secret.
     """
 
     level: Level
@@ -45,6 +46,7 @@ class ReportedFinding:
     file: str
     line: int | None = None
     column: int | None = None
+    quote: str | None = None
 
     @property
     def text(self) -> str:
@@ -69,6 +71,7 @@ def from_error(
         names.get(known, known) if known else file,
         document.get("line"),
         document.get("column"),
+        document.get("quote"),
     )
 
 
@@ -86,6 +89,7 @@ def from_warning(
         names.get(known, known) if known else file,
         document["line"],
         document["column"],
+        document.get("quote"),
     )
 
 
@@ -94,7 +98,7 @@ def from_local(finding: Finding) -> ReportedFinding:
     line, column = finding.line or None, finding.column or None
     return ReportedFinding(
         Level.ERROR, finding.code, finding.reason, finding.remedy, finding.place, finding.file,
-        line, column,
+        line, column, finding.quote or None,
     )  # fmt: skip
 
 
@@ -132,7 +136,12 @@ def sarif_log(found: Sequence[ReportedFinding]) -> dict[str, Json]:
 
 def _sarif_result(one: ReportedFinding, rule: int) -> dict[str, Json]:
     # Code scanning requires a line of every result.
-    region = {"startLine": one.line or 1} | ({"startColumn": one.column} if one.column else {})
+    region: dict[str, Json] = {"startLine": one.line or 1}
+    if one.column:
+        region["startColumn"] = one.column
+    if one.quote:
+        shown = "\n".join(map(plain, one.quote.splitlines()))
+        region["snippet"] = {"text": shown.partition("\n")[0], "rendered": {"text": shown}}
     location: dict[str, Json] = {
         "physicalLocation": {"artifactLocation": {"uri": _uri(one.file)}, "region": region}
     }
@@ -150,7 +159,7 @@ def _sarif_result(one: ReportedFinding, rule: int) -> dict[str, Json]:
 def _uri(file: str) -> str:
     """A relative reference, or the URI of an absolute path."""
     path = Path(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return path.as_uri() if path.is_absolute() else quote_path(path.as_posix())
 
 
 def workflow_commands(found: Sequence[ReportedFinding]) -> Iterator[str]:
@@ -162,7 +171,8 @@ def workflow_commands(found: Sequence[ReportedFinding]) -> Iterator[str]:
             for name, value in properties.items()
             if value is not None
         )
-        yield f"::{one.level} {written}::{_escape_data(one.text)}"
+        text = "\n".join([one.text, *map(plain, (one.quote or "").splitlines())])
+        yield f"::{one.level} {written}::{_escape_data(text)}"
 
 
 def _escape_data(text: str) -> str:

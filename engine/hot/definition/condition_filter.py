@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from engine.errors import Findings, nearest
 from engine.hot.environment.environment import Environment
@@ -13,6 +14,8 @@ from engine.hot.nested.template_type import TemplateType
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.template import ResourceBody
 
+#: The type to which environments map the types that they switch off.
+SWITCHED_OFF: Final = "OS::Heat::None"
 MAP_TYPE = "Use an installed type, or map this name to one in the environment's resource_registry."
 
 
@@ -73,11 +76,22 @@ class ConditionFilter:
         if not is_template_file(found.type):
             registry = self.environment.registry
             schema = with_member_attributes(self.types[found.type], body, registry, self.types)
-            return EnabledResource(body, found.type, schema)
+            if found.type == SWITCHED_OFF and body.properties:
+                self._warn_of_properties(body, use, wrong)
+            return EnabledResource(body, found.type, schema, findings=wrong)
         kind = self.nesting.open_template(found, use, self.environment, self.types, wrong)
         if kind is not None:
             self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
         return EnabledResource(body, found.type, kind.schema if kind else None, kind, wrong)
+
+    def _warn_of_properties(self, body: ResourceBody, use: TypeUse, wrong: Findings) -> None:
+        """Warn of properties of a resource that the environment switches off."""
+        if body.type == SWITCHED_OFF:
+            return
+        properties = self.conditions.version.dialect.properties
+        reason = f"The environment maps {body.type} to {SWITCHED_OFF}: properties have no effect."
+        remedy = "To have the resource, remove the type's entry in resource_registry."
+        wrong.warn(f"{use.place}.{properties}", reason, remedy, "NoEffect")
 
     def _find(self, body: ResourceBody) -> ResolvedType | None:
         registry = self.environment.registry

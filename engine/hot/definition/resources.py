@@ -54,7 +54,7 @@ from engine.hot.schema.properties import (
 from engine.hot.schema.properties import check_properties as check_known
 from engine.hot.schema.type_schema import TypeSchema, without_required
 from engine.hot.syntax.keyed_names import base_name
-from engine.hot.template.template import ResourceBody, Template
+from engine.hot.template.template import ResourceBody, Template, wrong_kind
 from engine.topological_order import find_cycle
 from engine.words import Json
 
@@ -321,7 +321,8 @@ class DefinitionBuilder:
             return {}
         here = f"{place}.{key}"
         if type(snippet) is not dict:
-            self.findings.add(here, f'"{key}" must be a map.')
+            reason = wrong_kind(evaluator.owner, key, "object")
+            self.findings.add(here, reason, "Write a map.")
             return {}
         found = evaluator.evaluate_properties(snippet, here, names)
         if type(found) is list or isinstance(found, str | int | float):
@@ -499,8 +500,9 @@ class DefinitionBuilder:
         if isinstance(given, str) and given:
             return given
         if given not in (None, "") and not _is_reported(given):
-            reason = "must be a string" if is_static(given) else MUST_BE_KNOWN
-            self.findings.add(at, reason, remedy)
+            key = "id" if body.is_data else "external_id"
+            kind = wrong_kind(body.name, key, "string")
+            self.findings.add(at, kind if is_static(given) else MUST_BE_KNOWN, remedy)
         elif body.is_data and given in (None, ""):
             self.findings.add(at, "must not be empty", remedy)
         return None
@@ -530,6 +532,9 @@ class DefinitionBuilder:
         known = ["Delete", "Retain", "Snapshot"]
         if evaluator.secret:
             self.findings.add(here, "Invalid deletion policy", one_of("", known, "Policies"))
+        elif isinstance(body.deletion_policy, list):
+            reason = wrong_kind(body.name, self.dialect.deletion_policy, "string")
+            self.findings.add(here, reason, one_of("", known, "Policies"))
         else:
             near = one_of(str(policy), known, "Policies")
             self.findings.add(here, f'Invalid deletion policy "{policy}"', near)

@@ -30,6 +30,12 @@ class EvaluationError(FunctionError):
     """A condition has a valid form, but no value."""
 
 
+class InvalidForm(FunctionError):
+    """A call in a condition has an invalid form. inside: its place in the condition."""
+
+    inside = ""
+
+
 @dataclass(slots=True)
 class Conditions:
     """Evaluates conditions: a name, a boolean, or a map that calls a condition function.
@@ -95,13 +101,20 @@ class Conditions:
         """Return whether a condition is true. Raises FunctionError, without secret values, and
         UndecidedError.
         """
+        return self._without_secrets(lambda: self._decide(condition))
+
+    def _without_secrets(self, evaluate: Callable[[], bool]) -> bool:
+        """Return the result; an error quotes no secret that was read."""
         outer, self.secret = self.secret, False
         try:
-            return self._decide(condition)
+            return evaluate()
         except UndecidedError:
             raise
         except FunctionError as wrong:
-            raise (without_secrets(wrong) if self.secret else wrong) from None
+            shown = without_secrets(wrong) if self.secret else wrong
+            if isinstance(wrong, InvalidForm) and shown is not wrong:
+                shown = _make_form_error(wrong.inside, *shown.args)
+            raise shown from None
         finally:
             self.secret = self.secret or outer
 
@@ -115,17 +128,22 @@ class Conditions:
             raise FunctionError(f'Invalid condition "{condition}"', _suggest_plain_name(condition))
         return value
 
+    def _decide_definition(self, name: str) -> bool:
+        """Evaluate the definition of a named condition, which is a boolean or a call."""
+        definition = self.named[name]
+        value = self._value(definition) if isinstance(definition, dict) else definition
+        if not isinstance(value, bool):
+            reason = f'The definition of condition "{name}" is invalid: {value}'
+            raise FunctionError(reason, _suggest_plain_name(definition) or DEFINITION_REMEDY)
+        return value
+
     def _decide_named(self, name: str) -> bool:
         if (known := self.decided.get(name)) is not None:
             return known
         self._check_evaluable(name)
         self.deciding.append(name)
         try:
-            if isinstance(self.named[name], str):
-                raise FunctionError(
-                    f'The definition of condition "{name}" is invalid: {self.named[name]}'
-                )
-            result = self.decide(self.named[name], name)
+            result = self._without_secrets(lambda: self._decide_definition(name))
         except ConditionFailed:
             (self.blocked if self.checking else self.failed).add(name)
             raise
@@ -173,27 +191,35 @@ class Conditions:
         self.unreadable.pop(name, None)
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         place = f"{self.version.dialect.conditions}.{name}"
-        self.findings.add(place, f"Condition validation error: {wrong}", remedy)
+        if isinstance(wrong, InvalidForm):
+            self.findings.add(f"{place}{wrong.inside}", str(wrong), remedy)
+        else:
+            self.findings.add(place, f"Condition validation error: {wrong}", remedy)
         return ConditionFailed()
 
     def _value(self, snippet: Json) -> Json:
         """Evaluate a snippet in which only condition functions may be called."""
         if isinstance(snippet, list):
-            return [self._value(item) for item in snippet]
+            return [_evaluate_at(f"[{at}]", self._value, item) for at, item in enumerate(snippet)]
         if not isinstance(snippet, dict):
             return snippet
         if len(snippet) == 1:
             ((name, args),) = snippet.items()
-            if name in self.version.conditions and name in CALLS:
-                return CALLS[name](self, args)
-            known = self.version.functions.get(name)
-            if self.version.extended and isinstance(known, Function):
-                return self._apply(known, args)
-            if name in self.version.conditions and isinstance(known, UnavailableReason):
-                raise FunctionError(f"The function {name} is {known.value}.")
-            if known is not None:
-                raise FunctionError(f'The function "{name}" is invalid in this context')
-        return {key: self._value(item) for key, item in snippet.items()}
+            return _evaluate_at(f".{name}", lambda args: self._call(name, args), args)
+        return {key: _evaluate_at(f".{key}", self._value, item) for key, item in snippet.items()}
+
+    def _call(self, name: str, args: Json) -> Json:
+        """Evaluate a map with one key, which may be a call."""
+        if name in self.version.conditions and name in CALLS:
+            return CALLS[name](self, args)
+        known = self.version.functions.get(name)
+        if self.version.extended and isinstance(known, Function):
+            return self._apply(known, args)
+        if name in self.version.conditions and isinstance(known, UnavailableReason):
+            raise FunctionError(f"The function {name} is {known.value}.")
+        if known is not None:
+            raise InvalidForm(f'The function "{name}" is invalid in this context')
+        return {name: self._value(args)}
 
     def _apply(self, function: Function, args: Json) -> Json:
         known = self._value(args)
@@ -223,12 +249,12 @@ class Conditions:
         known = self._value(args)
         if not isinstance(known, list) or len(known) != 3:
             form = "[mapping, key, value]"
-            raise FunctionError(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+            raise InvalidForm(f'Arguments to "Fn::FindInMap" must be of the form {form}')
         return find_in_map(self.mappings, known, hidden=known != args)
 
     def _equals(self, name: str, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 2:
-            raise FunctionError(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
+            raise InvalidForm(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
         first, second = self._value(args)
         return bool(first == second)
 
@@ -241,13 +267,18 @@ class Conditions:
 
     def _cfn_not(self, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 1:
-            raise FunctionError('Arguments to "Fn::Not" must be of the form: [condition]')
+            raise InvalidForm('Arguments to "Fn::Not" must be of the form: [condition]')
         return not self.decide(args[0], "")
 
     def _decide_items(self, name: str, args: Json) -> list[bool]:
-        if not isinstance(args, list) or len(args) < 2:
-            raise FunctionError(f'The minimum number of condition arguments to "{name}" is 2.')
-        return [self.decide(item, "") for item in args]
+        if not isinstance(args, list):
+            raise InvalidForm(f'Arguments to "{name}" must be a list of conditions')
+        if len(args) < 2:
+            raise InvalidForm(f'The minimum number of condition arguments to "{name}" is 2.')
+        return [
+            _evaluate_at(f"[{at}]", lambda item: self.decide(item, ""), item)
+            for at, item in enumerate(args)
+        ]
 
     def _contains(self, args: Json) -> Json:
         known = self._value(args)
@@ -263,6 +294,22 @@ class Conditions:
         )
 
 
+def _evaluate_at(part: str, evaluate: Callable[[Json], Json], snippet: Json) -> Json:
+    """Evaluate a part of a condition. part: its place, which errors of form begin with."""
+    try:
+        return evaluate(snippet)
+    except InvalidForm as wrong:
+        wrong.inside = part + wrong.inside
+        raise
+
+
+def _make_form_error(inside: str, *args: str) -> InvalidForm:
+    error = InvalidForm(*args)
+    error.inside = inside
+    return error
+
+
+DEFINITION_REMEDY = "Write true, false, or a function of conditions such as equals."
 YAQL_KEYS = frozenset({"expression", "data"})
 
 CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {

@@ -17,7 +17,7 @@ from engine.hot.evaluation.resource_facade import (
     resource_facade,
 )
 from engine.hot.evaluation.stack_outputs import StackOutputs
-from engine.hot.expressions.expression import REFUSED, Expression, FunctionCall
+from engine.hot.expressions.expression import REFUSED, Expression, FunctionCall, is_static
 from engine.hot.expressions.masking import MASK, propagate_mask
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
@@ -258,7 +258,7 @@ class Evaluator:
 
     def get_param(self, args: Json, place: str) -> Expression:
         before = self.deferred
-        name, *path = _path(self.evaluate(args, place), "get_param", '[ param, "path" ]')
+        name, *path = _parameter_path(self.evaluate(args, place))
         scope = self.scope
         if name not in scope.parameters:
             if name in scope.parameter_names:
@@ -287,9 +287,9 @@ class Evaluator:
     def _get_file(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
         if not isinstance(name, str):
-            raise FunctionError(
-                'Argument to "get_file" must be a string known when the stack is defined'
-            )
+            known = "" if is_static(name) else " known when the stack is defined"
+            remedy = "Write a key of `files`."
+            raise FunctionError(f'Argument to "get_file" must be a string{known}', remedy)
         if name not in self.scope.files:
             raise FunctionError(
                 f'No content found in the "files" section for get_file path: {name}',
@@ -325,11 +325,12 @@ class Evaluator:
 
     def _get_attr(self, args: Json, place: str) -> Expression:
         known = self.evaluate(args, place)
-        min_arguments = 1 if self.scope.version.bare_get_attr else 2
-        if not isinstance(known, list) or len(known) < min_arguments:
-            raise InvalidCall(
-                'Arguments to "get_attr" must be of the form [resource, attribute, ...]'
-            )
+        if known and not isinstance(known, list):
+            raise InvalidCall('Argument to "get_attr" must be a list', ATTRIBUTE_REMEDY)
+        bare, form = self.scope.version.bare_get_attr, "[resource_name, attribute, (path), ...]"
+        if not isinstance(known, list) or len(known) < (1 if bare else 2):
+            can = "can be of the next forms: [resource_name] or" if bare else "must be of the form"
+            raise InvalidCall(f'Arguments to "get_attr" {can} {form}', ATTRIBUTE_REMEDY)
         return self.attribute(known, place)
 
     def attribute(self, known: list[Json], place: str) -> Expression:
@@ -393,7 +394,10 @@ class Evaluator:
             raise InvalidCall(*wrong.args) from None
 
     def _yaql(self, args: Json, place: str) -> Expression:
-        if not isinstance(args, dict) or "expression" not in args or len(args) > 2:
+        if not isinstance(args, dict):
+            remedy = "Write a map with an expression, and data for it."
+            raise InvalidCall('Arguments to "yaql" must be a map.', remedy)
+        if "expression" not in args or len(args) > 2:
             raise InvalidCall(f'"yaql" syntax should be {YAQL_SYNTAX}')
         if unknown := args.keys() - {"expression", "data"}:
             raise InvalidCall(f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}')
@@ -413,10 +417,11 @@ class Evaluator:
 def _ref(evaluator: Evaluator, args: Json, place: str) -> Expression:
     """Ref: the value of a parameter, or the reference of a resource."""
     scope = evaluator.scope
-    if not isinstance(args, str):
+    if isinstance(args, dict | list | bool) or args is None:
         raise FunctionError(
             'The argument of "Ref" must be the name of a parameter or of a resource.'
         )
+    args = str(args)
     if args in scope.types or args in scope.disabled:
         return evaluator.get_resource(args, place)
     if args in scope.parameters or args in scope.parameter_names:
@@ -462,6 +467,7 @@ def _find_in_map(evaluator: Evaluator, args: Json, place: str) -> Expression:
     return evaluator.defer("find_in_map", [mappings, *known])
 
 
+ATTRIBUTE_REMEDY: Final = "Write [RESOURCE, ATTRIBUTE]; keys and indices of its value may follow."
 YAQL_SYNTAX = "yaql: {expression: $.data.var1.sum(), data: {var1: [3, 2, 1]}}"
 
 STACK_FUNCTIONS: Mapping[StackFunction, Callable[[Evaluator, Json, str], Expression]] = {
@@ -480,8 +486,14 @@ STACK_FUNCTIONS: Mapping[StackFunction, Callable[[Evaluator, Json, str], Express
 Evaluator.stack_functions = STACK_FUNCTIONS
 
 
-def _path(args: Json, name: str, example: str) -> list[Json]:
-    parts = args if isinstance(args, list) else [args]
-    if not parts or not isinstance(parts[0], str) or not parts[0]:
-        raise FunctionError(f'Arguments to "{name}" must be a name or of the form {example}')
+def _parameter_path(args: Json) -> list[Json]:
+    """Return the arguments of get_param: the name, and keys and indices of its value."""
+    remedy = "Write the name of a parameter, or [NAME, KEY, ...]."
+    if args in (None, "", [], {}):
+        raise FunctionError('Function "get_param" must have arguments', remedy)
+    parts = [args] if isinstance(args, str) else args
+    if not isinstance(parts, list):
+        raise FunctionError('Argument to "get_param" must be string or list', remedy)
+    if not isinstance(parts[0], str) or not parts[0]:
+        raise FunctionError('Parameter name in "get_param" must be string', remedy)
     return parts

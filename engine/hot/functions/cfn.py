@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from engine.errors import nearest
+from engine.errors import nearest, public
 from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
@@ -78,7 +78,13 @@ def _has(values: Json, key: Json) -> bool:
     return isinstance(values, dict) and isinstance(key, str) and key in values
 
 
-SELECT = Function(_select, list_shape("Fn::Select", '[ "1", [ "str1", "str2"]]', 2, 2))
+def _select_shape(args: Json) -> None:
+    if not isinstance(args, FunctionCall) and not (isinstance(args, list) and len(args) == 2):
+        reason = 'Arguments to "Fn::Select" must be of the form [index, collection]'
+        raise FunctionError(public(reason))
+
+
+SELECT = Function(_select, _select_shape)
 
 # -- texts ----------------------------------------------------------------------------------------
 
@@ -100,7 +106,9 @@ def _base64(text: Json) -> Json:
 
 
 def _replace_shape(args: Json) -> None:
-    REPLACE_LIST(args)
+    if not isinstance(args, FunctionCall) and not (isinstance(args, list) and len(args) == 2):
+        form = '{"Fn::Replace": [ {"$var1": "foo", "%var2%": "bar"}, "$var1 is %var2%"]}'
+        raise FunctionError(public(f'Incorrect arguments to "Fn::Replace" should be: {form}'))
     if isinstance(args, list) and not isinstance(args[0], dict | FunctionCall):
         raise FunctionError('"Fn::Replace" parameters must be a mapping')
 
@@ -109,13 +117,13 @@ def _anything(args: Json) -> None:
     return None
 
 
-REPLACE_LIST = list_shape("Fn::Replace", '[ {"$var1": "foo"}, "$var1 is text"]', 2, 2)
 JOIN = Function(
     lambda args: join_texts("Fn::Join", args, with_json=False),
     list_shape("Fn::Join", '[ " ", [ "str1", "str2"]]', 2, 2),
     with_placeholders=placeholders.join_arguments,
 )
-SPLIT = Function(_split, list_shape("Fn::Split", '[ ",", "str1,str2"]', 2, 2))
+# The brackets are those of Heat's sentence.
+SPLIT = Function(_split, list_shape("Fn::Split", '[ ",", "str1,str2"]]', 2, 2))
 REPLACE = Function(
     lambda args: replace_words("Fn::Replace", args[1], args[0], with_json=False)[0],
     _replace_shape,

@@ -4,13 +4,13 @@ from collections.abc import Hashable, Mapping
 from urllib.parse import quote, urlencode
 
 from engine.errors import Quoting, public
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import (
     Function,
     FunctionError,
     InvalidCall,
     list_shape,
-    map_shape,
     quoted,
 )
 from engine.hot.functions.text import to_json_text
@@ -35,12 +35,21 @@ def _map_merge(args: list[Json]) -> Json:
     return merged
 
 
+def _as_replaced_map(value: Json) -> dict[str, Json]:
+    if value is not None and not isinstance(value, dict):
+        raise FunctionError(public(NO_MAPS), public("Write a map and a map of maps."))
+    return value or {}
+
+
 def _map_replace(args: list[Json]) -> Json:
-    given, rules = (_as_map(one, "map_replace") for one in args)
+    given, rules = map(_as_replaced_map, args)
     if not rules.keys() <= {"keys", "values"}:
-        raise FunctionError('The second argument of "map_replace" has "keys" and "values" only.')
-    keys = _as_map(rules.get("keys"), "map_replace")
-    values = _as_map(rules.get("values"), "map_replace")
+        remedy = 'The second argument has "keys" and "values" only.'
+        raise FunctionError(
+            public(f'Incorrect arguments to "map_replace" should be: {REPLACED}'), public(remedy)
+        )
+    keys = _as_replaced_map(rules.get("keys"))
+    values = _as_replaced_map(rules.get("values"))
     replaced: dict[str, Json] = {}
     for old, value in given.items():
         new = old if keys.get(old) is None else keys[old]
@@ -57,6 +66,11 @@ def _map_replace(args: list[Json]) -> Json:
     return replaced
 
 
+REPLACE_EXAMPLE = '[ { "key1": "val1" }, {"keys": {"key1": "key2"}, "values": {"val1": "val2"}}]'
+REPLACED = f'"map_replace" : {REPLACE_EXAMPLE}'
+NO_MAPS = (
+    f'Incorrect arguments: to "map_replace", arguments must be a list of maps. Example:  {REPLACED}'
+)
 MAP_MERGE = Function(
     _map_merge,
     list_shape("map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0),
@@ -64,9 +78,7 @@ MAP_MERGE = Function(
 )
 MAP_REPLACE = Function(
     _map_replace,
-    list_shape(
-        "map_replace", '[ {"k1": "v1"}, {"keys": {"k1": "K1"}, "values": {"v1": "V1"}} ]', 2, 2
-    ),
+    list_shape("map_replace", REPLACE_EXAMPLE, 2, 2),
     with_placeholders=placeholders.map_replace_arguments,
 )
 
@@ -112,8 +124,10 @@ def _concat(args: list[Json]) -> list[Json]:
     whole: list[Json] = []
     for one in args:
         if one is not None and not isinstance(one, list):
-            reason = "Items to concat must be lists"
-            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason))
+            reason = "Incorrect arguments: Items to concat must be lists."
+            where = f"{quoted(args)} contains an item that is not a list: {quoted(one)}"
+            remedy = public("Write a list of lists.")
+            raise FunctionError(Quoting(f"{reason} {where}", reason), remedy)
         whole += one or []
     return whole
 
@@ -126,15 +140,34 @@ def _concat_unique(args: list[Json]) -> Json:
     return list(first.values())
 
 
-CONCAT = "[ [<value 1>], [<value 2>] ]"
+def _filter_shape(args: Json) -> None:
+    if isinstance(args, FunctionCall):
+        return
+    remedy = public("Write [[VALUE, ...], [ITEM, ...]].")
+    if not isinstance(args, list):
+        raise FunctionError(public('Argument to "filter" must be a list'), remedy)
+    if len(args) != 2:
+        form = f"of the form [values, sequence] but got {len(args)} arguments instead"
+        raise FunctionError(public(f'"filter" expected 2 arguments {form}'), remedy)
+
+
+def _contains_shape(args: Json) -> None:
+    if isinstance(args, list) and len(args) != 2:
+        reason = 'Arguments to "contains" must be of the form: [value1, [value1, value2]]'
+        raise FunctionError(public(reason))
+    CONTAINS_LIST(args)
+
+
+CONTAINS_LIST = list_shape("contains", '[ "value1", [ "value1", "value2"]]', 2, 2)
+CONCAT = "[ [ <value 1>, <value 2> ], [ <value 3>, <value 4> ] ]"
 FILTER = Function(
     _filter,
-    list_shape("filter", "[ [values], [list] ]", 2, 2),
+    _filter_shape,
     with_placeholders=placeholders.list_arguments,
 )
 CONTAINS = Function(
     _contains,
-    list_shape("contains", '[ "value1", [ "value1", "value2"]]', 2, 2),
+    _contains_shape,
     with_placeholders=placeholders.contains_arguments,
 )
 LIST_CONCAT = Function(
@@ -188,7 +221,7 @@ def _part(args: Mapping[str, Json], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidCall(public(f'The "{name}" of "make_url" must be text.'))
+        raise InvalidCall(public(f'The "{name}" argument to "make_url" must be a string'))
     return value
 
 
@@ -236,7 +269,7 @@ def _make_url(args: Mapping[str, Json]) -> Json:
         path = "/" + path
     query = {} if args.get("query") is None else args["query"]
     if not isinstance(query, dict):
-        raise InvalidCall('The "query" of "make_url" must be a map.')
+        raise InvalidCall(public('The "query" argument to "make_url" must be a map'))
     fragment = quote(_part(args, "fragment"))
     return "".join(
         (
@@ -249,8 +282,20 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     )
 
 
+def _url_shape(args: Json) -> None:
+    if isinstance(args, FunctionCall):
+        return
+    remedy = public(f"Its keys are {', '.join(sorted(URL_PARTS))}.")
+    if not isinstance(args, dict):
+        raise FunctionError(public('The arguments to "make_url" must be a map'), remedy)
+    if unknown := args.keys() - URL_PARTS:
+        reason = 'Invalid arguments to "make_url"'
+        names = ", ".join(sorted(map(str, unknown)))
+        raise FunctionError(Quoting(f"{reason}: {names}", reason), remedy)
+
+
 MAKE_URL = Function(
     _make_url,
-    map_shape("make_url", frozenset(), URL_PARTS),
+    _url_shape,
     with_placeholders=placeholders.map_arguments,
 )

@@ -100,12 +100,15 @@ def list_shape(
 
 def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Callable[[Json], None]:
     """Return a shape check for a map with all needed keys and no unknown ones."""
+    keys = ", ".join(sorted(known))
 
     def shape(args: Json) -> None:
         if isinstance(args, FunctionCall):
             return
-        if not isinstance(args, dict) or not needed <= args.keys() <= known:
-            keys = ", ".join(sorted(known))
+        if not isinstance(args, dict):
+            remedy = public(f"Write a map with {keys}.")
+            raise FunctionError(public(f'Arguments to "{name}" must be a map'), remedy)
+        if not needed <= args.keys() <= known:
             reason = f'Incorrect arguments to "{name}" should be: a map with {keys}'
             raise FunctionError(public(reason))
 

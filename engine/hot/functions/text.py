@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 
 from engine.errors import Quoting, public
+from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import (
     MAX_TEXT_LENGTH,
@@ -50,14 +51,14 @@ def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
     """Join lists with a delimiter. name: the function's name in the template, for messages."""
     delimiter, *lists = args
     if not isinstance(delimiter, str):
-        raise FunctionError(public(f'The delimiter of "{name}" must be text.'))
+        remedy = public("Write [DELIMITER, [ITEM, ...]].")
+        raise FunctionError(public(f'"{name}" delimiter must be a string'), remedy)
     items: list[Json] = []
     for one in lists:
         nothing = not one if with_json else one is None
         if not nothing and not isinstance(one, list):
-            reason = f'"{name}" joins lists'
             remedy = public("Write [DELIMITER, [ITEM, ...]].")
-            raise FunctionError(Quoting(f"{reason}, not {quoted(one)}", reason), remedy)
+            raise FunctionError(public(f'"{name}" must operate on a list'), remedy)
         items += one or []
     texts = [_join_item(item, with_json) for item in items]
     check_text_length(sum(map(len, texts)) + len(delimiter) * len(texts))
@@ -82,7 +83,7 @@ LIST_JOIN_TEXT = Function(
 )
 LIST_JOIN = Function(
     lambda args: join_texts("list_join", args, with_json=True),
-    list_shape("list_join", '[ " ", [ "str1", "str2"], [ "str3" ]]', 2),
+    list_shape("list_join", '[ " ", [ "str1", "str2"] ...]', 2),
     with_placeholders=placeholders.join_arguments,
 )
 
@@ -104,14 +105,14 @@ def _split(args: list[Json]) -> Json:
             f'Incorrect index to "str_split" should be between 0 and {highest}'
         ) from None
     except (TypeError, ValueError):
-        raise FunctionError(
-            f'Incorrect index to "str_split": {quoted(rest[0])} is not a number'
-        ) from None
+        reason = f'Incorrect index to "str_split" should be: "str_split" : {SPLIT_EXAMPLE}'
+        raise FunctionError(public(reason), public("The index is an integer.")) from None
 
 
+SPLIT_EXAMPLE = '[ ",", "apples,pears", <index>]'
 STR_SPLIT = Function(
     _split,
-    list_shape("str_split", '[ ",", "apples,pears", <index>]', 2, 3),
+    list_shape("str_split", SPLIT_EXAMPLE, 2, 3),
     with_placeholders=placeholders.split_arguments,
 )
 
@@ -175,12 +176,13 @@ def replacement_cost(template: Json, params: Json) -> int:
     return (compared + KEYS_PER_POSITION * places) // KEYS_PER_STEP
 
 
-def _replacement(name: str, value: Json, with_json: bool) -> str:
+def _replacement(name: str, key: str, value: Json, with_json: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, dict | list):
         if not with_json:
-            raise FunctionError(public(f'"{name}" substitutes text or numbers, not maps or lists.'))
+            reason = f'"{name}" params must be strings or numbers'
+            raise FunctionError(Quoting(f"{reason}, param {key} is not valid", reason))
         return to_json_text(value)
     return str(value)
 
@@ -192,24 +194,24 @@ def replace_words(
     template, for messages.
     """
     if not isinstance(template, str):
-        raise FunctionError(public(f'The template of "{name}" must be text.'))
+        raise FunctionError(public(f'"{name}" template must be a string'))
     if not isinstance(params, dict):
-        raise InvalidCall(public(f'The params of "{name}" must be a map.'))
+        raise InvalidCall(public(f'"{name}" parameters must be a mapping'))
     if any(not isinstance(key, str) or not key for key in params):
         raise FunctionError(f'"{name}" cannot replace an empty text.')
-    texts = {key: _replacement(name, value, with_json) for key, value in params.items()}
+    texts = {key: _replacement(name, key, value, with_json) for key, value in params.items()}
     text, found = replace_keys(template, texts)
     return text, params.keys() - found
 
 
-def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, set[str]]:
-    return replace_words("str_replace", args["template"], args["params"], with_json=with_json)
+def _replace(name: str, args: Mapping[str, Json], with_json: bool) -> tuple[str, set[str]]:
+    return replace_words(name, args["template"], args["params"], with_json=with_json)
 
 
-def _replace_strict(args: Mapping[str, Json]) -> Json:
-    result, missing = _replace(args, with_json=True)
+def _replace_strict(name: str, args: Mapping[str, Json]) -> Json:
+    result, missing = _replace(name, args, with_json=True)
     if missing:
-        names = ", ".join(sorted(missing, key=lambda key: (-len(key), key)))
+        names = ",".join(sorted(missing, key=lambda key: (-len(key), key)))
         raise FunctionError(f"The following params were not found in the template: {names}")
     return result
 
@@ -218,10 +220,12 @@ def _replace_very_strict(args: Mapping[str, Json]) -> Json:
     params = args["params"]
     empty = isinstance(params, dict) and [k for k, v in params.items() if v in (None, "", [], {})]
     if empty:
-        raise FunctionError(
-            f'"str_replace_vstrict" has params with empty values: {", ".join(empty)}'
-        )
-    return _replace_strict(args)
+        reason = f"{VERY_STRICT} has an undefined or empty value for param {empty[0]}"
+        raise FunctionError(f"{reason}, must be a defined non-empty value")
+    return _replace_strict(VERY_STRICT, args)
+
+
+STRICT, VERY_STRICT = "str_replace_strict", "str_replace_vstrict"
 
 
 def _str_replace_cost(args: Mapping[str, Json]) -> int:
@@ -235,16 +239,32 @@ def _str_replace(name: str, apply: Callable[[Mapping[str, Json]], Json]) -> Func
     )
 
 
-STR_REPLACE_TEXT = _str_replace("str_replace", lambda args: _replace(args, with_json=False)[0])
-STR_REPLACE = _str_replace("str_replace", lambda args: _replace(args, with_json=True)[0])
-STR_REPLACE_STRICT = _str_replace("str_replace_strict", _replace_strict)
-STR_REPLACE_VSTRICT = _str_replace("str_replace_vstrict", _replace_very_strict)
+STR_REPLACE_TEXT = _str_replace(
+    "str_replace", lambda args: _replace("str_replace", args, with_json=False)[0]
+)
+STR_REPLACE = _str_replace(
+    "str_replace", lambda args: _replace("str_replace", args, with_json=True)[0]
+)
+STR_REPLACE_STRICT = _str_replace(STRICT, lambda args: _replace_strict(STRICT, args))
+STR_REPLACE_VSTRICT = _str_replace(VERY_STRICT, _replace_very_strict)
+
+
+def _digest_shape(args: Json) -> None:
+    if isinstance(args, FunctionCall):
+        return
+    if not isinstance(args, list):
+        raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
+    if len(args) != 2:
+        raise FunctionError(public('Function "digest" usage: ["<algorithm>", "<value>"]'))
+
+
+NO_TEXTS = 'Argument to function "digest" must be a list of strings'
 
 
 def _digest(args: list[Json]) -> Json:
     algorithm, text = args
     if not isinstance(algorithm, str) or not isinstance(text, str):
-        raise FunctionError('"digest" takes the name of an algorithm and a text.')
+        raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
     if algorithm.lower() not in hashlib.algorithms_available:
         raise FunctionError(
             "Algorithm must be one of " + ", ".join(sorted(hashlib.algorithms_available))
@@ -266,7 +286,7 @@ def _digest(args: list[Json]) -> Json:
 
 DIGEST = Function(
     _digest,
-    list_shape("digest", '[ "algorithm", "value" ]', 2, 2),
+    _digest_shape,
     with_placeholders=placeholders.digest_arguments,
 )
 
@@ -315,7 +335,9 @@ def _substitute_row(
 
 def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
     for_each = args["for_each"]
-    if not isinstance(for_each, dict) or not for_each:
+    if not isinstance(for_each, dict):
+        raise InvalidCall(public('The "for_each" argument to "repeat" must contain a map'))
+    if not for_each:
         raise InvalidCall('The "for_each" argument to "repeat" function must be a non-empty map')
     permutations = args.get("permutations", True)
     if not isinstance(permutations, bool):
@@ -325,13 +347,14 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
         if isinstance(items, dict) and with_maps and permutations:
             items = list(items)
         if items is not None and not isinstance(items, list):
-            raise FunctionError(
-                f'The values of "{variable}" in "for_each" of "repeat" must be a list'
-            )
+            kinds = "lists or maps" if with_maps and permutations else "lists"
+            reason = f'The values of the "for_each" argument to "repeat" must be {kinds}'
+            raise FunctionError(public(reason), f'Write a list for "{variable}".')
         rows.append(items or [])
     given = [items for items in for_each.values() if items is not None]
     if not permutations and len({len(items) for items in given}) > 1:
-        raise FunctionError("For repeat without permutations all lists must have the same length.")
+        reason = "the length of for_each values should be equal if no nested loop."
+        raise FunctionError(public(f"For repeat, {reason}"))
     if permutations and prod(map(len, rows)) > MAX_VALUES:
         raise FunctionError(f'"repeat" would make more than {MAX_VALUES} items.')
     walk = product(*rows) if permutations else zip(*rows, strict=False)

@@ -13,7 +13,7 @@ from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.data import to_hashable
 from engine.hot.functions.function import FunctionError
 from engine.hot.patterns.pattern import InvalidPattern, read_pattern
-from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, EMPTY_ALLOWED
+from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, EMPTY_ALLOWED, REASONS, REMEDIES
 from engine.hot.schema.type_schema import Constraint
 from engine.hot.schema.value_schema import find_schema_violation
 from engine.words import Json
@@ -55,6 +55,8 @@ def remedy_of(rule: Constraint) -> str:
             return f"Use one of {shown}{', ...' if len(rule.allowed) > MAX_ALLOWED else ''}."
         case "allowed_pattern":
             return "Use a value that the pattern matches as a whole."
+        case "custom_constraint":
+            return REMEDIES.get(rule.name, "")
     return ""
 
 
@@ -110,7 +112,8 @@ def _allowed_values(rule: Constraint, value: Json, budget: CostBudget) -> str | 
     if not bad:
         return None
     shown = ", ".join(as_json(one) for one in rule.allowed)
-    return _about(as_json(bad[0]), f"is not an allowed value [{shown}]")
+    given = f"[{', '.join(map(as_json, value))}]" if isinstance(value, list) else as_json(value)
+    return _about(given, f"is not an allowed value [{shown}]")
 
 
 def _exact_key(value: Json) -> Hashable:
@@ -137,8 +140,10 @@ def _custom(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
     bad = [item for item in (value if isinstance(value, list) else [value]) if not check(item)]
     if not bad:
         return None
-    reason = f"it is not a valid {rule.name}"
-    return Quoting(f"Error validating value '{bad[0]}': {reason}", reason)
+    safe = f"it is not a valid {rule.name}"
+    reason = REASONS[rule.name](bad[0]) if rule.name in REASONS else safe
+    shown = f"Error validating value '{bad[0]}'"
+    return Quoting(f"{shown}: {reason}" if reason else shown, safe)
 
 
 def _schema(rule: Constraint, value: Json, budget: CostBudget) -> str | None:

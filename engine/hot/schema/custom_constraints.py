@@ -83,6 +83,64 @@ def _rel_dns_name(value: Json) -> bool:
     return fits and not value.endswith(".")
 
 
+def _dns_reason(value: Json) -> str:
+    """Return why a value is no name, as Heat's."""
+    name = str(value).removesuffix(".")
+    if len(name) > MAX_NAME_LENGTH:
+        return f"'{value}' exceeds the {MAX_NAME_LENGTH} character FQDN limit"
+    label = next((one for one in name.split(".") if not LABEL.fullmatch(one)), "")
+    rule = "must be 1-63 characters long, each of which can only be alphanumeric or a hyphen."
+    if label.startswith("-") or label.endswith("-"):
+        rule = "must not start or end with a hyphen."
+    reason = f"Name '{label}' {rule}" if label else "Encountered an empty component."
+    return f"'{value}' not in valid format. Reason: {reason}"
+
+
+def _subnet_reason(value: Json) -> str:
+    return f"'{value}' is not a valid IP subnet"
+
+
+def _domain_reason(value: Json) -> str:
+    return f"'{value}' must end with '.'." if _dns_name(value) else _dns_reason(value)
+
+
+def _relative_reason(value: Json) -> str:
+    if _dns_name(value) and value.endswith("."):
+        return f"'{value}' is a FQDN. It should be a relative domain name."
+    return _dns_reason(value)
+
+
+def _address_or_subnet_reason(value: Json) -> str:
+    return _subnet_reason(value) if "/" in str(value) else f"'{value}' is not a valid IP address"
+
+
+#: What Heat writes about an invalid value after quoting it, by name of the constraint.
+REASONS: Mapping[str, Callable[[Json], str]] = {
+    "dns_domain": _domain_reason,
+    "dns_name": _dns_reason,
+    "ip_addr": lambda _: "Invalid IP address",
+    "ip_or_cidr": _address_or_subnet_reason,
+    "iso_8601": lambda _: "",
+    "mac_addr": lambda _: "Invalid MAC address.",
+    "net_cidr": _subnet_reason,
+    "rel_dns_name": _relative_reason,
+}
+#: What to do about an invalid value, by name of the constraint.
+REMEDIES: Mapping[str, str] = {
+    "cron_expression": "Write five fields, such as 0 5 * * *.",
+    "dns_domain": "Write a domain that ends with a dot, such as example.com.",
+    "dns_name": "Write a name such as host.example.com.",
+    "expiration": "Write a time in the future, such as 2030-01-31T12:00:00Z.",
+    "ip_addr": "Write an address such as 192.0.2.1 or 2001:db8::1.",
+    "ip_or_cidr": "Write an address such as 192.0.2.1, or a subnet such as 192.0.2.0/24.",
+    "iso_8601": "Write a time such as 2030-01-31T12:00:00Z.",
+    "json_string": "Write JSON.",
+    "mac_addr": "Write an address such as fa:16:3e:00:00:01.",
+    "net_cidr": "Write a subnet such as 192.0.2.0/24.",
+    "rel_dns_name": "Write a name without a dot at its end, such as www.",
+    "timezone": "Write a name such as Europe/Berlin.",
+}
+
 #: Constraints that accept an empty string.
 EMPTY_ALLOWED = frozenset(
     {

@@ -240,8 +240,11 @@ def _boolean(value: Json) -> Json:
         return False
     known = ", ".join(f"'{word}'" for word in sorted(TRUE | FALSE))
     reason = f"acceptable values are: {known}"
+    shown = as_json(value) if isinstance(value, dict | list | bool) else value
     raise InvalidValue(
-        f"Unrecognized value {as_json(value)}, {reason}", f"Unrecognized value, {reason}"
+        f"Unrecognized value '{shown}', {reason}",
+        f"Unrecognized value, {reason}",
+        "Write true or false.",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 import yaml
 
-from engine.errors import Finding, Findings, Invalid
+from engine.errors import ENVIRONMENT, Finding, Findings, Invalid
 from engine.hot.gc_pause import pause_gc
 from engine.hot.syntax.json_text import is_storable_integer
 from engine.hot.syntax.positions import IrregularKey, find_irregular_keys
@@ -97,6 +97,8 @@ def check_document(
     microsecond for each resource.
     """
     if type(value) is not dict:
+        if what == ENVIRONMENT:
+            raise _invalid("The environment is not a valid YAML mapping data type.")
         raise _invalid(f"The {what} is not a JSON object or YAML mapping.")
     _walk(value, what, limits)
     if aliases:

@@ -38,6 +38,13 @@ APPLICABLE_KINDS: Mapping[str, frozenset[str]] = {
 }
 
 
+#: Heat's names of the constraints, for its messages.
+CLASSES: Mapping[str, str] = {
+    "length": "Length", "range": "Range", "modulo": "Modulo", "allowed_values": "AllowedValues",
+    "allowed_pattern": "AllowedPattern", "custom_constraint": "CustomConstraint",
+}  # fmt: skip
+
+
 class InvalidConstraint(Exception):
     """A fault of one constraint."""
 
@@ -114,10 +121,12 @@ def _read(
         hidden=_boolean(body, "hidden", fault),
         immutable=_boolean(body, "immutable", fault),
         constraints=(
-            *_constraints(body.get("constraints"), ParameterKind(kind), version, budget, fault),
+            *_constraints(
+                name, body.get("constraints"), ParameterKind(kind), version, budget, fault
+            ),
             *(_schema(body.get("schema"), kind, budget, fault) if version.extended else ()),
         ),
-        tags=_tags(body.get("tags"), fault),
+        tags=_tags(name, body.get("tags"), fault),
     )
     check_default(schema, budget, fault, ".default")
     return schema
@@ -166,16 +175,17 @@ def _boolean(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> 
         return False
 
 
-def _tags(value: Json, fault: Callable[..., None]) -> tuple[str, ...]:
+def _tags(name: str, value: Json, fault: Callable[..., None]) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        fault("Tags must be a list of texts.", at=".tags")
+        fault(f"Tags property should be a list for parameter: {name}", "Write a list.", at=".tags")
         return ()
     return tuple(value)
 
 
 def _constraints(
+    name: str,
     value: Json,
     kind: ParameterKind,
     version: Version,
@@ -185,12 +195,13 @@ def _constraints(
     if value is None:
         return ()
     if not isinstance(value, list):
-        fault("Invalid parameter constraints, expected a list", at=".constraints")
+        reason = f"Invalid parameter constraints for parameter {name}, expected a list"
+        fault(reason, "Write a list of maps.", at=".constraints")
         return ()
     read: list[Constraint] = []
     for index, one in enumerate(value):
         try:
-            read.append(check_pattern(_constraint(one, kind, version), budget))
+            read.append(check_pattern(_constraint(name, one, kind, version), budget))
         except InvalidConstraint as wrong:
             fault(str(wrong), wrong.remedy, at=f".constraints[{index}]")
     return tuple(read)
@@ -225,7 +236,7 @@ def check_pattern(constraint: Constraint, budget: CostBudget) -> Constraint:
     return constraint
 
 
-def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
+def _constraint(parameter: str, one: Json, kind: ParameterKind, version: Version) -> Constraint:
     if not isinstance(one, dict):
         raise InvalidConstraint("Invalid parameter constraints, expected a mapping")
     rules = {key: value for key, value in one.items() if key != "description"}
@@ -245,15 +256,28 @@ def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
         )
     ((name, rule),) = rules.items()
     if kind.value not in APPLICABLE_KINDS[name]:
-        raise InvalidConstraint(f"{name} constraint invalid for {kind.value}")
+        raise InvalidConstraint(
+            f"Parameter '{parameter}' is invalid: "
+            f"{CLASSES[name]} constraint invalid for {kind.value}",
+            f"Remove it, or use another type; {name} is for {_one_of_kinds(name)}.",
+        )
     description = one.get("description")
     return READERS[name](rule, kind, "" if description is None else str(description))
 
 
+def _one_of_kinds(name: str) -> str:
+    return " and ".join(sorted(APPLICABLE_KINDS[name]))
+
+
 def _read_bounds(name: str, rule: Json, whole: bool) -> Mapping[str, int | float | None]:
-    if not isinstance(rule, dict) or not rule or not rule.keys() <= {"min", "max"}:
+    remedy = "Write a map with min, max or both."
+    if not isinstance(rule, dict):
+        raise InvalidConstraint(f"Invalid {name} constraint, expected a mapping", remedy)
+    if unknown := [key for key in rule if key not in ("min", "max")]:
+        raise InvalidConstraint(f"Invalid key '{unknown[0]}' for {name} constraint", remedy)
+    if not rule:
         raise InvalidConstraint(
-            f"A {name} constraint must have a min value and/or a max value specified."
+            f"A {name} constraint must have a min value and/or a max value specified.", remedy
         )
     bounds = {key: _read_limit(name, value, whole) for key, value in rule.items()}
     if all(bound is None for bound in bounds.values()):
@@ -304,7 +328,7 @@ def _modulo(rule: Json, kind: ParameterKind, description: str) -> Constraint:
 
 def _allowed_values(rule: Json, kind: ParameterKind, description: str) -> Constraint:
     if not isinstance(rule, list):
-        raise InvalidConstraint("allowed_values must be a list")
+        raise InvalidConstraint("AllowedValues must be a list", "Write a list of values.")
     item_kind = ParameterKind.STRING if kind is ParameterKind.LIST else kind
     try:
         allowed = tuple(convert(item_kind, one) for one in rule)
@@ -315,7 +339,7 @@ def _allowed_values(rule: Json, kind: ParameterKind, description: str) -> Constr
 
 def _allowed_pattern(rule: Json, kind: ParameterKind, description: str) -> Constraint:
     if not isinstance(rule, str):
-        raise InvalidConstraint("allowed_pattern must be a string")
+        raise InvalidConstraint("AllowedPattern must be a string", "Write it in quotes.")
     return Constraint("allowed_pattern", pattern=rule, description=description)
 
 
@@ -345,7 +369,8 @@ def read_groups(
         return ()
 
     def fault(at: str, reason: str) -> None:
-        findings.add("", f"Parameter Groups error: parameter_groups{at}: {reason}")
+        remedy = "Write {label: TEXT, parameters: [NAME, ...]} for each group."
+        findings.add("", f"Parameter Groups error: parameter_groups{at}: {reason}", remedy)
 
     if not isinstance(groups, list):
         fault("", "The parameter_groups should be a list.")
@@ -353,9 +378,12 @@ def read_groups(
     seen: set[str] = set()
     for group in groups:
         names = group.get("parameters") if isinstance(group, dict) else None
-        label = f".{group.get('label')}" if isinstance(group, dict) and group.get("label") else ""
+        label = f".{group.get('label') or ''}" if isinstance(group, dict) else ""
+        if names is None:
+            fault(label, "The parameters must be provided for each parameter group.")
+            continue
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-            fault(label, "The parameters must be provided for each parameter group, as a list.")
+            fault(label, "The parameters of parameter group should be a list.")
             continue
         for name in names:
             if name in seen:

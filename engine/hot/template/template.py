@@ -41,7 +41,9 @@ from engine.words import Json
 if TYPE_CHECKING:
     from engine.hot.evaluation.evaluator import ForEachItem
 
+NO_TYPE: Final = "Each Resource must contain a Type key."
 DATA_KEYS: Final = ("type", "id", "properties", "description", "condition", "for_each")
+NO_VERSION: Final = "The template version is invalid: Template version was not provided"
 DATA_FORM: Final = "Write {type: OS::Neutron::Net, id: {get_param: network}}, for example."
 
 
@@ -263,12 +265,18 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
     if not given:
         wanted = nearest(next(iter(document), ""), [*DIALECTS])
         remedy = wanted or 'Begin with "heat_template_version: 2021-04-16".'
-        findings.add("", "Template format version not found.", remedy, code, at="version")
+        findings.add("", NO_VERSION, remedy, code, at="version")
         return anything
     if len(given) > 1:
-        findings.add("", f"Ambiguous versions ({', '.join(given)})", "Keep one of them.", code)
+        reason = f"The template version is invalid: Ambiguous versions ({', '.join(given)})"
+        findings.add("", reason, "Keep one of them.", code)
         return anything
-    key, value = given[0], str(document[given[0]])
+    key = given[0]
+    if not isinstance(document[key], str):
+        remedy = f"Write one of these as text: {', '.join(known_versions(key))}."
+        findings.add(key, NO_VERSION, remedy, code)
+        return anything
+    value = str(document[key])
     found = find_version(key, value)
     if found is None:
         known = known_versions(key)
@@ -340,13 +348,16 @@ def _resource(
     if type(given) is not dict:
         findings.add(place, dialect.missing_type)
         return None
-    if not name or "/" in name:
-        findings.add(place, f'The resource name "{name}" must not be empty or contain "/".')
+    if "/" in name:
+        findings.add(place, 'Resource name may not contain "/"', "Rename it.")
+    elif not name:
+        findings.add(place, "The name of a resource must not be empty.", "Rename it.")
     if not given.keys() <= version.resource_keys:
         _unknown_keys(given, version.known_resource_keys, "resource", version, place, findings)
     kind = given.get(dialect.type)
     if not isinstance(kind, str) or not kind:
-        reason = dialect.missing_type if kind is None else "The type must be text."
+        missing = NO_TYPE if dialect.type in given else dialect.missing_type
+        reason = missing if kind in (None, "") else wrong_kind(name, dialect.type, "string")
         findings.add(place, reason, f'Add "{dialect.type}: OS::Heat::None", or another one.')
         return None
     depends_on = given.get(dialect.depends_on)
@@ -354,7 +365,7 @@ def _resource(
     if version.extended and _has_calls(depends_on):
         body.computed_depends_on = depends_on
     elif depends_on is not None:
-        body.depends_on = _depends_on(depends_on, f"{place}.{dialect.depends_on}", findings)
+        body.depends_on = _depends_on(name, depends_on, dialect.depends_on, place, findings)
     if not given.keys() <= version.common_resource_keys:
         _read_other_keys(body, given, version, place, findings)
         if given.get(dialect.hooks) is not None:
@@ -453,14 +464,22 @@ def _read_other_keys(
         _external_id(body, given, version, place, findings)
     body.deletion_policy = given.get(dialect.deletion_policy)
     body.condition = given.get(dialect.condition)
-    if body.condition is not None and not version.has_conditions:
+    if body.condition is not None and not isinstance(body.condition, str | bool | dict):
+        reason = wrong_kind(body.name, dialect.condition, "string_or_boolean")
+        remedy = "Write the name of a condition, true, false, or a function of conditions."
+        findings.add(f"{place}.{dialect.condition}", reason, remedy)
+        body.condition = None
+    elif body.condition is not None and not version.has_conditions:
         if dialect is HOT:
             _refuse_newer_key(dialect.condition, "resource", version, place, findings)
         else:
             body.condition = None
             _warn_of_newer_key(dialect.condition, version, place, findings)
-    description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
-    body.description = "" if description is None else description
+    if isinstance(description := given.get(dialect.description), dict | list):
+        reason = wrong_kind(body.name, dialect.description, "string")
+        findings.add(f"{place}.{dialect.description}", reason, "Write a text.")
+    else:
+        body.description = "" if description is None else str(description)
     if version.extended:
         _read_extended_keys(body, given, place, findings)
 
@@ -500,7 +519,7 @@ def _refuse_newer_key(
     key: str, what: str, version: Version, place: str, findings: Findings
 ) -> None:
     """Report a key that is valid only in versions with conditions."""
-    reason = f'"{key}" is not a valid keyword inside a {what} definition of {version.date}'
+    reason = f"Invalid keyword(s) inside a {what} definition: {key}"
     remedy = f"Use {version.dialect.conditions_since}."
     findings.add(place, reason, remedy, at=f"{place}.{key}")
 
@@ -516,13 +535,23 @@ def _has_calls(depends_on: Json) -> bool:
     return any(isinstance(one, dict) or (isinstance(one, str) and "${" in one) for one in items)
 
 
-def _depends_on(value: Json, place: str, findings: Findings) -> tuple[str, ...]:
+def _depends_on(
+    name: str, value: Json, key: str, place: str, findings: Findings
+) -> tuple[str, ...]:
     if type(value) is str:
         return (value,)
     if type(value) is list and all(type(one) is str for one in value):
         return tuple(value)
-    findings.add(place, "This must be a name or a list of names.")
+    reason = wrong_kind(name, key, "list or string")
+    if isinstance(value, list):
+        reason = f"Resource {name} {key} must be a list of strings"
+    findings.add(f"{place}.{key}", reason, "Write a name or a list of names.")
     return ()
+
+
+def wrong_kind(name: str, key: str, kind: str) -> str:
+    """Return the reason, as Heat's, if the value of a key of a resource has another kind."""
+    return f"Resource {name} {key} type must be {kind}"
 
 
 def _output(name: str, given: Json, version: Version, findings: Findings) -> OutputBody | None:

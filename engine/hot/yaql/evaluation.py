@@ -29,6 +29,8 @@ SAFE_ERRORS = (
     IndexError, ZeroDivisionError, OverflowError, AssertionError,
     exceptions.CollectionTooLargeException, exceptions.MemoryQuotaExceededException,
 )  # fmt: skip
+#: Errors whose text is the whole reason, as in Heat.
+WHOLE_ERRORS = (ZeroDivisionError, exceptions.CollectionTooLargeException)
 
 
 def check_yaql(text: Json, budget: CostBudget) -> None:
@@ -73,9 +75,10 @@ def evaluate_yaql(text: Json, data: Json, limits: CostLimits, budget: CostBudget
     except FunctionError:
         raise
     except Exception as error:  # a library function may raise anything
-        raise FunctionError(
-            f"The yaql expression failed: {_safe_error_text(error, text)}"
-        ) from None
+        reason = _safe_error_text(error, text)
+        if not isinstance(error, WHOLE_ERRORS) and not reason.startswith("Unknown function"):
+            reason = f"The yaql expression failed: {reason}"
+        raise FunctionError(reason) from None
 
 
 def _parse_counted(text: Json, budget: CostBudget) -> Any:
@@ -104,9 +107,11 @@ def _parse(text: str) -> Any:
     try:
         return copy(engine.parser).parse(text, lexer=engine.lexer.clone())
     except exceptions.YaqlGrammarException as error:
-        at = "at its end" if error.position is None else f"at position {error.position}"
-        found = "" if error.position is None else f" '{error.value}'"
-        raise FunctionError(f"Bad expression: unexpected{found or ' end'} {at}.") from None
+        if error.position is None:
+            reason = "Bad expression Parse error: unexpected end of statement."
+            raise FunctionError(reason, "Complete the expression.") from None
+        found = f"unexpected '{error.value}' at position {error.position}"
+        raise FunctionError(f"Bad expression: {found}.") from None
     except exceptions.YaqlException as error:
         raise FunctionError(f"Bad expression: {error}.") from None
     except ValueError as error:

@@ -19,6 +19,7 @@ from engine.errors import Conflict, Findings
 from engine.hot.definition.model import StackDefinition
 from engine.hot.definition.validators import ValidationRequest, collect_validations
 from engine.hot.expressions.masking import iterate_texts
+from engine.hot.schema.custom_constraints import REMEDIES
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import read_now
@@ -181,5 +182,5 @@ def _raise_errors(requests: list[ValidationRequest], results: Results) -> None:
         reason = one.description or refusal(one, wrong)
         if one.parameter:
             reason = f"Parameter '{one.parameter}' is invalid: {reason}"
-        findings.add(one.place, reason)
+        findings.add(one.place, reason, REMEDIES.get(one.validator, ""))
     findings.raise_if_any()

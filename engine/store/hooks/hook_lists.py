@@ -1,10 +1,11 @@
 """Reads hooks without a lock: lists, and single hooks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from operator import itemgetter
+from typing import Final
 from uuid import UUID
 
 from engine.store.connection import Connection
@@ -80,9 +81,9 @@ _FIELDS = itemgetter(*(one.name for one in fields(HookRecord)))
 @dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: does not filter. stack_id: the stack and its nested stacks. point: a glob. path: a
-    glob for each level: ``web/*``. older: minimum time since the hook opened. mine: principals such
-    as ``user:ada`` and ``role:dba`` that may answer the hook and have not approved it; me: the keys
-    of the same principal. marker: the last hook of the previous page."""
+    glob for each level, as `_path_regex`: ``web/*``. older: minimum time since the hook opened.
+    mine: principals such as ``user:ada`` and ``role:dba`` that may answer the hook and have not
+    approved it; me: the keys of the same principal. marker: the last hook of the previous page."""
 
     state: str | None = None
     stack_id: UUID | None = None
@@ -134,8 +135,22 @@ def _like(glob: str | None) -> str | None:
 
 
 def _path_regex(glob: str | None) -> str | None:
-    """A glob for paths as a regular expression: ``*`` and ``?`` stay within one level."""
+    """A glob for paths as a regular expression: ``*`` and ``?`` stay within one level.
+
+    A level also means the resources with `for_each` whose name without quotes and brackets, or
+    without the key, it matches: ``web-a`` and ``web`` mean ``web["a"]``.
+    """
     if glob is None:
         return None
-    wildcards = {"*": "[^/]*", "?": "[^/]"}
-    return "".join(("^", *(wildcards.get(one, re.escape(one)) for one in glob), "$"))
+    levels = ("".join(map(_part_regex, level)) + END_OF_LEVEL for level in glob.split("/"))
+    return f"^{'/'.join(levels)}$"
+
+
+def _part_regex(character: str) -> str:
+    return PARTS.get(character) or re.escape(character)
+
+
+#: Regular expressions for characters of a glob.
+PARTS: Mapping[str, str] = {"*": "[^/]*", "?": "[^/]", "-": r'(?:-|\[")'}
+#: The key of a resource with `for_each` as a whole, or its end if the glob has the key.
+END_OF_LEVEL: Final = r'(?:\["[^/"]*"\]|"\])?'

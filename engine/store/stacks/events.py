@@ -11,11 +11,14 @@ from engine.words import Json
 
 #: As in Heat, an event from before there is a physical ID has the name of the nested stack. Clients
 #: find the paths of nested resources by it.
-#: $11: written types: {stack: {resource: {type of the row: type in the template}}}.
+#: $11: written types: {stack: {resource: {type of the row: type in the template}}}; of resources
+#: with `for_each`, under their name without the key.
 LIST_EVENTS = """
 with typed as not materialized (
-    select e.*, coalesce($11::jsonb #>> array[e.stack_id::text, e.resource_name, e.resource_type],
-                         e.resource_type, $3) as of_type
+    select e.*, coalesce(coalesce($11::jsonb #> array[e.stack_id::text, e.resource_name],
+                                  $11 #> array[e.stack_id::text,
+                                               split_part(e.resource_name, '["', 1)])
+                             ->> e.resource_type, e.resource_type, $3) as of_type
       from event e where e.stack_id = $1
 )
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
@@ -58,9 +61,10 @@ with recursive tree (id, name, depth) as (
 ), ordered as materialized (
     select e.*, row_number() over (order by e.moment, e.depth, e.stack_id, e.sequence) as position
       from (select e.stack_id, e.sequence, e.id, t.name as stack_name, t.depth,
-                   coalesce(
-                       $11::jsonb #>> array[e.stack_id::text, e.resource_name, e.resource_type],
-                       e.resource_type, $3) as of_type,
+                   coalesce(coalesce($11::jsonb #> array[e.stack_id::text, e.resource_name],
+                                     $11 #> array[e.stack_id::text,
+                                                  split_part(e.resource_name, '["', 1)])
+                                ->> e.resource_type, e.resource_type, $3) as of_type,
                    max(e.time) over (partition by e.stack_id order by e.sequence) as moment
               from tree t
              cross join lateral (select * from event

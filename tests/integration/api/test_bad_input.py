@@ -26,7 +26,7 @@ async def refused(running: Program, body: Json, status: int = 400) -> str:
     [
         ("heat_template_version: 2018-08-31\nresources: {a: [", "in line 3, column 1"),
         ("just text", "The template is not a JSON object or YAML mapping."),
-        ({"resources": {}}, "Template format version not found."),
+        ({"resources": {}}, "Template version was not provided"),
         ({"heat_template_version": "2018-08-32"}, "2018-08-31"),
         ({**VALID_TEMPLATE, "resuorces": {}}, 'Did you mean "resources"?'),
         (template({"a": {"type": "OS::Heat::RandomStrin"}}), 'Did you mean "OS::Heat::RandomString"?'),

@@ -156,6 +156,13 @@ async def test_the_shown_type_of_a_mapped_resource_is_the_one_in_the_template(ru
     assert shown["resource"]["resource_type"] == "My::Thing"
     found = await run.stack_request("GET", "s", "/resources?type=My::Thing")
     assert len(found["resources"]) == 2
+    for query in ("", "&nested_depth=1", "&sort_keys=resource_type"):
+        path = f"/events?resource_type=My::Thing{query}"
+        events = (await run.stack_request("GET", "s", path))["events"]
+        assert [one["resource_name"] for one in events].count("web-a") == 2, query
+        assert len(events) == 4, query
+        mapped = await run.stack_request("GET", "s", f"/events?resource_type=Test::Thing{query}")
+        assert {one["resource_name"] for one in mapped["events"]} == {"user"}, query
 
 
 async def test_two_resources_with_one_name_for_clients_of_heat_are_refused(run: Program) -> None:
@@ -188,6 +195,13 @@ async def test_breakpoints_of_one_and_of_all(run: Program) -> None:
     await create(run, loop(["a", "b"], hooks="pre-create"))
     waiting = await run.waiting_hooks("s", 2)
     assert {one["resource_name"] for one in waiting} == {'web["a"]', 'web["b"]'}
+    for path, names in {
+        "web-a": "a", "web": "ab", 'web["b"]': "b", "web-*": "ab", "web-?": "ab", "*": "ab",
+        "*-b": "b", "web-c": "", "we": "", "web-": "", "web-a/x": "", "a": "",
+    }.items():  # fmt: skip
+        _, response = await run.call("GET", f"/hooks?state=waiting&path={quote(path)}")
+        found = sorted(one["resource_name"] for one in response["hooks"])
+        assert found == [f'web["{key}"]' for key in names], path
     await run.stack_request("DELETE", "s", "")
 
 

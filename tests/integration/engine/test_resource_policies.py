@@ -88,9 +88,12 @@ class TestPolicies:
         assert await run.until_ended("s") == "CREATE_COMPLETE"
         found = (await run.resources("s"))["a"]
         assert found["physical_resource_id"] == "theirs"
-        assert found["resource_status"] == "ADOPT_COMPLETE"
+        assert found["resource_status"] == "CHECK_COMPLETE"
+        listed = await run.stack_request("GET", "s", "/resources?action=CHECK&status=COMPLETE")
+        assert [one["resource_name"] for one in listed["resources"]] == ["a"]
         await put(run, "s", {"a": thing(2, external_id="theirs")})
         assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        assert (await run.resources("s"))["a"]["resource_status"] == "CHECK_COMPLETE"
         await put(run, "s", {"a": thing(2, external_id="others")})
         await until_status(run, "s", "UPDATE_FAILED")
         assert "external_id" in (await run.stack("s"))["stack_status_reason"]

@@ -84,7 +84,7 @@ def test_if_exists_in_the_newer_version_only() -> None:
 
 
 WRONG_ARGUMENTS: list[tuple[Json, str]] = [
-    ({SELECT: ["1"]}, 'Incorrect arguments to "Fn::Select"'),
+    ({SELECT: ["1"]}, 'Arguments to "Fn::Select" must be of the form [index, collection]'),
     ({SELECT: [1, {"1": "v"}]}, 'Index to "Fn::Select" must be a string'),
     ({SELECT: ["k", ["a"]]}, 'Index to "Fn::Select" must be an integer'),
     ({SELECT: ["k", "nope"]}, "the string is not valid JSON"),
@@ -92,15 +92,15 @@ WRONG_ARGUMENTS: list[tuple[Json, str]] = [
     ({SELECT: ["k", "5"]}, '"Fn::Select" takes a list or a map, not a number'),
     ({SELECT: ["k", 5]}, '"Fn::Select" takes a list or a map, not a number'),
     ({JOIN: ["-", ["a", 1]]}, "Items to join must be strings not 1"),
-    ({JOIN: ["-", "abc"]}, '"Fn::Join" joins lists'),
-    ({JOIN: [1, ["a"]]}, 'The delimiter of "Fn::Join" must be text'),
+    ({JOIN: ["-", "abc"]}, '"Fn::Join" must operate on a list'),
+    ({JOIN: [1, ["a"]]}, '"Fn::Join" delimiter must be a string'),
     ({JOIN: ["-", ["a"], ["b"]]}, 'Incorrect arguments to "Fn::Join"'),
     ({SPLIT: ["", "a"]}, "Delimiter for Fn::Split must be"),
     ({SPLIT: [",", None]}, "String to split must be string; got null"),
     ({SPLIT: "ab"}, 'Incorrect arguments to "Fn::Split"'),
     ({REPLACE: ["a", "b"]}, '"Fn::Replace" parameters must be a mapping'),
-    ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" substitutes text or numbers'),
-    ({REPLACE: [{"a": "b"}, 5]}, 'The template of "Fn::Replace" must be text'),
+    ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" params must be strings or numbers, param a'),
+    ({REPLACE: [{"a": "b"}, 5]}, '"Fn::Replace" template must be a string'),
     ({REPLACE: [{"": "b"}, "a"]}, '"Fn::Replace" cannot replace an empty text'),
     ({REPLACE: {"template": "a", "params": {}}}, 'Incorrect arguments to "Fn::Replace"'),
     ({"Fn::Base64": 5}, '"Fn::Base64" argument must be a string'),

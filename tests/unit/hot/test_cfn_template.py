@@ -100,7 +100,6 @@ def used(c: Json) -> dict[str, Json]:
     return cfn(Conditions={"c": c}, Resources={"a": cfn_thing() | {"Condition": "c"}})
 
 
-CONDITION = "Condition validation error: "
 INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     ({AWS: "2010-09-10"}, AWS, '"AWSTemplateFormatVersion: 2010-09-10". '),
     ({AWS: "2010-09-10"}, AWS, '"AWSTemplateFormatVersion" should be: 2010-09-09'),
@@ -114,14 +113,14 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     (cfn(Resources=[1]), "Resources", '"Resources" must be a map'),
     (cfn(Resources={"a": None}), "Resources.a", "Each Resource must contain a Type key."),
     (cfn(Resources={"a": {}}), "Resources.a", "Each Resource must contain a Type key"),
-    (cfn(Resources={"a/b": cfn_thing()}), "Resources.a/b", 'must not be empty or contain "/"'),
+    (cfn(Resources={"a/b": cfn_thing()}), "Resources.a/b", 'Resource name may not contain "/"'),
     (one(Type="Test::Thign"), "Resources.a.Type", "(Test::Thign) could not be found"),
     (one(Properties={"sise": 1}), "Resources.a.Properties", "Unknown Property sise"),
     (one(Properties={"size": 99}), "Resources.a.Properties.size", "is out of range"),
-    (one(Properties=5), "Resources.a.Properties", "must be a map"),
-    (one(Metadata=[]), "Resources.a.Metadata", "must be a map"),
+    (one(Properties=5), "Resources.a.Properties", "a Properties type must be object"),
+    (one(Metadata=[]), "Resources.a.Metadata", "a Metadata type must be object"),
     (one(DependsOn="nobody"), "Resources.a.DependsOn", "(in a) is incorrect"),
-    (one(DependsOn=[5]), "Resources.a.DependsOn", "a name or a list of names"),
+    (one(DependsOn=[5]), "Resources.a.DependsOn", "a DependsOn must be a list of strings"),
     (one(DeletionPolicy="retain"), "Resources.a.DeletionPolicy", 'policy "retain"'),
     (one(DeletionPolicy="Snapshot"), "Resources.a.DeletionPolicy", "not supported"),
     (
@@ -129,9 +128,9 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
         "Resources.a.DeletionPolicy",
         "must be known when the stack is defined",
     ),
-    (one(Description=[1]), "Resources.a.Description", "must be text"),
+    (one(Description=[1]), "Resources.a.Description", "type must be string"),
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
-    (one(Condition=5), "Resources.a.Condition", 'Invalid condition "5"'),
+    (one(Condition=5), "Resources.a.Condition", "type must be string_or_boolean"),
     (output("x"), "Outputs.o", "must be a map with a value"),
     (output({"value": 1}), "Outputs.o", "Each output definition must contain a Value key"),
     (
@@ -155,19 +154,31 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
         "",
         "Circular Dependency Found: a -> a",
     ),
-    (conditions(c={"Fn::And": [True]}), "Conditions.c", CONDITION + "The minimum number"),
-    (conditions(c={"Fn::Not": [True, True]}), "Conditions.c", "of the form: [condition]"),
-    (conditions(c={"Fn::Not": True}), "Conditions.c", "of the form: [condition]"),
-    (conditions(c={"Fn::Equals": [1, 2, 3]}), "Conditions.c", '"Fn::Equals" must be of the form'),
-    (conditions(c={"Fn::FindInMap": ["m", "k"]}), "Conditions.c", "[mapping, key, value]"),
+    (conditions(c={"Fn::And": [True]}), "Conditions.c.Fn::And", "The minimum number"),
+    (conditions(c={"Fn::Not": [True, True]}), "Conditions.c.Fn::Not", "of the form: [condition]"),
+    (conditions(c={"Fn::Not": True}), "Conditions.c.Fn::Not", "of the form: [condition]"),
+    (
+        conditions(c={"Fn::Equals": [1, 2, 3]}),
+        "Conditions.c.Fn::Equals",
+        '"Fn::Equals" must be of the form',
+    ),
+    (
+        conditions(c={"Fn::FindInMap": ["m", "k"]}),
+        "Conditions.c.Fn::FindInMap",
+        "[mapping, key, value]",
+    ),
     (conditions(c={"Fn::FindInMap": ["m", "k", "v"]}), "Conditions.c", 'Mappings has no key "m"'),
     (used(c={"Ref": "AWS::Regoin"}), "Conditions.c", "(AWS::Regoin) was not provided"),
     (conditions(c={"Ref": ["AWS::Region"]}), "Conditions.c", "must be the name of a parameter"),
-    (conditions(c={"Ref": "AWS::Region"}), "Conditions.c", "Invalid condition"),
+    (conditions(c={"Ref": "AWS::Region"}), "Conditions.c", "is invalid: "),
     (conditions(c="d", d=True), "Conditions.c", 'definition of condition "c" is invalid: d'),
     (used(c={"Fn::Not": ["c"]}), "Conditions.c", "Circular definition"),
-    (conditions(c={"Fn::Join": ["", []]}), "Conditions.c", '"Fn::Join" is invalid in this cont'),
-    (conditions(c={"equals": [1, 1]}), "Conditions.c", "Invalid condition"),
+    (
+        conditions(c={"Fn::Join": ["", []]}),
+        "Conditions.c.Fn::Join",
+        '"Fn::Join" is invalid in this cont',
+    ),
+    (conditions(c={"equals": [1, 1]}), "Conditions.c", "is invalid: "),
     (cfn(Hooks={}), "Hooks", "must be a list of rules"),
     (one(Hooks=5), "Resources.a.Hooks", "is not a hook"),
 ]

@@ -59,4 +59,4 @@ def test_earlier_versions_take_names_only() -> None:
     written = template({"get_param": "one"}, heat_template_version="2021-04-16")
     written["resources"]["a"] = thing() | {"depends_on": {"get_param": "one"}}
     found = faults(written)
-    assert any("a name or a list of names" in one.reason for one in found)
+    assert any("depends_on" in one.reason and "must be" in one.reason for one in found)

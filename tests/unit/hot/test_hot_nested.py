@@ -155,7 +155,7 @@ def test_errors_in_nested_templates_have_their_path() -> None:
     ("text", "place", "reason"),
     [
         ("{", "resources.web<server.yaml>", "Error parsing template server.yaml"),
-        ("{}", "resources.web<server.yaml>", "Template format version not found."),
+        ("{}", "resources.web<server.yaml>", "The template version is invalid: "),
         (
             template(parameters={"a": {"type": "strng"}}),
             "resources.web<server.yaml>.parameters.a",
@@ -163,8 +163,8 @@ def test_errors_in_nested_templates_have_their_path() -> None:
         ),
         (
             template(conditions={"c": {"equals": [1]}}),
-            "resources.web<server.yaml>.conditions.c",
-            "Condition validation error",
+            "resources.web<server.yaml>.conditions.c.equals",
+            'Arguments to "equals" must be of the form: ',
         ),
     ],
 )

@@ -7,11 +7,12 @@ from engine.hot.definition.stack import evaluate_output
 from engine.hot.expressions.expression import decode, encode
 from engine.hot.functions.function import FunctionError
 from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import read_document
 from engine.words import Json
 
 from .cfn_support import AWS, cfn_thing
-from .hot_support import UniformView, defined, faults, thing
+from .hot_support import TYPES, UniformView, defined, faults, thing
 
 UNDECLARED = {"equals": [{"get_param": "nix"}, 1]}
 
@@ -107,7 +108,9 @@ def test_an_unused_condition_may_be_circular_or_name_another_that_does_not_exist
 
 @pytest.mark.parametrize("condition", [{"get_attr": ["a", "b"]}, {"equals": [1]}, "x"])
 def test_other_faults_of_unused_conditions_are_errors(condition: Json) -> None:
-    assert faults({"conditions": {"c": condition}, "resources": {}})[0].place == "conditions.c"
+    assert faults({"conditions": {"c": condition}, "resources": {}})[0].place.startswith(
+        "conditions.c"
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,3 +256,25 @@ def test_entries_of_an_environment_without_effect() -> None:
         ("NoEffect", "parameter_merge_strategies.q"),
         ("NoEffect", "resource_registry.resources.a.A::*"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "properties", "expected"),
+    [
+        ("Test::Thing", {"size": 1}, [("NoEffect", "resources.a.properties")]),
+        ("Test::Thing", {"nope": 1}, [("NoEffect", "resources.a.properties")]),
+        ("Test::Thing", {}, []),
+        ("OS::Heat::None", {"size": 1}, []),
+        ("Other::Thing", {"size": 1}, []),
+    ],
+)
+def test_properties_of_a_type_that_is_switched_off(
+    type_: str, properties: Json, expected: list[tuple[str, str]]
+) -> None:
+    none = TypeSchema("OS::Heat::None", any_property=True, any_attribute=True)
+    other = TypeSchema("Other::Type", any_property=True)
+    written = {"resources": {"a": {"type": type_, "properties": properties}}}
+    registry = {"Test::Thing": "OS::Heat::None", "Other::Thing": "Other::Type"}
+    types = TYPES | {one.name: one for one in (none, other)}
+    environment = {"resource_registry": registry}
+    assert warnings(written, environment=environment, types=types) == expected

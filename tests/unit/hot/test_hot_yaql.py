@@ -112,7 +112,7 @@ def test_yaql_errors_have_reasons(expression: str, data: Json, part: str) -> Non
 @pytest.mark.parametrize(
     ("expression", "part"),
     [
-        ("$.data.", "Bad expression: unexpected end at its end."),
+        ("$.data.", "Bad expression Parse error: unexpected end of statement."),
         ("$.data +* 1", "Bad expression: unexpected '*' at position 8."),
         ("$ € 1", "Bad expression: Lexical error: illegal character"),
         ("", "Bad expression"),
@@ -133,7 +133,7 @@ def test_an_invalid_expression_is_reported_before_its_data_is_known(
 @pytest.mark.parametrize(
     ("args", "part"),
     [
-        ("$", '"yaql" syntax should be yaql: {expression:'),
+        ("$", 'Arguments to "yaql" must be a map.'),
         ({"data": 1}, '"yaql" syntax should be'),
         ({"expression": "$", "date": 1}, '"yaql" has no "date"'),
         ({"get_param": "p"}, '"yaql" syntax should be'),

@@ -71,7 +71,7 @@ def test_templates_in_the_folder_can_be_types(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("{", "/a.yaml: Error parsing environment"),
-        ("[]", "/a.yaml: The environment is not a JSON object or YAML mapping."),
+        ("[]", "/a.yaml: The environment is not a valid YAML mapping data type."),
         ("rsource_registry: {}", '/a.yaml: rsource_registry: environment has wrong section "rsour'),
         (
             "parameter_defaults: {a: 1}",
@@ -94,7 +94,7 @@ def test_templates_in_the_folder_can_be_types(tmp_path: Path) -> None:
             "/a.yaml: resource_registry.resources.a.restricted_actions: It is not supported",
         ),
         ("resource_registry: {A: gone.yaml}", "/gone.yaml: It cannot be read: No such file or dir"),
-        ("resource_registry: {A: ../bad.yaml}", "/../bad.yaml: Template format version not found."),
+        ("resource_registry: {A: ../bad.yaml}", "/../bad.yaml: The template version is invalid: "),
         (
             "#" * 2001,
             "/a.yaml: It is larger than 2000 bytes. The limit is [quotas] template_bytes.",

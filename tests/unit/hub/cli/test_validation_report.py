@@ -22,7 +22,7 @@ from tests.unit.hub.cli.stub import respond_with, running_stub
 
 ERROR = ReportedFinding(
     Level.ERROR, "StackValidationFailed", 'got 50%\r\n"big"', "Correct it.",
-    "resources.a,b", "site/a:b, c.yaml", 3, 7,
+    "resources.a,b", "site/a:b, c.yaml", 3, 7, "  a: 50%\x1b\n      ^",
 )  # fmt: skip
 WARNING = ReportedFinding(Level.WARNING, "DuplicateKey", "Twice\x1b.", "", "", "env.yaml")
 
@@ -36,7 +36,8 @@ def closed(required: list[str], **properties: Json) -> Json:
 
 
 #: The parts of the schema of SARIF 2.1.0 that reports use.
-REGION = closed(["startLine"], startLine=POSITIVE, startColumn=POSITIVE)
+SNIPPET = closed(["text", "rendered"], text={"type": "string"}, rendered=TEXT)
+REGION = closed(["startLine"], startLine=POSITIVE, startColumn=POSITIVE, snippet=SNIPPET)
 ARTIFACT = closed(["uri"], uri={"type": "string", "pattern": "^[!-~]+$"})
 PHYSICAL = closed(["artifactLocation"], artifactLocation=ARTIFACT, region=REGION)
 LOGICAL = {
@@ -94,7 +95,14 @@ def test_a_sarif_result_names_the_rule_the_file_and_the_position() -> None:
     assert where == {
         "physicalLocation": {
             "artifactLocation": {"uri": "site/a%3Ab%2C%20c.yaml"},
-            "region": {"startLine": 3, "startColumn": 7},
+            "region": {
+                "startLine": 3,
+                "startColumn": 7,
+                "snippet": {
+                    "text": "  a: 50%\ufffd",
+                    "rendered": {"text": "  a: 50%\ufffd\n      ^"},
+                },
+            },
         },
         "logicalLocations": [{"fullyQualifiedName": "resources.a,b"}],
     }
@@ -111,7 +119,7 @@ def test_an_absolute_path_is_a_file_uri_in_sarif() -> None:
 def test_workflow_commands_are_escaped() -> None:
     assert list(workflow_commands([ERROR, WARNING])) == [
         "::error file=site/a%3Ab%2C c.yaml,line=3,col=7,title=StackValidationFailed::"
-        'resources.a,b: got 50%25\ufffd%0A"big". Correct it.',
+        'resources.a,b: got 50%25\ufffd%0A"big". Correct it.%0A  a: 50%25\ufffd%0A      ^',
         "::warning file=env.yaml,title=DuplicateKey::Twice\ufffd.",
     ]
 
@@ -122,17 +130,21 @@ def test_a_json_report_has_every_field() -> None:
     assert found["findings"][0] == {
         "level": "error", "code": "StackValidationFailed", "message": 'got 50%\r\n"big"',
         "remedy": "Correct it.", "place": "resources.a,b", "file": "site/a:b, c.yaml",
-        "line": 3, "column": 7,
+        "line": 3, "column": 7, "quote": "  a: 50%\x1b\n      ^",
     }  # fmt: skip
     assert json.loads(report([WARNING], OutputFormat.JSON))["valid"] is True
     assert report([], OutputFormat.GITHUB) == ""
 
 
-FINDING = {"place": "resources.a.type", "reason": "is unknown", "remedy": "Correct it.",
-           "type": "Invalid", "file": "in.yaml", "line": 2, "column": 4, "quote": "x"}  # fmt: skip
+FINDING = {
+    "place": "resources.a.type", "reason": "is unknown", "remedy": "Correct it.",
+    "type": "Invalid", "file": "in.yaml", "line": 2, "column": 4, "quote": "  a: b\n  ^",
+}  # fmt: skip
 INVALID = {"error": {"type": "HTTPBadRequest", "message": "", "findings": [FINDING]}}
-DUPLICATE = {"code": "DuplicateKey", "message": "Twice.", "path": "a.b", "file": "template",
-             "line": 4, "column": 3}  # fmt: skip
+DUPLICATE = {
+    "code": "DuplicateKey", "message": "Twice.", "path": "a.b", "file": "template",
+    "line": 4, "column": 3, "quote": "b: 1\n^",
+}  # fmt: skip
 VALID = {"Description": "", "Parameters": {}, "warnings": [DUPLICATE]}
 TEMPLATE = "heat_template_version: 2018-08-31\nresources: {a: {type: in.yaml}}\n"
 
@@ -161,7 +173,7 @@ async def test_an_error_in_a_nested_template_is_an_annotation_of_its_file(tmp_pa
     assert (code, out) == (
         1,
         "::error file=sub/in.yaml,line=2,col=4,title=Invalid::"
-        "resources.a.type: is unknown. Correct it.\n",
+        "resources.a.type: is unknown. Correct it.%0A  a: b%0A  ^\n",
     )
 
 
@@ -171,6 +183,7 @@ async def test_warnings_alone_are_no_failure(tmp_path: Path) -> None:
     assert (code, found["valid"], body["strict"]) == (0, True, True)
     (warning,) = found["findings"]
     assert (warning["file"], warning["line"], warning["level"]) == ("sub/t.yaml", 4, "warning")
+    assert warning["quote"] == "b: 1\n^"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +203,11 @@ async def test_what_cannot_be_sent_is_a_finding_too(
     (result,) = json.loads(out)["runs"][0]["results"]
     location = result["locations"][0]["physicalLocation"]
     assert (code, body, location["artifactLocation"]["uri"]) == (1, None, "sub/t.yaml")
-    assert location["region"] == {"startLine": line, "startColumn": column}
+    region = location["region"]
+    assert (region["startLine"], region["startColumn"]) == (line, column)
+    quoted, caret = region["snippet"]["rendered"]["text"].split("\n")
+    assert quoted == region["snippet"]["text"] == text.splitlines()[line - 1].replace("\t", " ")
+    assert caret == " " * (column - 1) + "^"
     assert part in result["message"]["text"]
 
 
