@@ -6,6 +6,7 @@ do not change when rows are added at the end of a table.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -51,8 +52,13 @@ OTHERS: Mapping[str, Json] = {
 
 
 @cache
-def cases_in(table: str) -> Json:
+def read_table(table: str) -> Json:
     return yaml.safe_load((REQUESTS / f"{table}.yaml").read_text())
+
+
+def cases_in(table: str) -> Json:
+    """Return a table of its own: callers change it."""
+    return deepcopy(read_table(table))
 
 
 def template(body: Mapping[str, Json], version: str = NEWEST) -> dict[str, Json]:

@@ -64,7 +64,7 @@ MISTAKES = (
     Mistake("indentation", f"{V}{WEB}   metadata: {{}}\n", 5, "expected", "indentation"),
     Mistake("key twice", f"{V}{WEB}  web:\n    type: OS::Heat::None\n", 5, "given twice", "keep one"),
     # -- sections
-    Mistake("no version", WEB, 1, "version not found", "heat_template_version"),
+    Mistake("no version", WEB, 1, "version was not provided", "heat_template_version"),
     Mistake(
         "unknown version", f"heat_template_version: 2018-08-32\n{WEB}", 1, "version is invalid",
         "2018-08-31",
