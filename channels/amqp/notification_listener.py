@@ -2,7 +2,7 @@
 
 Any number of processes consume one queue. A notification is acknowledged after its objects were
 reported, or if it cannot be used; until then, the broker delivers it again after a lost connection.
-Notifications that are there together are one report, in which each object is once.
+Notifications that have arrived together are reported together, each object once.
 """
 
 import asyncio

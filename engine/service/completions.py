@@ -30,9 +30,9 @@ class StoredCompletions:
         return found
 
     async def objects_changed(self, project: str | None, object_ids: Sequence[str]) -> set[str]:
-        """Have the operations of a project (None: of all) that wait for these objects looked at
-        now, because an event says that the objects have changed. Returns the objects for which
-        operations wait. An event never completes an operation: the observer reads the objects."""
+        """Make the requests due that read these objects of a project (None: of all), because an
+        event says that they have changed. Returns the objects for which operations wait. An event
+        never completes an operation: the observer reads the objects."""
         async with self._database.connection() as conn:
             return await completions.request(conn, project, object_ids, FIRST_PAUSE)
 

@@ -74,7 +74,7 @@ class Observations:
         self, project: str | None, changes: Sequence[tuple[str, str | None]]
     ) -> ReportedChanges:
         """Observe resources of a project (None: of all) soon, because they may have changed.
-        changes: physical IDs and types (None: any). Objects for which operations wait are looked at
+        changes: physical IDs and types (None: any). Objects for which operations wait are read
         in place of their resources, whose recorded state is not certain; they are not counted."""
         ids = [physical_id for physical_id, _ in changes]
         awaited = await self._completions.objects_changed(project, ids)

@@ -1,10 +1,10 @@
 """Completes operations that a service has accepted: one request reads the objects of all operations
 of a project, type and list.
 
-The requests for a list follow each other soon at first, then at longer intervals. A claim of a
-request is a lease with a fencing number: after a crash, another process sends it. What it finds is
-written in one transaction with the wake of the nodes, and an object that was found already is not
-written again, so two processes complete an operation once.
+The first requests for a list follow each other quickly, later ones at longer intervals. A claim of
+a request is a lease with a fencing number: after a crash, another process sends it. One transaction
+stores the objects that are complete and wakes their nodes. An object that is stored already is not
+stored again, so two processes complete an operation once.
 """
 
 import asyncio

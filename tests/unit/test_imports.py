@@ -2,10 +2,13 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +86,28 @@ def test_the_tests_of_the_core_import_nothing_that_does_io() -> None:
 
 def test_imports_are_followed() -> None:
     assert {"engine.store", "asyncpg", "engine.words"} <= imported_by("engine.store.database")
+
+
+def contract_modules(contract: dict[str, Any]) -> Iterator[str]:
+    """The modules of this repository that an import contract names."""
+    names = [name for layer in contract.get("layers", ()) for name in re.findall(r"\w+", layer)]
+    yield from (".".join([*within, name])
+                for within in [one.split(".") for one in contract.get("containers", [])] or [[]]
+                for name in names)  # fmt: skip
+    for key in ("source_modules", "forbidden_modules", "allowed_importers", "modules", "ancestors"):
+        yield from (one for one in contract.get(key, ()) if one.split(".")[0] in OWN)
+
+
+def test_each_module_of_an_import_contract_exists() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    named = {name for contract in contracts for name in contract_modules(contract)}
+    assert {"engine.words", "engine.store.stacks", "channels.store"} <= named
+    assert {name for name in named if file_of(name) is None} == set(), "remove it from pyproject"
+    former = {"containers": ["engine"], "layers": ["service", "(settings)", "words | gone"]}
+    assert {one for one in contract_modules(former) if file_of(one) is None} == {
+        "engine.settings", "engine.gone",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
