@@ -1,7 +1,8 @@
 """Convergence policies: how often a stack is observed, and which differences are no drift. Pure.
 
-A policy has two sources: the section `convergence` in the environment of the root stack, and the
-operator's rules. For each key, the operator's last matching rule wins over the environment.
+A policy has three sources: the section `convergence` in the template and in the environment of the
+root stack, and the operator's rules. For each key, the environment wins over the template, and the
+operator's last matching rule over both.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -181,6 +182,16 @@ class PolicyRules:
             if any(matches_glob(project, pattern) for pattern in rule.projects)
             for key in rule.section
         }
+
+
+def merge_sections(template: Json, environment: Json) -> Json:
+    """Return the section of a stack; None: it has none. template, environment: their sections; one
+    that is no map is returned as it is. A null in the environment removes a key of the template."""
+    given = [one for one in (template, environment) if one is not None]
+    wrong = [one for one in given if not isinstance(one, Mapping)]
+    if wrong or not given:
+        return wrong[0] if wrong else None
+    return {key: value for one in given for key, value in one.items()}
 
 
 def read_section(section: Json, place: str, findings: Findings) -> None:

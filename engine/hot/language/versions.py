@@ -176,7 +176,9 @@ TABLES: Mapping[str, Table] = {
 }
 #: The first version of Headgate's own.
 EXTENDED_SINCE = "2026-12-01"
-EXTENDED_SECTIONS: tuple[str, ...] = ("locals", "rules", "data", "moved", "import")
+EXTENDED_SECTIONS: tuple[str, ...] = (
+    "locals", "rules", "data", "moved", "import", "convergence",
+)  # fmt: skip
 EXTENDED_RESOURCE_KEYS = ("for_each", "lifecycle", "preconditions", "postconditions")
 EXTENDED_OUTPUT_KEYS = ("preconditions",)
 

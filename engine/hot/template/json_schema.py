@@ -102,6 +102,7 @@ def _sections() -> dict[str, Json]:
             "type": ["array", "null"],
             "items": _entry(("assert", "message"), {"when": {}, "assert": {}, "message": {}}),
         },
+        "convergence": {"type": ["object", "null"]},
         "data": {
             "type": ["object", "null"],
             "additionalProperties": _entry(

@@ -29,7 +29,7 @@ from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostLimits
 from engine.hot.nested.nested_templates import NESTING_DEPTH
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.template.template import Template
-from engine.plan.convergence import PolicyRules
+from engine.plan.convergence import SECTION, PolicyRules, merge_sections
 from engine.service.requests.parsing import (
     EMPTY,
     OperatorEnvironment,
@@ -133,6 +133,12 @@ class Blueprint:
     strict: bool = False
     template_order: Json = None
     stack_outputs: Mapping[OutputName, StackOutput] = field(default_factory=dict)
+
+    @property
+    def convergence(self) -> Json:
+        """The section `convergence` of the template and the environment; None: there is none."""
+        section = self.template.document.get(SECTION)
+        return merge_sections(section, self.environment.document.get(SECTION))
 
     @property
     def has_rules(self) -> bool:

@@ -1,10 +1,10 @@
-"""Checks the convergence policy of an environment against the resources of its stack."""
+"""Checks the convergence policy of a stack against its resources."""
 
 from collections.abc import Collection, Iterable, Mapping
 
 from engine.errors import Finding, Findings, NotFound
 from engine.hot.expressions.expression import is_static
-from engine.plan.convergence import SECTION, PolicyRules
+from engine.plan.convergence import PolicyRules
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.breakpoint_targets import (
     declared_tree,
@@ -24,7 +24,7 @@ def check_policy(
 ) -> list[Finding]:
     """Warnings about the policy. Raises Invalid if it is wrong. existing: (path, type) of the
     existing resources."""
-    section = blueprint.environment.document.get(SECTION)
+    section = blueprint.convergence
     if section is None:
         return []
     definition, lookup = blueprint.definition, subtree_lookup(registry)

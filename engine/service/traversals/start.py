@@ -14,7 +14,7 @@ from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
-from engine.plan.convergence import SECTION, ConvergencePolicy
+from engine.plan.convergence import ConvergencePolicy
 from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
@@ -233,10 +233,7 @@ class Traversals:
         those with a convergence policy, whose patterns are matched against properties.
         """
         work = partial(self._plan_update, desired, project)
-        if (
-            desired.size <= PLANNED_AT_ONCE
-            and SECTION not in desired.blueprint.environment.document
-        ):
+        if desired.size <= PLANNED_AT_ONCE and desired.blueprint.convergence is None:
             return work()
         return await self.thread_pool(work, project)
 
@@ -382,8 +379,7 @@ class Traversals:
     ) -> ConvergencePolicy | None:
         """Observe the stack as its policy says; return the policy. A policy that ends is noticed by
         the observer."""
-        section = desired.blueprint.environment.document.get(SECTION)
-        policy = self.limits.convergence.policy(section, project)
+        policy = self.limits.convergence.policy(desired.blueprint.convergence, project)
         if policy is not None and policy.every is not None:
             await observation_schedule.schedule(conn, desired.stack_id, policy.every)
         return policy

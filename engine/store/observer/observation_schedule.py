@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+from engine.plan.convergence import merge_sections
 from engine.store.connection import Connection
 from engine.words import Json
 
@@ -170,7 +172,8 @@ with recursive turn as (
 )
 select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources, s.name,
        s.path,
-       coalesce(s.root_id, s.id) as root_id, v.environment -> 'convergence' as section
+       coalesce(s.root_id, s.id) as root_id, v.template -> 'convergence' as by_template,
+       v.environment -> 'convergence' as by_environment
   from claimed c
   left join stack s on s.id = c.stack_id and s.deleted_at is null
   left join stack o on o.id = coalesce(s.root_id, s.id)
@@ -282,9 +285,9 @@ select case when count(q.observed_at) = count(*) then min(q.observed_at) end as 
        min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
   from tree t left join observation_schedule q on q.stack_id = t.id
 """
-#: The section of the environment of a stack's root stack.
+#: The sections of the template and the environment of a stack's root stack.
 READ_SECTION = """
-select v.environment -> 'convergence'
+select v.template -> 'convergence' as by_template, v.environment -> 'convergence' as by_environment
   from stack s join stack o on o.id = coalesce(s.root_id, s.id)
   join template v on v.stack_id = o.id and v.version = o.version
  where s.id = $1
@@ -297,7 +300,7 @@ FIRST = UUID(int=0)
 class ClaimedStack:
     """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
     its policy alone. reported: changes were reported. resources: those alone; None: all. path: from
-    the root stack. section: `convergence` of the root's environment.
+    the root stack. section: `convergence` of the root's template and environment.
     """
 
     stack_id: UUID
@@ -391,7 +394,11 @@ async def claim(
 ) -> list[ClaimedStack]:
     """Claim stacks of one project, by ID: one that was requested, or several of policies."""
     rows = await conn.fetch(CLAIM, limit, lease, except_projects)
-    return [ClaimedStack(**row) for row in rows]
+    return [_claimed_stack(**row) for row in rows]
+
+
+def _claimed_stack(by_template: Json, by_environment: Json, **columns: Any) -> ClaimedStack:
+    return ClaimedStack(**columns, section=merge_sections(by_template, by_environment))
 
 
 async def renew(conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta) -> set[UUID]:
@@ -444,5 +451,6 @@ async def read_status(conn: Connection, stack_id: UUID) -> ObservationStatus:
 
 
 async def read_section(conn: Connection, stack_id: UUID) -> Json:
-    """The section `convergence` in the environment of a stack's root stack, or None."""
-    return await conn.fetchval(READ_SECTION, stack_id)
+    """The section `convergence` of a stack's root stack, or None."""
+    row = await conn.fetchrow(READ_SECTION, stack_id)
+    return merge_sections(row["by_template"], row["by_environment"]) if row else None

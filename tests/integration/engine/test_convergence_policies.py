@@ -312,6 +312,82 @@ async def test_a_policy_ends_when_an_update_removes_it(unobserved: Program, thin
     assert environment["convergence"] == {"observe": {"every": "5m"}}
 
 
+def with_policy(convergence: Json, version: str = "2026-12-01") -> Json:
+    return {
+        "heat_template_version": version,
+        "convergence": convergence,
+        "resources": {"a": simple()},
+    }
+
+
+async def test_a_template_has_a_policy_and_the_environment_wins_by_key(
+    unobserved: Program, world: World
+) -> None:
+    policy = {"observe": {"every": "10m"}, "on_drift": "notify", "tolerate": "15m"}
+    body = {"stack_name": "s", "template": with_policy(policy)}
+    status, response = await unobserved.call("POST", "/stacks", body)
+    assert status == 201, response
+    assert await unobserved.until_ended("s") == "CREATE_COMPLETE"
+    (minutes,) = await intervals(unobserved)
+    assert 8 < minutes < 11
+
+    async def shown() -> Json:
+        found = (await drift_of(unobserved))["policy"]
+        return found and (found["observe"]["every"], found["on_drift"], found["tolerate"])
+
+    assert await shown() == ("10m", "notify", "15m")
+    observer = observer_of(unobserved)
+    world.things.clear()
+    await make_due(unobserved)
+    assert await observer.observe_due() == 1
+    assert states(await drift_of(unobserved)) == {"a": "missing"}
+    # The environment overrides single keys; null removes one.
+    own = {"observe": {"every": "2h"}, "tolerate": None}
+    await unobserved.update("s", environment={"convergence": own})
+    assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+    assert await shown() == ("2h", "notify", "0s")
+    await make_due(unobserved)
+    assert await observer.observe_due() == 1
+    (minutes,) = await intervals(unobserved)
+    assert 100 < minutes < 140
+    # A rule of the operator wins over both.
+    rules = PolicyRules([OperatorPolicy(["p"], {"observe": {"every": "5m"}}, "rule 1")])
+    await make_due(unobserved)
+    assert await observer_of(unobserved, rules).observe_due() == 1
+    (minutes,) = await intervals(unobserved)
+    assert 4 < minutes < 6
+
+
+async def test_the_policy_of_a_template_ends_with_it(unobserved: Program) -> None:
+    body = {"stack_name": "s", "template": with_policy(EVERY_10M)}
+    assert (await unobserved.call("POST", "/stacks", body))[0] == 201
+    assert await unobserved.until_ended("s") == "CREATE_COMPLETE"
+    await unobserved.update("s", "PUT", template=with_policy(None))
+    assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+    await make_due(unobserved)
+    assert await observer_of(unobserved).observe_due() == 1  # the claim ends without an observation
+    assert await intervals(unobserved) == []
+    assert (await drift_of(unobserved))["policy"] is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "version", "reason"),
+    [
+        ({"observ": "never"}, "2026-12-01", "convergence.observ: is not a known key"),
+        ([1], "2026-12-01", "convergence: must be a map"),
+        ({"on_drift": "notify"}, "2026-12-01", "needs observations"),
+        ({"observe": {"every": {"get_param": "x"}}}, "2026-12-01", "is not a duration"),
+        (EVERY_10M, "2021-04-16", '"convergence"'),
+    ],
+)
+async def test_a_wrong_policy_of_a_template_is_refused(
+    unobserved: Program, policy: Json, version: str, reason: str
+) -> None:
+    body = {"stack_name": "s", "template": with_policy(policy, version)}
+    status, response = await unobserved.call("POST", "/stacks", body)
+    assert status == 400 and reason in str(response).replace("'", '"'), response
+
+
 async def test_an_operator_rule_schedules_existing_stacks_and_wins(
     unobserved: Program, things: Things
 ) -> None:
