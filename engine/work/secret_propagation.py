@@ -31,7 +31,7 @@ def secret_of(prepared: PreparedNode, done: Done, reference: str, shown: Json) -
 def _secret_now(prepared: PreparedNode, done: Done, reference: str, shown: Json) -> set[str]:
     """Return the names that the type declares secret, and those derived from secret properties."""
     work, schema = prepared.work, prepared.type.schema
-    found = {REFERENCE} if schema.secret_reference or schema.has_secrets() else set[str]()
+    found = {REFERENCE} if schema.has_secret_reference() else set[str]()
     found.update(_declared(done.attributes, schema))
     if (done.attributes.get(MEMBERS_ENTRY) or {}).get("secret"):
         found.add(MEMBERS_ENTRY)  # it lists the secret values of each member

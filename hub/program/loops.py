@@ -31,7 +31,7 @@ from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from engine.types.signal_urls import SignalUrls
-from engine.types.software import ServerUrls, software_types
+from engine.types.software import ServerUrls
 from engine.work.archive import ArchiveLoop
 from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
@@ -131,7 +131,8 @@ class Loops:
         keeper = ConfigStore(self.database, Software(self.database, new_id=uuid4))
         self._types = ProcessTypes(
             settings.resource_types,
-            *software_types(keeper, self.servers),
+            keeper,
+            self.servers,
             *types,
             gate=StackGate(self.plugins),
             placer=placer,

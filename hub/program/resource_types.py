@@ -18,6 +18,7 @@ from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
 from engine.types.remote_stack import Catalog, Endpoints, RemoteEndpoint, RemoteStack
+from engine.types.software import ServerUrls, SoftwareStore, software_types
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import (
@@ -43,16 +44,19 @@ class ProcessTypes:
     def __init__(
         self,
         settings: ResourceTypes,
+        software_store: SoftwareStore,
+        servers: ServerUrls,
         *types: ResourceType,
         gate: ResourceType | None = None,
         placer: Placer | None = None,
         catalog: Catalog | None = None,
         cloud: CloudIdentity | None = None,
     ) -> None:
-        """types: in addition to built-in types and plug-ins. gate: the type of the nodes that carry
-        the hooks of whole stacks. placer: chooses where new members of groups are placed. catalog:
-        of the users' services, if the mode of authentication has one. cloud: the identity service
-        of the users' cloud, if there is one."""
+        """servers: the metadata URLs of servers. types: in addition to built-in types and plug-ins.
+        gate: the type of the nodes that carry the hooks of whole stacks. placer: chooses where new
+        members of groups are placed. catalog: of the users' services, if the mode of
+        authentication has one. cloud: the identity service of the users' cloud, if there is one.
+        """
         outbound = outbound_settings(settings.http)
         self._web = Outbound(outbound)
         self._trusted_web = Outbound(replace(outbound, allow=ALL_NETWORKS, tls=None))
@@ -74,18 +78,23 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
-            *self._openstack_types(settings.openstack, cloud),
+            *software_types(software_store, servers),
+            *self._openstack_types(settings.openstack, cloud, software_store, servers),
             *types,
             gate=gate,
             placer=placer,
         )
 
     def _openstack_types(
-        self, section: OpenStackSection, identity: CloudIdentity | None
+        self,
+        section: OpenStackSection,
+        identity: CloudIdentity | None,
+        software_store: SoftwareStore,
+        servers: ServerUrls,
     ) -> list[ResourceType]:
         if not section.enabled or identity is None:
             return []
-        return openstack_types(Cloud(self._cloud_web, identity))
+        return openstack_types(Cloud(self._cloud_web, identity), software_store, servers)
 
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._web)

@@ -128,6 +128,7 @@ class TypeSchema:
 
     any_property, any_attribute: accepts any (as OS::Heat::None). snapshots: supports snapshots.
     signals: accepts signals. secret_reference: the result of get_resource is secret.
+    public_reference: it is not secret although an attribute is; otherwise it is.
     names_resources: properties whose items are names of resources in the same template. renewed:
     every update replaces it, even if nothing differs. steps: steps of its operations at which a
     hook may pause. update_policy: schema of `update_policy`; if empty, any content is accepted and
@@ -148,6 +149,7 @@ class TypeSchema:
     snapshots: bool = False
     signals: bool = False
     secret_reference: bool = False
+    public_reference: bool = False
     names_resources: tuple[str, ...] = ()
     renewed: bool = False
     steps: tuple[str, ...] = ()
@@ -173,6 +175,10 @@ class TypeSchema:
     def has_secrets(self) -> bool:
         """Return whether the reference or any attribute is secret."""
         return self._has_secrets
+
+    def has_secret_reference(self) -> bool:
+        """Return whether the result of get_resource is secret."""
+        return self._has_secrets and not self.public_reference
 
     def is_secret(self, attribute: str) -> bool:
         """Return whether an attribute is secret."""

@@ -35,9 +35,9 @@ class Snapshots:
         self._wake = wake
 
     async def create(
-        self, project: str, stack_id: UUID, name: str, by: Principal
+        self, project: str, stack_id: UUID, name: str, by: Principal, *, credential: str = ""
     ) -> SnapshotRecord:
-        """Start a snapshot. name: "" for a generated one.
+        """Start a snapshot. name: "" for a generated one. credential: for calls to the cloud.
 
         Each nested stack gets a snapshot that belongs to it. Raises NotFound; Invalid
         (NotSupported) for a nested stack; Conflict (ActionInProgress) while a traversal is under
@@ -60,6 +60,7 @@ class Snapshots:
             await self._traversals.start_action(
                 conn, locked, Action.SNAPSHOT, Operation.SNAPSHOT, by
             )
+            await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
             snapshot = await self._one(conn, stack_id, snapshot_id)
         self._wake()
         return snapshot
@@ -93,11 +94,20 @@ class Snapshots:
                 raise _not_supported("Deleting in-progress snapshot is not supported")
             await snapshots.delete_snapshot(conn, stack_id, snapshot_id)
 
-    async def restore(self, project: str, stack_id: UUID, snapshot_id: UUID, by: Principal) -> None:
+    async def restore(
+        self,
+        project: str,
+        stack_id: UUID,
+        snapshot_id: UUID,
+        by: Principal,
+        *,
+        credential: str = "",
+    ) -> None:
         """Start a traversal toward the template version and the data of a snapshot.
 
-        Raises NotFound; Invalid (NotSupported) if the snapshot is not complete; Conflict
-        (ActionInProgress); DecryptionFailed (Undecryptable) if its data cannot be decrypted.
+        credential: for calls to the cloud. Raises NotFound; Invalid (NotSupported) if the snapshot
+        is not complete; Conflict (ActionInProgress); DecryptionFailed (Undecryptable) if its data
+        cannot be decrypted.
         """
         async with self._database.transaction("accept") as conn:
             locked = await self._lock_idle(conn, project, stack_id, "restored")
@@ -122,6 +132,7 @@ class Snapshots:
                 options=Options(restored=frozenset(kept)),
                 kept=kept,
                 excluded=await read_requesters(conn, stack_id, found.version, scales=False),
+                credential=credential,
             )
             await self._traversals.start_update(conn, desired)
         self._wake()

@@ -403,7 +403,9 @@ def node_inputs(
     changed = [definition.resources[name] for name in names if name in definition.resources]
     read = {one for resource in changed for one in resource.reads}
     secret = {
-        name for name in read if registry.get(definition.resources[name].type).schema.has_secrets()
+        name
+        for name in read
+        if registry.get(definition.resources[name].type).schema.has_secret_reference()
     }
     return {
         resource.name: NodeInputs(

@@ -15,10 +15,21 @@ Each service has a module or package with a function that returns its types, suc
 """
 
 from engine.types.contract import ResourceType
+from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.glance import glance_types
 from engine.types.openstack.neutron import neutron_types
+from engine.types.openstack.nova import nova_types
+from engine.types.software import ServerUrls, SoftwareStore
 
 
-def openstack_types(cloud: Cloud) -> list[ResourceType]:
-    """The types of all services of a cloud."""
-    return neutron_types(cloud)
+def openstack_types(
+    cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls
+) -> list[ResourceType]:
+    """The types of all services of a cloud. servers: the metadata URLs of servers."""
+    return [
+        *neutron_types(cloud),
+        *nova_types(cloud, software_store, servers),
+        *cinder_types(cloud),
+        *glance_types(cloud),
+    ]

@@ -38,6 +38,7 @@ from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
 
+JSON: Final = "application/json"
 #: The most pages of a list.
 MAX_PAGES: Final = 1_000
 #: Objects of a page.
@@ -130,15 +131,17 @@ class Session:
         body: Json = None,
         query: Query | None = None,
         microversion: str = "",
+        media_type: str = JSON,
     ) -> Json:
         """Send a request and return the document of the response, or None if it has none.
 
         doing: the request, for messages: `create the network`. microversion: other than that of
-        the service. Raises CloudError.
+        the service. media_type: of the body. Raises CloudError.
         """
-        return _document(
-            service, doing, await self.send(service, method, path, doing, body, query, microversion)
+        response = await self.send(
+            service, method, path, doing, body, query, microversion, media_type
         )
+        return _document(service, doing, response)
 
     async def send(
         self,
@@ -149,10 +152,11 @@ class Session:
         body: Json = None,
         query: Query | None = None,
         microversion: str = "",
+        media_type: str = JSON,
     ) -> Response:
         """As `request`, but return the response: its status is from 200 to 299."""
-        url = await self._url(service, doing)
-        return await self._send(service, method, f"{url}{path}", doing, body, query, microversion)
+        url = f"{await self._url(service, doing)}{path}"
+        return await self._send(service, method, url, doing, body, query, microversion, media_type)
 
     async def find(
         self, service: Service, path: str, key: str, doing: str
@@ -244,10 +248,11 @@ class Session:
         body: Json,
         query: Query | None,
         microversion: str,
+        media_type: str = JSON,
     ) -> Response:
         if query:
             url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, doseq=True)}"
-        response = await self._once(service, method, url, doing, body, microversion)
+        response = await self._once(service, method, url, doing, body, microversion, media_type)
         if response.status == UNAUTHORIZED:
             try:
                 renewed = await self._cloud.identity.renew(self._token)
@@ -255,7 +260,9 @@ class Session:
                 raise _unauthenticated(doing, error) from None
             if renewed:
                 self._token = renewed
-                response = await self._once(service, method, url, doing, body, microversion)
+                response = await self._once(
+                    service, method, url, doing, body, microversion, media_type
+                )
         if 200 <= response.status < 300:
             return response
         refused = read_error(service, doing, response)
@@ -271,12 +278,13 @@ class Session:
         doing: str,
         body: Json,
         microversion: str,
+        media_type: str,
     ) -> Response:
         headers = {"X-Auth-Token": self._token, "Accept": "application/json"}
         if version := microversion or service.microversion:
             headers["OpenStack-API-Version"] = version
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = media_type
         sent = orjson.dumps(body) if body is not None else None
         request_sent()
         try:

@@ -25,6 +25,11 @@ from engine.words import Json
 #: Below the server's public URL; the hub serves it (hub/api/headgate/server_metadata.py).
 PATH = "/cfn/v1/"
 _ID = 32
+CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
+#: Transports of services that Headgate does not use.
+REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
+#: A type with this attribute is a server: its metadata lists its deployments.
+OS_COLLECT_CONFIG = "os_collect_config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,46 @@ class ServerUrls:
         """The secrets from all accepted versions of the key."""
         return [server_secret(key, stack_id, resource_id) for key in self.keys.for_signals]
 
+    def collector_settings(self, call: Call) -> dict[str, Json]:
+        """The settings of a server's os-collect-config.
+
+        Those of the former transport become null, so that the agent removes them.
+        """
+        section, settings = self._settings(call)
+        before = call.attributes.get(OS_COLLECT_CONFIG) or {}
+        cleared = {
+            name: dict.fromkeys(before[name])
+            for name in ("cfn", "heat")
+            if name != section and isinstance(before.get(name), dict)
+        }
+        return {"collectors": [section, "local"], section: settings, **cleared}
+
+    def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
+        if call.properties["software_config_transport"] == HEAT:
+            return "heat", {
+                "auth_url": self.keystone,
+                "project_id": call.project,
+                "stack_id": f"{call.stack_name}/{call.stack_id}",
+                "resource_name": call.resource_name,
+            }
+        return "cfn", {
+            "metadata_url": self.url,
+            "access_key_id": access_key(call.stack_id, call.resource_id),
+            "secret_access_key": self.secret_of(call.stack_id, call.resource_id),
+            "stack_name": call.stack_name,
+            "path": f"{call.resource_name}.Metadata",
+        }
+
+    def transport_error(self, properties: Mapping[str, Json]) -> tuple[str, str] | None:
+        """The reason and the remedy if the transport of a server's metadata cannot be used."""
+        transport = properties.get("software_config_transport")
+        remedy = f"Use {CFN}, which has its own credentials."
+        if transport in REFUSED:
+            return f"{transport} needs a service that Headgate does not use", remedy
+        if transport == HEAT and not self.keystone:
+            return f"{HEAT} needs Keystone, which this server does not use", remedy
+        return None
+
 
 def access_key(stack_id: UUID, resource_id: UUID) -> str:
     """The access key, which identifies the server; not secret."""
@@ -60,13 +105,6 @@ def owner_of(key: str) -> tuple[UUID, UUID] | None:
     except ValueError:
         return None
     return (stack_id, resource_id) if key == access_key(stack_id, resource_id) else None
-
-
-CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
-#: Transports of services that Headgate does not use.
-REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
-#: A type with this attribute is a server: its metadata lists its deployments.
-OS_COLLECT_CONFIG = "os_collect_config"
 
 
 class DeployedServer(InternalType):
@@ -116,44 +154,10 @@ class DeployedServer(InternalType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        transport = properties.get("software_config_transport")
-        wrong = ""
-        if transport in REFUSED:
-            wrong = f"{transport} needs a service that Headgate does not use"
-        elif transport == HEAT and not self._urls.keystone:
-            wrong = f"{HEAT} needs Keystone, which this server does not use"
-        if wrong:
-            remedy = f"Use {CFN}, which has its own credentials."
-            findings.add(f"{place}.software_config_transport", wrong, remedy)
+        if (error := self._urls.transport_error(properties)) is not None:
+            findings.add(f"{place}.software_config_transport", *error)
 
     def _done(self, call: Call, physical_id: str | None) -> Done:
         name = call.properties.get("name") or call.data.get("name") or call.own_name
-        attributes = {"name": name, OS_COLLECT_CONFIG: self._collector_settings(call)}
+        attributes = {"name": name, OS_COLLECT_CONFIG: self._urls.collector_settings(call)}
         return Done(physical_id, attributes, {"name": call.data.get("name") or call.own_name})
-
-    def _collector_settings(self, call: Call) -> dict[str, Json]:
-        """The settings of the former transport become null, so that the agent removes them."""
-        section, settings = self._settings(call)
-        before = call.attributes.get(OS_COLLECT_CONFIG) or {}
-        cleared = {
-            name: dict.fromkeys(before[name])
-            for name in ("cfn", "heat")
-            if name != section and isinstance(before.get(name), dict)
-        }
-        return {"collectors": [section, "local"], section: settings, **cleared}
-
-    def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
-        if call.properties["software_config_transport"] == HEAT:
-            return "heat", {
-                "auth_url": self._urls.keystone,
-                "project_id": call.project,
-                "stack_id": f"{call.stack_name}/{call.stack_id}",
-                "resource_name": call.resource_name,
-            }
-        return "cfn", {
-            "metadata_url": self._urls.url,
-            "access_key_id": access_key(call.stack_id, call.resource_id),
-            "secret_access_key": self._urls.secret_of(call.stack_id, call.resource_id),
-            "stack_name": call.stack_name,
-            "path": f"{call.resource_name}.Metadata",
-        }

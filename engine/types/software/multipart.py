@@ -72,7 +72,7 @@ class MultipartMime(Config):
         return NewConfig(call.own_name, group, document(parts, call.operation_key))
 
     async def _text(self, project: str, text_or_id: str) -> str | Failed:
-        if not _is_id(text_or_id):
+        if not is_config_id(text_or_id):
             return text_or_id
         kept = await self._software_store.config(project, text_or_id)
         if kept is None:
@@ -100,7 +100,7 @@ def _check_part(one: Mapping[str, Json], place: str, findings: Findings) -> None
         findings.add(
             f"{place}.filename", "contains a character that is invalid in a header", "Remove it."
         )
-    multipart = one.get("type") == _MULTIPART and isinstance(text, str) and not _is_id(text)
+    multipart = one.get("type") == _MULTIPART and isinstance(text, str) and not is_config_id(text)
     if multipart and not message_from_string(str(text)).is_multipart():
         findings.add(f"{place}.config", _NO_MULTIPART, "Set `type: text`, or remove type.")
 
@@ -112,7 +112,7 @@ def document(parts: list[Message], key: UUID) -> str:
 
 def _parts(one: Mapping[str, Json], text: str) -> list[Message] | Failed:
     if one.get("type") != _MULTIPART:
-        return [_part(text, one.get("subtype") or "", one.get("filename") or "")]
+        return [text_part(text, one.get("subtype") or "", one.get("filename") or "")]
     read = message_from_string(text)
     inner = read.get_payload()
     if not isinstance(inner, list):
@@ -120,7 +120,8 @@ def _parts(one: Mapping[str, Json], text: str) -> list[Message] | Failed:
     return [part for part in inner if isinstance(part, Message)]
 
 
-def _part(text: str, subtype: str, filename: str) -> Message:
+def text_part(text: str, subtype: str, filename: str) -> Message:
+    """A part of a document. subtype: "" to derive it from the file name."""
     by_name = filename.rpartition(".")[0] or filename
     kind = subtype or (by_name if SUBTYPE.fullmatch(by_name) else "")
     part = MIMEText(text, kind or "plain", "us-ascii" if text.isascii() else "utf-8")
@@ -129,7 +130,8 @@ def _part(text: str, subtype: str, filename: str) -> Message:
     return part
 
 
-def _is_id(text: str) -> bool:
+def is_config_id(text: str) -> bool:
+    """Whether the text can be the ID of a software config."""
     try:
         UUID(text)
     except ValueError:

@@ -61,8 +61,9 @@ async def create(request: web.Request) -> web.Response:
     if name is not None and not (isinstance(name, str) and len(name) <= MAX_NAME):
         reason = f"must be a string of at most {MAX_NAME} characters"
         raise invalid("name", reason, "Send such a text, or leave it out.")
+    who = identity_of(request)
     snapshot = await context_of(request).engine.snapshots.create(
-        project_of(request), stack.id, name or "", identity_of(request).principal
+        project_of(request), stack.id, name or "", who.principal, credential=who.credential
     )
     return json_response(await _document(request, stack, snapshot))
 
@@ -90,9 +91,13 @@ async def delete(request: web.Request) -> web.Response:
 
 
 async def restore(request: web.Request) -> web.Response:
-    stack, by = await stack_of(request), identity_of(request).principal
+    stack, who = await stack_of(request), identity_of(request)
     await context_of(request).engine.snapshots.restore(
-        project_of(request), stack.id, _snapshot_id(request), by
+        project_of(request),
+        stack.id,
+        _snapshot_id(request),
+        who.principal,
+        credential=who.credential,
     )
     return json_response({}, 202)
 

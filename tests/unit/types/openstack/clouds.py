@@ -4,8 +4,8 @@ from typing import NoReturn
 
 from engine.types.contract import ResourceType
 from engine.types.http_client import Request, Response
-from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.services import Service
 
 
@@ -39,6 +39,6 @@ class NoIdentity:
 
 
 def types() -> dict[str, ResourceType]:
-    """All types of OpenStack by name."""
+    """The types of Neutron by name."""
     cloud = Cloud(NoRequests(), NoIdentity())
-    return {one.schema.name: one for one in openstack_types(cloud)}
+    return {one.schema.name: one for one in neutron_types(cloud)}

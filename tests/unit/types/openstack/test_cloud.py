@@ -8,8 +8,8 @@ import pytest
 
 from engine.types.contract import Failed, Wait
 from engine.types.http_client import NoResponse, Request, Response
-from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.object_type import MAX_PAUSES
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
@@ -120,7 +120,7 @@ async def test_an_answer_without_the_object_is_an_error(body: Json) -> None:
 
 
 async def create(web: Answers, progress: Json = None, **more: Json) -> object:
-    types = {one.schema.name: one for one in openstack_types(Cloud(web, Renewing()))}
+    types = {one.schema.name: one for one in neutron_types(Cloud(web, Renewing()))}
     net = types["OS::Neutron::Net"]
     return await run(net, "create", a_call(net, {}, credential="t", progress=progress, **more))
 
@@ -152,7 +152,7 @@ async def test_what_a_lost_create_may_have_made_is_deleted() -> None:
     assert isinstance(failed, Failed) and failed.physical_id is None
     assert failed.data == {"lost": {"name": f"s-r-{KEY.hex[:12]}"}}
     web = Answers(answer(200, {"networks": [{"id": "a"}]}), answer(204))
-    types = {one.schema.name: one for one in openstack_types(Cloud(web, Renewing()))}
+    types = {one.schema.name: one for one in neutron_types(Cloud(web, Renewing()))}
     net = types["OS::Neutron::Net"]
     await run(net, "delete", a_call(net, {}, credential="t", data=failed.data))
     assert [(one.method, one.url.rpartition("/")[2]) for one in web.requests] == [

@@ -1,0 +1,145 @@
+"""OS::Cinder::VolumeAttachment: the attachment of a volume to a server.
+
+Nova attaches. A volume is attached to a server at most once, so the pair of both identifies the
+attachment, also for a call that is repeated. Another volume replaces the attachment; another server
+or device moves it.
+"""
+
+from collections.abc import Mapping
+
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType
+from engine.types.openstack.cinder import volume_state
+from engine.types.openstack.cinder.schema import VOLUME_ATTACHMENT
+from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.cloud_operation import cancelled, guarded, poll, proceed
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import COMPUTE
+from engine.types.openstack.services import VOLUME as CINDER
+from engine.words import Json
+
+
+class VolumeAttachment(ResourceType):
+    """Its physical ID is that of the volume; the data has the server."""
+
+    replaces_tainted = False
+    cancellable = True
+    schema = VOLUME_ATTACHMENT
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    async def create(self, call: Call) -> Outcome:
+        asked = (call.progress or {}).get("asked")
+        physical_id = str(call.properties["volume_id"]) if asked else None
+        data = _data(call)
+        if call.cancelled:
+            return cancelled(physical_id, data)
+        return await guarded(call, lambda: self._attach(call), physical_id, data)
+
+    async def update(self, call: Call) -> Outcome:
+        """Detach from the former server, then attach."""
+        if call.physical_id is None:
+            return Replace()
+        if call.cancelled:
+            return cancelled(call.physical_id, call.data)
+        return await guarded(call, lambda: self._move(call), call.physical_id)
+
+    async def delete(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._delete(call), call.physical_id)
+
+    async def check(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._check(call), call.physical_id)
+
+    def needs_replace(self, call: Call) -> bool:
+        return "volume_id" in call.changed
+
+    async def _attach(self, call: Call) -> Outcome:
+        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        server, volume_id = _server(call), str(call.properties["volume_id"])
+        if not progress.get("asked"):
+            if not progress.get("absent"):
+                if await _find(session, server, volume_id) is not None:
+                    reason = f"the volume {volume_id} is attached to the server {server} already"
+                    public = "the volume is attached to the server already"
+                    return Failed(reason, None, _data(call), public_reason=public)
+                return proceed(call, {**progress, "absent": True})
+            attachment = {"volumeId": volume_id, "device": call.properties.get("mountpoint")}
+            body = {"volumeAttachment": {key: one for key, one in attachment.items() if one}}
+            path = f"/servers/{server}/os-volume_attachments"
+            if await _find(session, server, volume_id) is None:
+                await session.request(COMPUTE, "POST", path, "attach the volume", body)
+            return proceed(call, {**progress, "asked": True})
+        volume = await session.request(CINDER, "GET", f"/volumes/{volume_id}", "read the volume")
+        status = volume_state.status_of(volume["volume"])
+        if status == volume_state.IN_USE:
+            found = await _find(session, server, volume_id)
+            return Done(volume_id, {"show": dict(found or {})}, _data(call))
+        if status in ("attaching", "reserved"):
+            return poll(call, progress, f"the volume is {status}", "the volume is not attached yet")
+        reason = (
+            f"Volume attachment failed - the volume is {status}, not in-use: the server's actions"
+            " and the logs of nova-compute have the cause"
+        )
+        public = "Volume attachment failed"
+        return Failed(reason, volume_id, _data(call), public_reason=public)
+
+    async def _move(self, call: Call) -> Outcome:
+        progress = dict(call.progress or {})
+        if not progress.get("detached"):
+            waiting = await self._detach(call)
+            if waiting is not None:
+                return waiting
+            return proceed(call, {"detached": True, "absent": True})
+        return await self._attach(call)
+
+    async def _delete(self, call: Call) -> Outcome:
+        return await self._detach(call) or Done(None)
+
+    async def _detach(self, call: Call) -> Outcome | None:
+        """None when the volume is detached from the server that it was attached to."""
+        server = str(call.data.get("server") or _server(call))
+        if call.physical_id is None:
+            return None
+        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        if await _find(session, server, call.physical_id) is None:
+            return await _detached(session, call, progress)
+        if not progress.get("detaching"):
+            path = f"/servers/{server}/os-volume_attachments/{call.physical_id}"
+            try:
+                await session.request(COMPUTE, "DELETE", path, "detach the volume")
+            except CloudError as error:
+                if not error.is_missing:
+                    raise
+        return poll(call, {**progress, "detaching": True}, "the volume is being detached")
+
+    async def _check(self, call: Call) -> Outcome:
+        session = self._cloud.session(call.credential)
+        server = str(call.data.get("server") or _server(call))
+        found = await _find(session, server, call.physical_id or "")
+        if found is None:
+            reason = f"the volume {call.physical_id} is not attached to the server {server}"
+            public = "the volume is not attached"
+            return Failed(reason, call.physical_id, call.data, public_reason=public)
+        return Done(call.physical_id, {"show": dict(found)}, {"server": server})
+
+
+def _server(call: Call) -> str:
+    return str(call.properties.get("instance_uuid"))
+
+
+def _data(call: Call) -> dict[str, Json]:
+    return {"server": _server(call)}
+
+
+async def _find(session: Session, server: str, volume_id: str) -> Mapping[str, Json] | None:
+    path = f"/servers/{server}/os-volume_attachments/{volume_id}"
+    return await session.find(COMPUTE, path, "volumeAttachment", "read the attachment")
+
+
+async def _detached(session: Session, call: Call, progress: Mapping[str, Json]) -> Outcome | None:
+    """None when Cinder too knows that the volume is detached."""
+    path = f"/volumes/{call.physical_id}"
+    volume = await session.find(CINDER, path, "volume", "read the volume")
+    if volume is None or volume_state.status_of(volume) != "detaching":
+        return None
+    return poll(call, progress, "the volume is being detached")

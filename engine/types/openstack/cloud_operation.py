@@ -1,0 +1,69 @@
+"""What all operations on objects of OpenStack do alike: errors become outcomes, waits are polls."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+from engine.types.contract import Call, Failed, Outcome, Wait
+from engine.types.openstack.service_errors import CloudError
+from engine.types.operation_outcomes import CANCELLED, next_poll
+from engine.words import Json
+
+#: Seconds of the longest pause between two polls of an object.
+MAX_PAUSE: Final = 5.0
+#: Times that an operation waits as long as a service asks for, before it fails.
+MAX_BUSY: Final = 20
+_BUSY, _TRIES = "busy", "tries"
+
+
+class ObjectProgress(StrEnum):
+    """How far an object has come on the way to the state that an operation waits for."""
+
+    READY = "ready"
+    PENDING = "pending"
+    BROKEN = "broken"
+
+
+async def guarded(
+    call: Call,
+    run: Callable[[], Awaitable[Outcome]],
+    physical_id: str | None,
+    data: Mapping[str, Json] | None = None,
+) -> Outcome:
+    """Run one call of an operation, and turn an error of a service into its outcome.
+
+    A service that says how long it is busy is asked again after that time. physical_id, data: of
+    the object, for a failure.
+    """
+    try:
+        return await run()
+    except CloudError as error:
+        progress = dict(call.progress or {})
+        busy = progress.get(_BUSY, 0)
+        if error.retry and error.retry_after and busy < MAX_BUSY and not call.cancelled:
+            until = call.now + timedelta(seconds=error.retry_after)
+            return Wait(
+                until, {**progress, _BUSY: busy + 1}, str(error), public_reason=error.public
+            )
+        kept = call.data if data is None else data
+        return Failed(str(error), physical_id, kept, error.retry, public_reason=error.public)
+
+
+def poll(
+    call: Call, progress: Mapping[str, Json], reason: str, public: str = "the object is not ready"
+) -> Wait:
+    """Wait until the next poll: the pauses grow from 0.2 to 5 s."""
+    tries = (call.progress or {}).get(_TRIES, 0)
+    when = next_poll(call.now, tries, MAX_PAUSE)
+    return Wait(when, {**progress, _TRIES: tries + 1}, reason, public_reason=public)
+
+
+def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
+    """Save the progress and continue at once; the next poll is the first one again."""
+    return Wait(call.now, {**progress, _TRIES: 0}, reason)
+
+
+def cancelled(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
+    """The failure of a cancelled operation, with the object that may exist."""
+    return Failed(CANCELLED, physical_id, data, public_reason=CANCELLED)

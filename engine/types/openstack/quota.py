@@ -1,0 +1,83 @@
+"""The limits of a project in a service: OS::Nova::Quota, OS::Cinder::Quota. For administrators.
+
+The project is the physical ID. Deleting the resource restores the service's defaults.
+"""
+
+from collections.abc import Mapping
+
+from engine.hot.schema.type_schema import TypeSchema
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.cloud_operation import guarded
+from engine.types.openstack.neutron.lookups import PROJECTS
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import Service
+from engine.words import Json
+
+_PROJECT = "project"
+
+
+class Quota(ResourceType):
+    """microversion: of the service's API; "" for the usual one."""
+
+    replaces_tainted = False
+
+    def __init__(
+        self, schema: TypeSchema, service: Service, cloud: Cloud, microversion: str = ""
+    ) -> None:
+        self.schema = schema
+        self._service = service
+        self._cloud = cloud
+        self._microversion = microversion
+
+    async def create(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._write(call), None)
+
+    async def update(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._write(call), call.physical_id)
+
+    async def delete(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._delete(call), call.physical_id)
+
+    async def check(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._check(call), call.physical_id)
+
+    async def _write(self, call: Call) -> Outcome:
+        session = self._cloud.session(call.credential)
+        project = await PROJECTS.verify(session, str(call.properties[_PROJECT]))
+        limits = {
+            name: one
+            for name, one in call.properties.items()
+            if name != _PROJECT and one is not None
+        }
+        found = await self._request(session, "PUT", project, {"quota_set": limits})
+        return Done(project, {"show": dict(found)})
+
+    async def _delete(self, call: Call) -> Outcome:
+        if call.physical_id is not None:
+            session = self._cloud.session(call.credential)
+            try:
+                await self._request(session, "DELETE", call.physical_id)
+            except CloudError as error:
+                if not error.is_missing:
+                    raise
+        return Done(None)
+
+    async def _check(self, call: Call) -> Outcome:
+        session = self._cloud.session(call.credential)
+        found = await self._request(session, "GET", str(call.physical_id))
+        return Done(call.physical_id, {"show": dict(found)})
+
+    async def _request(
+        self, session: Session, method: str, project: str, body: Json = None
+    ) -> Mapping[str, Json]:
+        doing = {"PUT": "change", "GET": "read", "DELETE": "reset"}[method]
+        answer = await session.request(
+            self._service,
+            method,
+            f"/os-quota-sets/{project}",
+            f"{doing} the limits of the project",
+            body,
+            microversion=self._microversion,
+        )
+        return dict((answer or {}).get("quota_set") or {})

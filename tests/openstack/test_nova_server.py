@@ -1,0 +1,257 @@
+"""OS::Nova::Server on a real OpenStack, through a Headgate server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.openstack.cloud import Project
+from tests.openstack.stacks import (
+    NO_NETWORKS,
+    create,
+    delete,
+    network,
+    network_of,
+    reason,
+    resource_of,
+    run,
+    server,
+    update,
+    update_until_ended,
+)
+from tests.support.program import Program, template
+
+__all__ = ["network", "run"]  # fixtures
+Json = Any
+CONFIRM = {"hooks": [{"at": "a", "on": ["confirm-resize"]}]}
+
+
+def only_server(project: Project) -> Any:
+    (found,) = project.cloud.compute.servers()
+    return found
+
+
+async def test_a_server_has_what_its_properties_say(
+    run: Program, project: Project, network: Any
+) -> None:
+    properties = {
+        "name": "web",
+        "metadata": {"a": 1, "b": {"c": True}},
+        "tags": ["t"],
+        "networks": [{"network": network.name, "fixed_ip": "10.31.0.77"}],
+        "user_data": "#!/bin/sh\ntrue",
+        "config_drive": True,
+    }
+    await create(run, {"a": server(**properties)})
+    found = only_server(project)
+    assert (found.name, found.status, found.flavor["original_name"]) == ("web", "ACTIVE", "m1.nano")
+    assert found.metadata["a"] == "1" and found.metadata["b"] == '{"c":true}'
+    assert found.tags == ["t"] and found.has_config_drive
+    shown = await resource_of(run, "s")
+    attributes = shown["attributes"]
+    assert shown["physical_resource_id"] == found.id
+    assert attributes["networks"] == {network.name: ["10.31.0.77"], network.id: ["10.31.0.77"]}
+    (address,) = attributes["addresses"][network.name]
+    assert address["port"] == next(project.cloud.network.ports(device_id=found.id)).id
+    assert attributes["show"]["metadata"] == {"a": "1", "b": '{"c":true}'}
+    await delete(run)
+
+
+async def test_updates_in_place(run: Program, project: Project, network: Any) -> None:
+    before = {"name": "one", "metadata": {"a": "1"}}
+    await create(run, {"a": server(**before)})
+    server_id = only_server(project).id
+    settings = {"name": "two", "metadata": {"b": "2"}, "tags": ["x", "y"], "admin_pass": "hidden"}
+    await update(run, {"a": server(**settings)})
+    found = only_server(project)
+    assert (found.id, found.name, sorted(found.tags)) == (server_id, "two", ["x", "y"])
+    assert found.metadata["b"] == "2" and "a" not in found.metadata
+
+    attached = {**settings, "networks": [{"network": network.id}]}
+    await update(run, {"a": server(**attached)})
+    (interface,) = project.cloud.compute.server_interfaces(server_id)
+    assert interface.net_id == network.id
+    with network_of(project, "10.32.0.0/24") as other:
+        moved = {**settings, "networks": [{"network": network.id}, {"network": other.id}]}
+        await update(run, {"a": server(**moved)})
+        found_ids = {one.port_id for one in project.cloud.compute.server_interfaces(server_id)}
+        assert interface.port_id in found_ids and len(found_ids) == 2
+        await update(run, {"a": server(**{**settings, "networks": NO_NETWORKS})})
+        assert not list(project.cloud.compute.server_interfaces(server_id))
+    ignored = {**settings, "user_data": "#!/bin/sh", "user_data_update_policy": "IGNORE"}
+    await update(run, {"a": server(**ignored)})
+    assert only_server(project).id == server_id
+    await delete(run)
+
+
+async def test_a_subnet_gets_a_port_that_ends_with_the_server(
+    run: Program, project: Project, network: Any
+) -> None:
+    (subnet_id,) = project.cloud.network.get_network(network.id).subnet_ids
+    own = [{"subnet": subnet_id, "port_extra_properties": {"port_security_enabled": False}}]
+    await create(run, {"a": server(networks=own)})
+    (port,) = project.cloud.network.ports(network_id=network.id, device_owner="compute:nova")
+    assert not port.is_port_security_enabled
+    await update(run, {"a": server(networks=[{"network": network.id}])})  # its port fits
+    assert project.cloud.network.get_port(port.id).device_id == only_server(project).id
+    await update(run, {"a": server()})
+    assert project.cloud.network.find_port(port.id) is None
+    await update(run, {"a": server(networks=own)})
+    await delete(run)
+
+
+async def test_another_image_rebuilds_after_its_confirmation(
+    run: Program, project: Project
+) -> None:
+    images: Any = project.cloud.image
+    cirros = images.find_image("cirros")
+    image = images.create_image(
+        name="other", disk_format="raw", container_format="bare", data=b"x" * 1024
+    )
+    try:
+        await create(run, {"a": server()})
+        server_id = only_server(project).id
+        hooks = {"hooks": [{"at": "a", "on": ["confirm-rebuild"]}]}
+        after = {"a": server(image=image.id)}
+        await start_update(run, after, hooks)
+        (hook,) = await run.waiting_hooks("s")
+        assert hook["resource"]["seen"]["image_to"] == image.id
+        await run.signal(hook, "reject")
+        assert await run.until_ended("s") == "UPDATE_FAILED"
+        assert only_server(project).image.id == cirros.id
+        await update(run, after, environment={"hooks": []})
+        found = only_server(project)
+        assert (found.id, found.image.id, found.status) == (server_id, image.id, "ACTIVE")
+        await delete(run)
+    finally:
+        images.delete_image(image)
+
+
+async def start_update(run: Program, resources: Json, environment: Json) -> None:
+    await run.update("s", "PUT", template=template(resources), environment=environment)
+
+
+async def test_a_resize_without_a_rule_is_confirmed(run: Program, project: Project) -> None:
+    await create(run, {"a": server()})
+    server_id = only_server(project).id
+    await update(run, {"a": server(flavor="m1.tiny")})
+    found = only_server(project)
+    expected = (server_id, "m1.tiny", "ACTIVE")
+    assert (found.id, found.flavor["original_name"], found.status) == expected
+    await delete(run)
+
+
+async def test_a_resize_waits_for_its_confirmation(run: Program, project: Project) -> None:
+    await create(run, {"a": server()})
+    await start_update(run, {"a": server(flavor="m1.tiny")}, CONFIRM)
+    (hook,) = await run.waiting_hooks("s")
+    assert only_server(project).status == "VERIFY_RESIZE"
+    seen = hook["resource"]["seen"]
+    assert (seen["flavor_from"], seen["flavor_to"]) == ("m1.nano", "m1.tiny")
+    await run.signal(hook)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    found = only_server(project)
+    assert (found.status, found.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
+
+    await start_update(run, {"a": server(flavor="m1.nano")}, CONFIRM)
+    (hook,) = await run.waiting_hooks("s")
+    await run.signal(hook, "reject", reason="too slow")
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert "resize rejected by" in await reason(run, "s")
+    assert "too slow" in await reason(run, "s")
+    found = only_server(project)
+    assert (found.status, found.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
+    await delete(run)
+
+
+@pytest.mark.parametrize(("flavor", "asks"), [("m1.tiny", True), ("m1.nano", False)])
+async def test_an_update_continues_from_an_unanswered_resize(
+    run: Program, project: Project, flavor: str, asks: bool
+) -> None:
+    await create(run, {"a": server()})
+    server_id = only_server(project).id
+    hooks = {"hooks": [{"at": "a", "on": ["confirm-resize"], "timeout": "1s"}]}
+    await start_update(run, {"a": server(flavor="m1.tiny")}, hooks)
+    assert await run.until_ended("s") == "UPDATE_STOPPED"
+    assert only_server(project).status == "VERIFY_RESIZE"
+    await start_update(run, {"a": server(flavor=flavor)}, CONFIRM)
+    if asks:
+        (hook,) = await run.waiting_hooks("s")
+        await run.signal(hook)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await reason(run, "s")
+    found = only_server(project)
+    expected = (server_id, flavor, "ACTIVE")
+    assert (found.id, found.flavor["original_name"], found.status) == expected
+    await delete(run)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"flavor": "m1.tiny", "flavor_update_policy": "REPLACE"},
+        {"user_data": "#!/bin/sh"},
+        {"config_drive": True},
+        {"availability_zone": "nova"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_what_replaces_a_server(run: Program, project: Project, change: Json) -> None:
+    await create(run, {"a": server()})
+    server_id = only_server(project).id
+    await update(run, {"a": server(**change)})
+    assert only_server(project).id != server_id
+    await delete(run)
+
+
+FAILURES: dict[str, tuple[Json, str]] = {
+    "networks": ({"networks": None}, "write `networks: [{allocate_network: auto}]`"),
+    "image": ({"image": None}, "Neither image nor bootable volume is specified"),
+    "spawn": (
+        {"metadata": {"osbox.spawn_error": "on fire"}},
+        'Went to status ERROR due to "Message: Build of instance',
+    ),
+    "zone": ({"availability_zone": "moon"}, "availability zone"),
+    "group": ({"security_groups": ["no-such"], "networks": "NET"}, "no-such"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+async def test_the_reason_of_a_failure(
+    run: Program, project: Project, network: Any, name: str
+) -> None:
+    change, expected = FAILURES[name]
+    if change.get("networks") == "NET":
+        change = {**change, "networks": [{"network": network.id}]}
+    await run.create("s", {"a": server(**change)})
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    assert expected in await reason(run, "s")
+    await delete(run)
+
+
+async def test_suspend_resume_and_check(run: Program, project: Project) -> None:
+    await create(run, {"a": server()})
+    server_id = only_server(project).id
+    for action, status in (("suspend", "SUSPENDED"), ("resume", "ACTIVE"), ("check", "ACTIVE")):
+        await run.act("s", action)
+        assert await run.until_ended("s") == f"{action.upper()}_COMPLETE", await reason(run, "s")
+        assert only_server(project).status == status
+    project.cloud.compute.stop_server(server_id)
+    project.cloud.compute.wait_for_server(only_server(project), status="SHUTOFF")
+    await run.act("s", "check")
+    assert await run.until_ended("s") == "CHECK_FAILED"
+    assert "the server is SHUTOFF, not ACTIVE" in await reason(run, "s")
+    await update(run, {"a": server()})
+    await asyncio.to_thread(
+        project.cloud.compute.wait_for_server, only_server(project), status="ACTIVE"
+    )
+    assert only_server(project).id == server_id
+    await delete(run)
+
+
+async def test_a_failed_resize_says_why(run: Program, project: Project) -> None:
+    await create(run, {"a": server(metadata={"osbox.resize_error": "no fuel"})})
+    failing = {"metadata": {"osbox.resize_error": "no fuel"}, "flavor": "m1.tiny"}
+    assert await update_until_ended(run, {"a": server(**failing)}) == "UPDATE_FAILED"
+    assert "Resizing to 'm1.tiny' failed" in await reason(run, "s")
+    assert "no fuel" in await reason(run, "s")
+    await delete(run)

@@ -1,0 +1,84 @@
+"""Servers and volumes are observed, and creates completed, with the reader credential."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from tests.openstack.cloud import OpenStack, Project, identity_of
+from tests.openstack.headgate import connected_headgate
+from tests.openstack.stacks import SETTINGS, create, delete, server, update, volume
+from tests.support.changes import observed
+from tests.support.program import Program
+
+Json = Any
+
+
+@pytest_asyncio.fixture
+async def observing(
+    database_url: str, openstack: OpenStack, project: Project, tmp_path: Path
+) -> AsyncIterator[Program]:
+    """A Headgate server with a reader credential."""
+    identity, admin = identity_of(openstack.admin), str(openstack.admin.current_user_id)
+    reader = identity.create_application_credential(admin, name=f"reader-{project.name}")
+    (secret := tmp_path / "secret").write_text(reader.secret)
+    settings = {
+        **SETTINGS,
+        "resource_types.openstack.reader.application_credential_id": reader.id,
+        "resource_types.openstack.reader.secret_file": str(secret),
+    }
+    try:
+        async with connected_headgate(database_url, openstack, project, settings=settings) as run:
+            yield run
+    finally:
+        identity.delete_application_credential(admin, reader.id)
+
+
+async def drift_of(run: Program) -> dict[str, Json]:
+    """The observed states and the paths of differences, by resource."""
+    drift = await observed(run)
+    return {
+        one["resource_name"]: (one["state"], [at["path"] for at in one["differences"]])
+        for one in drift["resources"]
+    }
+
+
+async def test_drift_is_observed_and_repaired(observing: Program, project: Project) -> None:
+    resources = {
+        "renamed": server(name="renamed", metadata={"a": "1"}),
+        "off": server(),
+        "gone": server(),
+        "same": server(flavor="m1.tiny", tags=["t"], metadata={"b": 2}),
+        "volume": volume(description="d"),
+        "lost": volume(),
+    }
+    await create(observing, resources)
+    listed = await observing.resources("s")
+    ids = {name: one["physical_resource_id"] for name, one in listed.items()}
+    assert await drift_of(observing) == {}
+    compute: Any = project.cloud.compute
+    storage: Any = project.cloud.block_storage
+    compute.update_server(ids["renamed"], name="other")
+    compute.set_server_metadata(ids["renamed"], c="3")
+    compute.stop_server(ids["off"])
+    compute.wait_for_server(compute.get_server(ids["off"]), status="SHUTOFF")
+    compute.delete_server(ids["gone"])
+    compute.wait_for_delete(compute.get_server(ids["gone"]))
+    storage.update_volume(ids["volume"], description="another")
+    storage.delete_volume(ids["lost"])
+    storage.wait_for_delete(storage.get_volume(ids["lost"]))
+    assert await drift_of(observing) == {
+        "renamed": ("changed", ["metadata", "name"]),
+        "off": ("degraded", []),
+        "gone": ("missing", []),
+        "volume": ("changed", ["description"]),
+        "lost": ("missing", []),
+    }
+    await update(observing, resources, converge=True)
+    assert await drift_of(observing) == {}
+    found = {name: one for name, one in (await observing.resources("s")).items()}
+    kept = {name for name, one in found.items() if one["physical_resource_id"] == ids[name]}
+    assert kept == {"renamed", "off", "same", "volume"}
+    assert {one.status for one in compute.servers()} <= {"ACTIVE"}
+    await delete(observing)
