@@ -34,7 +34,8 @@ async def ended(server: Http, name: str = "s") -> str:
 
 async def create(server: Http, resources: Json, name: str = "s", **more: Json) -> None:
     await server.create(name, resources, **more)
-    assert await ended(server, name) == "CREATE_COMPLETE"
+    status = await ended(server, name)
+    assert status == "CREATE_COMPLETE", status
 
 
 async def update(server: Http, resources: Json, name: str = "s") -> str:
@@ -45,7 +46,8 @@ async def update(server: Http, resources: Json, name: str = "s") -> str:
 async def delete(server: Http, name: str = "s") -> None:
     stack_id = (await server.stack(name))["id"]
     await server.stack_request("DELETE", name)
-    assert await ended(server, stack_id) == "DELETE_COMPLETE"
+    status = await ended(server, stack_id)
+    assert status == "DELETE_COMPLETE", status
 
 
 async def physical_ids(server: Http, name: str = "s") -> dict[str, str]:

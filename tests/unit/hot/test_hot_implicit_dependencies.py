@@ -19,7 +19,9 @@ PORT = TypeSchema(
 )
 SUBNET = TypeSchema("Test::Subnet", {"network": Property(Kind.STRING)})
 ROUTER = TypeSchema("Test::Router", {"of": Property(Kind.STRING)})
-KNOWN = TYPES | {one.name: one for one in (PORT, SUBNET, ROUTER)}
+LOOP = TypeSchema("Test::Loop", follows=(ImplicitDependency("Test::Port"),))
+PORT_AFTER = TypeSchema("Test::Port", follows=(ImplicitDependency("Test::Loop"),))
+KNOWN = TYPES | {one.name: one for one in (PORT, SUBNET, ROUTER, LOOP)}
 
 
 def one(kind: str, **properties: Json) -> Json:
@@ -63,6 +65,12 @@ def test_two_ports_behind_each_other_make_no_cycle() -> None:
     resources = {"first": one("Port"), "router": router, "second": one("Port")}
     assert required(resources, "first") == set()
     assert required(resources, "second") == {"router"}
+
+
+def test_types_that_follow_each_other_make_no_cycle() -> None:
+    types = KNOWN | {"Test::Port": PORT_AFTER}
+    found = defined({"resources": {"a": one("Loop"), "b": one("Port")}}, types=types).resources
+    assert [set(found[name].requires) for name in "ab"] == [{"b"}, set()]
 
 
 def ref(name: str) -> Json:

@@ -14,7 +14,7 @@ from engine.hot.schema.type_schema import (
     updatable,
 )
 from engine.ttl_cache import TtlCache
-from engine.types.contract import Call, ResourceType
+from engine.types.contract import Call, Outcome, ResourceType
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.neutron.lookups import (
     NETWORKS,
@@ -29,6 +29,7 @@ from engine.types.openstack.neutron.lookups import (
 from engine.types.openstack.neutron.networks import ADMIN_STATE, TAGS, VALUE_SPECS, name_of
 from engine.types.openstack.neutron.neutron_type import NeutronType, describe, without_nulls
 from engine.types.openstack.object_type import ObjectRow
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json
 
@@ -321,9 +322,21 @@ class TrunkType(NeutronType):
     async def follow_up(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]
     ) -> Mapping[str, Json]:
+        return found if call.previous is None else await self._set_ports(call, session, path, found)
+
+    async def _update(self, call: Call, session: Session) -> Outcome:
+        """Neutron changes the ports of enabled trunks only."""
+        if call.properties.get("admin_state_up") is False and not call.progress:
+            path = await self._path(call, session)
+            found = await self.find(session, path, str(call.physical_id))
+            if found is not None and found.get("admin_state_up"):
+                await self._set_ports(call, session, path, found)
+        return await super()._update(call, session)
+
+    async def _set_ports(
+        self, call: Call, session: Session, path: str, found: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
         """Make the ports of the trunk those of the template."""
-        if call.previous is None:
-            return found
         wanted = await self.value_of(
             call, session, "sub_ports", call.properties.get("sub_ports") or []
         )
@@ -334,11 +347,19 @@ class TrunkType(NeutronType):
         for action, ports in (("remove_subports", extra), ("add_subports", missing)):
             if ports:
                 doing = "change the ports of the trunk"
-                answer = await session.request(
-                    NETWORK, "PUT", f"{at}/{action}", doing, {"sub_ports": ports}
-                )
-                found = answer if isinstance(answer, dict) and "id" in answer else found
+                body = {"sub_ports": ports}
+                await session.request(NETWORK, "PUT", f"{at}/{action}", doing, body)
         return await self.get(session, path, self.id_of(found)) if extra or missing else found
+
+    async def remove(self, call: Call, session: Session, path: str, object_id: str) -> None:
+        """Neutron deletes enabled trunks only."""
+        try:
+            await super().remove(call, session, path, object_id)
+        except CloudError as error:
+            if error.kind != "TrunkDisabled":
+                raise
+            await self.put(session, path, object_id, {"admin_state_up": True})
+            await super().remove(call, session, path, object_id)
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         if name == "sub_ports":
