@@ -41,7 +41,7 @@ def supervise(options: argparse.Namespace) -> None:
         end_with_parent(options.parent)
     adopt_orphans()
     layout = prepare_layout(options.directory, computes=options.computes, with_heat=options.heat)
-    asyncio.run(supervise(layout))
+    asyncio.run(supervise(layout, keep_data=options.parent is None))
 
 
 if __name__ == "__main__":

@@ -270,12 +270,13 @@ class Supervisor:
         }
         self.layout.clouds.write_text(yaml.safe_dump({"clouds": clouds}, sort_keys=False))
 
-    async def stop(self) -> None:
-        """End all processes; only MariaDB gets time to write its data."""
+    async def stop(self, *, keep_data: bool) -> None:
+        """End all processes. keep_data: give MariaDB time to write it."""
         self.layout.ready.unlink(missing_ok=True)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STOP_PATIENCE):
-                await self.processes.stop("mariadb", signal.SIGTERM)
+        if keep_data:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_PATIENCE):
+                    await self.processes.stop("mariadb", signal.SIGTERM)
         self.rabbit.stop_port_mapper()
         self.processes.kill_all()
 
@@ -312,8 +313,11 @@ def check_programs() -> None:
         raise TestBedError(f"{ENVIRONMENT} does not exist: `make test-openstack` creates it")
 
 
-async def supervise(layout: Layout) -> None:
-    """Run the test bed until SIGTERM or SIGINT. Raises TestBedError."""
+async def supervise(layout: Layout, *, keep_data: bool) -> None:
+    """Run the test bed until SIGTERM or SIGINT. Raises TestBedError.
+
+    keep_data: the directory is used again.
+    """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     supervisor = Supervisor(layout)
@@ -329,4 +333,4 @@ async def supervise(layout: Layout) -> None:
     finally:
         start.cancel()
         await asyncio.gather(start, return_exceptions=True)
-        await supervisor.stop()
+        await supervisor.stop(keep_data=keep_data)
