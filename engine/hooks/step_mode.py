@@ -47,8 +47,7 @@ class StepModeChange:
         return self.at(level).get(StepMode.STEP, StepMode.STEP) is not StepMode.STEP
 
 
-#: At the end of a nested stack, stepping continues in its parent.
-TO_STEP: StepModeMap = {None: StepMode.STEP}
+TO_STEP: StepModeMap = {None: StepMode.STEP, StepMode.RUN: StepMode.STEP}
 STEP_TO_RULES: StepModeMap = {StepMode.STEP: None}
 TO_RULES: StepModeMap = {StepMode.STEP: None, StepMode.RUN: None}
 TO_RUN: StepModeMap = {None: StepMode.RUN, StepMode.STEP: StepMode.RUN}
@@ -58,7 +57,8 @@ UNCHANGED = StepModeChange()
 END_STEPPING = StepModeChange(own=TO_RULES, parents=STEP_TO_RULES)
 #: Run to a resource: hooks of stepping and of debugging breakpoints continue.
 RUN_TO = StepModeChange(own=TO_RULES, nested=TO_RULES, resumes=_passable)
-_STEP = StepModeChange(own={None: StepMode.STEP, StepMode.RUN: StepMode.STEP}, parents=TO_STEP)
+#: At the end of a nested stack, stepping continues in its parent.
+_STEP = StepModeChange(own=TO_STEP, parents=TO_STEP)
 STEP_MODE_CHANGES: Mapping[str, StepModeChange] = {
     word_of(Decision.STEP, StepKind.OVER): _STEP,
     word_of(Decision.STEP, StepKind.INTO): _STEP,

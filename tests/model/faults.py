@@ -274,6 +274,18 @@ def _change_without(level: str, decision: str) -> Callable[[str, Rule], StepMode
     return changed
 
 
+def _parents_keep_run(word: str, rule: Rule) -> StepModeChange:
+    """`step_mode_change`, which leaves parents in step mode `run`."""
+    change = step_mode_change(word, rule)
+    kept = dict(change.parents)
+    kept.pop(StepMode.RUN, None)
+    return replace(change, parents=kept)
+
+
+def _add_no_breakpoint(node: Node, rules: tuple[Rule, ...] = (), *, stepping: bool = False) -> Node:
+    return node
+
+
 def _step_with_parent(tree: TreeState, number: int, worker: Worker) -> StepMode | None:
     return tree.stacks[number].traversal(worker.traversal).step_mode
 
@@ -707,7 +719,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "operations without hooks begin in spite of stepping",
-        store, "_begins_without_hook", lambda node: False, scenarios.STEPPED_CREATE, _STEPPING,
+        store, "add_breakpoint_to", _add_no_breakpoint, scenarios.STEPPED_CREATE, _STEPPING,
     ),
     Fault(
         "stepping sets no breakpoints",
@@ -849,6 +861,11 @@ FAULTS: tuple[Fault, ...] = (
         tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING, True,
     ),
     Fault(
+        "a step in a nested stack does not reach parents in which run applies",
+        stack_tree, "step_mode_change", _parents_keep_run,
+        tree_scenarios.RUN_THEN_STEPPED, _MODES,
+    ),
+    Fault(
         "a step out of a nested stack does not stop in its parent",
         stack_tree, "step_mode_change", _change_without("parents", "step-out"),
         tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING, True,
@@ -875,7 +892,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a step begins stepping in the parent, whose ready operations begin",
-        store, "_begins_without_hook", lambda node: False,
+        store, "add_breakpoint_to", _add_no_breakpoint,
         tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING,
     ),
     Fault(

@@ -435,11 +435,13 @@ def _hooks_inside(specs: tuple[ResourceSpec, ...], path: str) -> list[Json]:
 
 
 def _hook(rule: Rule) -> dict[str, Json]:
-    several: dict[str, Json] = {"approvals": rule.approvals} if rule.approvals > 1 else {}
+    more: dict[str, Json] = {"approvals": rule.approvals} if rule.approvals > 1 else {}
+    if rule.answer_by:
+        more["answer_by"] = list(rule.answer_by)
     return {
         "on": str(rule.point),
         "mode": rule.mode.value,
         "on_timeout": rule.on_timeout.value,
         "timeout": "10m",
-        **several,
+        **more,
     }

@@ -48,10 +48,10 @@ class StepExpectations(NamedTuple):
         match decision:
             case Decision.STEP if how is StepKind.OUT:
                 inside = self._without_stepping(_inside(positions, stack))
-                return inside.with_mode(stack, None)._step_where_rules_apply(parents)
+                return inside.with_mode(stack, None)._stepping(parents)
             case Decision.STEP:
                 into = self.into - {nested} | ({nested} if how is StepKind.INTO else set())
-                after = self.with_mode(stack, StepMode.STEP)._step_where_rules_apply(parents)
+                after = self.with_mode(stack, StepMode.STEP)._stepping(parents)
                 return after._replace(into=frozenset(one for one in into if one is not None))
             case Decision.RUN:
                 after = self._without_stepping([*parents, *_inside(positions, stack)])
@@ -64,10 +64,10 @@ class StepExpectations(NamedTuple):
             case _:
                 return self
 
-    def _step_where_rules_apply(self, stacks: list[int]) -> "StepExpectations":
+    def _stepping(self, stacks: list[int]) -> "StepExpectations":
         after = self
         for stack in stacks:
-            after = after.with_mode(stack, after.mode(stack) or StepMode.STEP)
+            after = after.with_mode(stack, StepMode.STEP)
         return after
 
     def _without_stepping(self, stacks: list[int], *, ends_into: bool = True) -> "StepExpectations":

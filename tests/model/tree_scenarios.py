@@ -1,11 +1,14 @@
 """Scenarios of stack trees: small trees, the requests for them, and steps through them."""
 
+from dataclasses import replace
+
 from engine.words import Mode, Point
 from tests.model.scenarios import CANCEL, DELETE, STOP, create, rule, update
 from tests.model.stack_tree import TreeScenario
 from tests.model.system_state import Incidents, ResourceSpec
 
 PRE_CREATE, PRE_DELETE = (rule(Point.PRE_CREATE),), (rule(Point.PRE_DELETE),)
+RESTRICTED = (replace(rule(Point.PRE_CREATE), answer_by=("user:ann",)),)
 X, Y = ResourceSpec("x"), ResourceSpec("y", ("x",))
 HOOKED_X = X._replace(rules=PRE_CREATE)
 WEB = ResourceSpec("web", rules=PRE_CREATE, nested=(X,))
@@ -57,6 +60,11 @@ STEPPED_WITH_RULES = TreeScenario(
 RUN = TreeScenario(
     "run at two levels with rules",
     (create(WEB._replace(nested=(HOOKED_X,)), ResourceSpec("side", rules=PRE_CREATE)),),
+    Incidents(step=2),
+)
+RUN_THEN_STEPPED = TreeScenario(
+    "steps at a rule in a nested stack that run does not skip",
+    (create(WEB._replace(nested=(X._replace(rules=RESTRICTED),)), AFTER),),
     Incidents(step=2),
 )
 STEPPED_SUPERSEDED = TreeScenario(

@@ -115,6 +115,24 @@ async def test_step_out_continues_steps_and_keeps_breakpoints(running: Program) 
     await until_waiting_at(running, "after")
 
 
+@pytest.mark.parametrize("how", ["over", "out"])
+async def test_a_step_in_a_nested_stack_after_run_stops_in_the_parent(
+    running: Program, how: str
+) -> None:
+    ask = {"schema": {"type": "object"}}  # `run` does not skip such a rule
+    restricted = {"at": "web/disk", "on": "pre-create", "ask": ask}
+    rules = {"hooks": [*AT_WEB["hooks"], restricted]}
+    resources = {"web": {"type": "db.yaml"}, "after": resource(depends_on="web")}
+    await running.create("s", resources, files=FILES, environment=rules)
+    await until_waiting_at(running, "web")
+    await answer(running, "web", "run")
+    await until_waiting_at(running, "web/disk")
+    await answer(running, "web/disk", how=how, data={})
+    await until_waiting_at(running, "after")
+    await answer(running, "after", "run")
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+
+
 async def test_continue_ends_stepping_in_the_nested_stack_and_the_parent(
     running: Program,
 ) -> None:
