@@ -1,14 +1,17 @@
-"""Explanations why a stack makes no progress: a sentence for each unfinished node. Pure."""
+"""Explanations why a stack makes no progress: a sentence for each unfinished node, and about
+resources whose state is not known. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from channels.envelope import rfc3339
 from engine.service.reads.graphs import StackGraph
+from engine.store.observer.drift_rows import DriftedResource
 from engine.store.records import HookRecord, NodeRecord
-from engine.words import Json
-from hub.api.headgate.responses import NodeProgress
+from engine.words import Json, ObservedState
+from hub.api.headgate.responses import NodeProgress, UnknownState
 
 _UNFINISHED = ("waiting", "ready", "running", "parked")
 _MAX_NAMES = 5
@@ -62,6 +65,35 @@ def _explain(
     return progress
 
 
+def explain_unknown(
+    resources: Sequence[DriftedResource], next_at: datetime | None
+) -> list[UnknownState]:
+    """The resources whose state could not be observed, by reason. next_at: when a policy observes
+    the stack next; None: only on request."""
+    by_reason: dict[str, list[DriftedResource]] = {}
+    for one in resources:
+        if one.state == ObservedState.UNKNOWN:
+            by_reason.setdefault(one.reason, []).append(one)
+    return [_unknown(reason, found, next_at) for reason, found in by_reason.items()]
+
+
+def _unknown(
+    reason: str, resources: Sequence[DriftedResource], next_at: datetime | None
+) -> UnknownState:
+    paths = sorted(path_in(one.path, one.name) for one in resources)
+    since = rfc3339(min(one.since for one in resources))
+    why = f": {reason}" if reason else ""
+    then = f"The next observation is at {rfc3339(next_at)}" if next_at else "No other is scheduled"
+    what = f"The state of {_listed(paths)} could not be observed since {since}{why}"
+    return {
+        "resources": paths,
+        "reason": reason,
+        "since": since,
+        "next_observation_at": rfc3339(next_at) if next_at else None,
+        "sentence": f"{what}. {then}.",
+    }
+
+
 def path_in(stack: str, resource_name: str) -> str:
     """A resource's path from the root stack. stack: the path of its stack."""
     return "/".join(filter(None, (stack, resource_name)))
@@ -113,12 +145,15 @@ _DELIVERY_STATES = {
 }
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
 def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
     what = f"{_node_name(path)} ({node.operation})"
     if node.state == "waiting":
-        named = ", ".join(names[:_MAX_NAMES]) or "an older operation on it"
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        return f"{what} waits for {named}{more}."
+        return f"{what} waits for {_listed(names) or 'an older operation on it'}."
     if node.state == "ready":
         return f"{what} is ready and waits for a worker."
     if node.state == "running":

@@ -9,7 +9,14 @@ from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import TraversalRecord
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
-from hub.api.headgate.explanations import WaitingHook, explain, path_in, unfinished_before, until_of
+from hub.api.headgate.explanations import (
+    WaitingHook,
+    explain,
+    explain_unknown,
+    path_in,
+    unfinished_before,
+    until_of,
+)
 from hub.api.openapi_components import document_of
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import query_flag, query_number, stack_of
@@ -98,7 +105,14 @@ async def show_why(request: web.Request) -> web.Response:
         "status": f"{stack.action}_{stack.status}",
         "reason": stack.reason,
     }
-    return json_response(responses.Explanation(stack=progress, nodes=explain(graphs, waiting)))
+    drift = await context.engine.observations.drift(project_of(request), stack.id)
+    return json_response(
+        responses.Explanation(
+            stack=progress,
+            nodes=explain(graphs, waiting),
+            unknown=explain_unknown(drift.resources, drift.status.next_at),
+        )
+    )
 
 
 ROUTES = (

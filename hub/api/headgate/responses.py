@@ -345,9 +345,20 @@ class NodeProgress(TypedDict):
     notifications: list[Json]
 
 
+class UnknownState(TypedDict):
+    """Resources whose state could not be observed, for the same reason. resources: their paths."""
+
+    resources: list[str]
+    reason: str
+    since: Time
+    next_observation_at: Time | None
+    sentence: str
+
+
 class Explanation(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
+    unknown: list[UnknownState]
 
 
 class Difference(TypedDict):

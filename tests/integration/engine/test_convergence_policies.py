@@ -242,6 +242,15 @@ async def test_a_failing_endpoint_is_left_alone_until_its_pause_ends(
     # The next attempt is made when the pause ends, not a day later.
     (minutes,) = await intervals(unobserved)
     assert minutes < 2
+    drift = await drift_of(unobserved)
+    (unknown,) = (await unobserved.stack_request("GET", "s", "/why"))["unknown"]
+    (one,) = drift["resources"]
+    at = drift["next_observation_at"]
+    sentence = f"The state of a could not be observed since {one['since']}: {one['reason']}."
+    assert unknown == {
+        "resources": ["a"], "reason": one["reason"], "since": one["since"],
+        "next_observation_at": at, "sentence": f"{sentence} The next observation is at {at}.",
+    }  # fmt: skip
     await make_due(unobserved)
     await observer.observe_due()
     assert things.requests == {"list": 1}
@@ -252,6 +261,7 @@ async def test_a_failing_endpoint_is_left_alone_until_its_pause_ends(
     await observer.observe_due()
     assert things.requests == {"list": 2} and len(observer.back_off) == 0
     assert states(await drift_of(unobserved)) == {}
+    assert (await unobserved.stack_request("GET", "s", "/why"))["unknown"] == []
     (minutes,) = await intervals(unobserved)
     assert minutes > 60
 

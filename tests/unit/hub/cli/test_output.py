@@ -104,8 +104,12 @@ def test_empty_fields_are_omitted() -> None:
 
 def test_messages_begin_with_the_stack() -> None:
     stack = {"name": "web", "status": "CREATE_STOPPED", "reason": "db"}
-    lines = output.sentences({"stack": stack, "nodes": [{"sentence": "db waits."}]})
-    assert lines == ["web: CREATE_STOPPED (db)", "  db waits."]
+    unknown = [{"sentence": "The state of web could not be observed."}]
+    document = {"stack": stack, "nodes": [{"sentence": "db waits."}], "unknown": unknown}
+    lines = output.sentences(document)
+    assert lines == [
+        "web: CREATE_STOPPED (db)", "  db waits.", "  The state of web could not be observed.",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
