@@ -16,9 +16,9 @@ from structlog.contextvars import bound_contextvars
 from channels.contract import (
     Channel,
     Delivered,
-    DeliveryFailed,
     Endpoint,
     EventMessage,
+    Failed,
     ReceiverDecision,
 )
 from channels.envelope import cloud_event, notified_documents
@@ -53,7 +53,7 @@ ANSWER_TIMEOUT = 10.0
 
 def delivery_result(
     delivery: PendingDelivery,
-    outcome: Delivered | DeliveryFailed,
+    outcome: Delivered | Failed,
     policy: RetryPolicy,
     chance: float,
 ) -> DeliveryResult:
@@ -62,7 +62,7 @@ def delivery_result(
     match outcome:
         case Delivered():
             return _result(delivery, outcome, DeliveryState.DELIVERED, outcome.note)
-        case DeliveryFailed():
+        case Failed():
             follows = after_failure(
                 policy,
                 delivery.attempts,
@@ -92,13 +92,13 @@ def delivery_result(
 
 def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
     """The result of a claimed delivery that was not attempted: its state stays the same."""
-    no_outcome = DeliveryFailed("")
+    no_outcome = Failed("")
     return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
 
 
 def _result(
     delivery: PendingDelivery,
-    outcome: Delivered | DeliveryFailed,
+    outcome: Delivered | Failed,
     state: DeliveryState,
     error: str,
     *,
@@ -178,9 +178,9 @@ class Attempts:
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(delivery)
         except TimeoutError:
-            outcome = DeliveryFailed("the attempt took too long")
+            outcome = Failed("the attempt took too long")
         except Exception as error:
-            outcome = DeliveryFailed(str(self._guard.report(error, channel=delivery.channel)))
+            outcome = Failed(str(self._guard.report(error, channel=delivery.channel)))
         result = delivery_result(delivery, outcome, policy, self._random())
         seconds = asyncio.get_running_loop().time() - began
         self._observe(delivery.channel, result.state, seconds)
@@ -188,15 +188,15 @@ class Attempts:
 
     async def send(
         self, channel: str, message: EventMessage, endpoint: Endpoint
-    ) -> Delivered | DeliveryFailed:
+    ) -> Delivered | Failed:
         sender = self._channels.get(channel)
         if sender is None:
-            return DeliveryFailed(f'there is no channel "{channel}" here')
+            return Failed(f'there is no channel "{channel}" here')
         return await sender.deliver(message, endpoint)
 
-    async def _deliver(self, delivery: PendingDelivery) -> Delivered | DeliveryFailed:
+    async def _deliver(self, delivery: PendingDelivery) -> Delivered | Failed:
         if delivery.undecryptable:
-            return DeliveryFailed(delivery.undecryptable)
+            return Failed(delivery.undecryptable)
         endpoint = Endpoint(
             delivery.key.subscription_id,
             delivery.target,
@@ -205,7 +205,7 @@ class Attempts:
         )
         parent = delivery.event.traceparent or ""
         span = self._tracer.begin(f"deliver {delivery.channel}", parent, event=delivery.event.type)
-        outcome: Delivered | DeliveryFailed = DeliveryFailed("the attempt was cancelled")
+        outcome: Delivered | Failed = Failed("the attempt was cancelled")
         ignored: str | None = None
         try:
             delivery = await self._with_rights(delivery)
@@ -215,9 +215,7 @@ class Attempts:
                 delivery.channel, replace(message, traceparent=span.traceparent), endpoint
             )
         except Unavailable as error:
-            outcome = DeliveryFailed(
-                f"the rights of the subscription's owner could not be read: {error}"
-            )
+            outcome = Failed(f"the rights of the subscription's owner could not be read: {error}")
         finally:
             span.end(outcome=type(outcome).__name__.lower(), attempt=delivery.attempts)
         if isinstance(outcome, Delivered) and outcome.decision and delivery.hook_id:
@@ -238,13 +236,13 @@ class Attempts:
         hook_id: UUID,
         outcome: Delivered,
         decision: ReceiverDecision,
-    ) -> Delivered | DeliveryFailed:
+    ) -> Delivered | Failed:
         try:
             kept = replace(decision, reason=kept_text(decision.reason))
             target = shown_target(delivery.target)
             refused = await self._answer(hook_id, kept, delivery.automation, target)
         except HeadgateError as error:
-            return DeliveryFailed(
+            return Failed(
                 f"the answer could not be stored: {error}", outcome.code, outcome.response
             )
         note = refused_note(refused) if refused else ""

@@ -67,7 +67,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryFailed:
+class Failed:
     """The endpoint did not confirm that it accepted the event.
 
     retry_after: seconds that the receiver requested. final: the endpoint is gone for good, so
@@ -82,7 +82,7 @@ class DeliveryFailed:
 
 
 class Channel(Protocol):
-    """`deliver` returns expected failures as `DeliveryFailed`; it may be cancelled at any time."""
+    """`deliver` returns expected failures as `Failed`; it may be cancelled at any time."""
 
     @property
     def name(self) -> str: ...
@@ -91,6 +91,4 @@ class Channel(Protocol):
         """Validate a target before it is stored. Raises Invalid with every finding."""
         ...
 
-    async def deliver(
-        self, message: EventMessage, endpoint: Endpoint
-    ) -> Delivered | DeliveryFailed: ...
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed: ...

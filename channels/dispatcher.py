@@ -14,7 +14,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from channels.attempt import Attempts
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.delivery_queue import DeliveryQueue, DeliveryQueueSettings
 from channels.envelope import subscription_test_event
 from channels.result_writer import ResultWriter
@@ -154,7 +154,7 @@ class Dispatcher:
 
     async def test_fire(
         self, subscription: SubscriptionRecord, event_id: UUID
-    ) -> Delivered | DeliveryFailed:
+    ) -> Delivered | Failed:
         """Send a test event in one attempt. Raises NotFound if the subscription does not exist."""
         async with self._database.connection() as conn:
             found = await secret_rotation.secrets_now(conn, subscription.id)

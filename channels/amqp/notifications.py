@@ -12,7 +12,7 @@ from aio_pika import DeliveryMode, Message
 
 from channels.amqp.broker import NotPublished
 from channels.amqp.publisher import ExchangeChannel
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from engine.errors import Invalid
 from engine.words import Json
 
@@ -34,7 +34,7 @@ class HeatChannel(ExchangeChannel):
 
     name = "heat"
 
-    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | DeliveryFailed:
+    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         document = notification(event)
         if document is None:
             return Delivered(None, note=NOT_SENT)
@@ -50,7 +50,7 @@ class HeatChannel(ExchangeChannel):
             key = f"{TOPIC}.{document['priority'].lower()}"
             await self._broker.publish(endpoint.target, key, message)
         except (Invalid, NotPublished) as error:
-            return DeliveryFailed(str(error))
+            return Failed(str(error))
         return Delivered(None)
 
 

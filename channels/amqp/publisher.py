@@ -7,7 +7,7 @@ import orjson
 from aio_pika import DeliveryMode, Message
 
 from channels.amqp.broker import Broker, NotPublished
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.envelope import CONTENT_TYPE
 from engine.errors import Finding, Invalid
 
@@ -34,15 +34,15 @@ class AmqpChannel(ExchangeChannel):
 
     name = "amqp"
 
-    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | DeliveryFailed:
+    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         try:
             await self.check_target(endpoint.target)
             message = message_of(event, self._broker.settings.answers)
             await self._broker.publish(endpoint.target, routing_key(event), message)
         except Invalid as error:
-            return DeliveryFailed(str(error))
+            return Failed(str(error))
         except NotPublished as error:
-            return DeliveryFailed(str(error))
+            return Failed(str(error))
         return Delivered(None)
 
 

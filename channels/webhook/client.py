@@ -21,9 +21,9 @@ from yarl import URL
 from channels.contract import (
     RECEIVER_DECISIONS,
     Delivered,
-    DeliveryFailed,
     Endpoint,
     EventMessage,
+    Failed,
     ReceiverDecision,
 )
 from channels.envelope import CONTENT_TYPE
@@ -154,14 +154,12 @@ class WebhookChannel:
             remedy = "Check the spelling, and whether DNS has the name."
             raise Invalid([target_finding(f"{host} does not resolve", remedy)]) from error
 
-    async def deliver(
-        self, message: EventMessage, endpoint: Endpoint
-    ) -> Delivered | DeliveryFailed:
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Make one attempt. Raises CancelledError only."""
         allow = self._settings.allowed(configured=endpoint.configured)
         url, found = _parsed(endpoint.target, allow)
         if url is None:
-            return DeliveryFailed("; ".join(str(one) for one in found))
+            return Failed("; ".join(str(one) for one in found))
         session = self._sessions.get(endpoint.configured)
         if session is None:
             raise RuntimeError("the webhook channel is not open: enter its context first")
@@ -181,9 +179,9 @@ class WebhookChannel:
                     response.close()
                 return _outcome(message, response.status, response.headers, read)
         except TimeoutError:
-            return DeliveryFailed(f"no complete response within {self._settings.timeout:g} s")
+            return Failed(f"no complete response within {self._settings.timeout:g} s")
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            return DeliveryFailed(failure_reason(error))
+            return Failed(failure_reason(error))
 
     async def _system_lookup(self, host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()
@@ -225,7 +223,7 @@ def _without_token(message: EventMessage, body: bytes | None) -> bytes | None:
 
 def _outcome(
     message: EventMessage, code: int, headers: Mapping[str, str], body: bytes | None
-) -> Delivered | DeliveryFailed:
+) -> Delivered | Failed:
     """The result of an attempt from its response. body: None: it was larger than the limit."""
     body = _without_token(message, body)
     kept = (body or b"")[:KEPT_ANSWER].decode(errors="replace").replace("\x00", "\ufffd")
@@ -233,9 +231,9 @@ def _outcome(
         decision, note = _decision(body) if message.waiting else (None, "")
         return Delivered(code, kept, decision, note)
     if 300 <= code < 400:
-        return DeliveryFailed("it redirects; redirects are not followed", code, kept)
+        return Failed("it redirects; redirects are not followed", code, kept)
     after = _retry_after(headers.get("retry-after", ""), message.sent_at)
-    return DeliveryFailed(f"it answered {code}", code, kept, after, final=code == GONE)
+    return Failed(f"it answered {code}", code, kept, after, final=code == GONE)
 
 
 def _decision(body: bytes | None) -> tuple[ReceiverDecision | None, str]:

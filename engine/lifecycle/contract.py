@@ -64,7 +64,7 @@ class StackView:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionResult:
+class Ended:
     """The result of an action. state: complete, failed, stopped or superseded. accepted: False if
     `before` refused it.
     """
@@ -78,7 +78,7 @@ class ActionResult:
         return self.state != "complete"
 
 
-class ActionRefused(Exception):
+class Refused(Exception):
     """Raise it in `before` to refuse the action. The requester gets its text."""
 
 
@@ -94,10 +94,10 @@ class LifecyclePlugin(ABC):  # noqa: B024 - both methods are optional
         """
         return None
 
-    def after(self, view: StackView, result: ActionResult) -> Awaitable[None] | None:
+    def after(self, view: StackView, ended: Ended) -> Awaitable[None] | None:
         """Called at least once after the action has ended in any state, also after a crash.
 
         Also called at once, in descending order, if a later plug-in refuses an action that this one
-        accepted (``result.accepted`` is False). It cannot change the result.
+        accepted (``ended.accepted`` is False). It cannot change the result.
         """
         return None

@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.installed import call_plugin, entry_points, load_plugin, wrong_type_error
-from engine.lifecycle.contract import ActionRefused, ActionResult, LifecyclePlugin, StackView
+from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
 #: Seconds that one call of a plug-in may take.
@@ -36,21 +36,19 @@ class Plugins:
         for plugin in self._plugins:
             refusal = await self._call_before(plugin, view)
             if refusal is not None:
-                await self._notify_ended(
-                    accepted, view, ActionResult("failed", refusal, accepted=False)
-                )
+                await self._notify_ended(accepted, view, Ended("failed", refusal, accepted=False))
                 return refusal
             accepted.append(plugin)
         return None
 
-    async def after(self, view: StackView, result: ActionResult) -> None:
-        await self._notify_ended(self._plugins, view, result)
+    async def after(self, view: StackView, ended: Ended) -> None:
+        await self._notify_ended(self._plugins, view, ended)
 
     async def _call_before(self, plugin: LifecyclePlugin, view: StackView) -> str | None:
         name = type(plugin).__name__
         try:
             await call_plugin(partial(plugin.before, view), self._max_seconds)
-        except ActionRefused as refused:
+        except Refused as refused:
             return f"{name} refused it: {refused}"
         except TimeoutError:
             return f"{name} did not answer within {self._max_seconds:g} s, which refuses the action"
@@ -60,11 +58,11 @@ class Plugins:
         return None
 
     async def _notify_ended(
-        self, plugins: Sequence[LifecyclePlugin], view: StackView, result: ActionResult
+        self, plugins: Sequence[LifecyclePlugin], view: StackView, ended: Ended
     ) -> None:
         for plugin in reversed(plugins):
             try:
-                await call_plugin(partial(plugin.after, view, result), self._max_seconds)
+                await call_plugin(partial(plugin.after, view, ended), self._max_seconds)
             except Exception as error:
                 name = type(plugin).__name__
                 log.error(

@@ -159,7 +159,6 @@ class Call:
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
     progress: Json | None = field(default=None, repr=False)
     attempts: int = 0
-    repeated: bool = False
     kept: Mapping[str, Json] | None = field(default=None, repr=False)
     confirmation: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
@@ -174,6 +173,7 @@ class Call:
     referenced: Mapping[str, Json] | None = field(default=None, repr=False)
     has_secrets: bool = False
     adjusted: Mapping[str, Json] | None = None
+    repeated: bool = False
 
     @property
     def own_name(self) -> str:

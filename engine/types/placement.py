@@ -59,7 +59,7 @@ class GroupView:
     new: Sequence[str]
 
 
-class PlacementRefused(Exception):
+class Refused(Exception):
     """Raise it in `place` if the members cannot be created. The text appears in the status."""
 
 
@@ -85,7 +85,7 @@ class Placer:
         name = type(self._placement).__name__
         try:
             places = await call_plugin(partial(self._placement.place, view), self._max_seconds)
-        except PlacementRefused as refused:
+        except Refused as refused:
             return f"{name} refused to place members: {refused}"
         except TimeoutError:
             return f"{name} did not place the members within {self._max_seconds:g} s"

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from engine.lifecycle.contract import ActionResult
+from engine.lifecycle.contract import Ended
 from engine.lifecycle.gate import view_of
 from engine.lifecycle.plugins import Plugins
 from engine.loops import Supervisor, wait_at_most
@@ -62,7 +62,7 @@ class LifecycleNotifier:
         """
         if traversal.accepted:
             await self._plugins.after(
-                view_of(traversal.lifecycle_view), ActionResult(traversal.state, traversal.reason)
+                view_of(traversal.lifecycle_view), Ended(traversal.state, traversal.reason)
             )
         async with self._database.transaction() as conn:
             await mark_notified(conn, traversal.stack_id, traversal.number)

@@ -15,7 +15,7 @@ from channels import contract as channel
 from channels.contract import Channel
 from engine.hot.schema.type_schema import TypeSchema
 from engine.lifecycle import contract as lifecycle
-from engine.lifecycle.contract import ActionRefused, ActionResult, LifecyclePlugin, StackView
+from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 from engine.lifecycle.plugins import Plugins
 from engine.types import contract as types
 from engine.types import placement
@@ -99,9 +99,9 @@ class Quiet(LifecyclePlugin):
 
     async def before(self, view: StackView) -> None:
         if view.action == "DELETE" and "keep" in view.tags:
-            raise ActionRefused("it is tagged keep")
+            raise Refused("it is tagged keep")
 
-    def after(self, view: StackView, ended: ActionResult) -> None:
+    def after(self, view: StackView, ended: Ended) -> None:
         self.notifications.append((view.stack_name, ended.state, ended.failed))
 
 
@@ -110,7 +110,7 @@ async def test_a_plug_in_of_version_1_works() -> None:
     plugins = Plugins([quiet])
     view = StackView("p", UUID(int=1), "web", "DELETE", 2, 1, "ann", {}, ("keep",))
     assert await plugins.before(view) == "Quiet refused it: it is tagged keep"
-    await plugins.after(view, ActionResult("complete", ""))
+    await plugins.after(view, Ended("complete", ""))
     assert quiet.notifications == [("web", "complete", False)]
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid
@@ -43,7 +43,7 @@ async def test_only_subscriptions_in_the_settings_reach_networks_of_the_operator
             result = await channel.deliver(MESSAGE, endpoint(target, configured=True))
             assert isinstance(result, Delivered), result
             refused = await channel.deliver(MESSAGE, endpoint(target, configured=False))
-            assert isinstance(refused, DeliveryFailed) and "may not be reached" in refused.reason
+            assert isinstance(refused, Failed) and "may not be reached" in refused.reason
         assert len(receiver.received) == 2
         with pytest.raises(Invalid):
             await channel.check_target(target)
@@ -80,7 +80,7 @@ async def test_a_refusal_does_not_contain_internal_addresses() -> None:
                 await channel.check_target(target)
             errors.append(str(caught.value))
             refused = await channel.deliver(MESSAGE, endpoint(target, configured=False))
-            assert isinstance(refused, DeliveryFailed)
+            assert isinstance(refused, Failed)
             errors.append(refused.reason)
         async with Outbound(OutboundSettings(), lookup=inner) as web:
             with pytest.raises(NoResponse) as unanswered:
@@ -96,5 +96,5 @@ async def test_a_failed_connection_to_an_allowed_network_does_not_contain_addres
     target = f"http://vm.internal:{port}/"
     async with WebhookChannel(WebhookSettings(allow=LOOPBACK), lookup=inner) as channel:
         failed = await channel.deliver(MESSAGE, endpoint(target, configured=False))
-    assert isinstance(failed, DeliveryFailed)
+    assert isinstance(failed, Failed)
     assert failed.reason == f"no connection to vm.internal:{port}: Connection refused"

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.result_writer import ResultWriter
 from channels.store.claim import Capacity, claim
 from channels.store.publish import publish
@@ -30,9 +30,7 @@ async def test_an_error_of_a_channel_is_a_failed_attempt(
         async def check_target(self, target: str) -> None:
             raise NotImplementedError
 
-        async def deliver(
-            self, message: EventMessage, endpoint: Endpoint
-        ) -> Delivered | DeliveryFailed:
+        async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
             raise RuntimeError("a bug")
 
     stack = await engine_rows.stack()

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from aiohttp import web
 
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage, ReceiverDecision
+from channels.contract import Delivered, Endpoint, EventMessage, Failed, ReceiverDecision
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid
@@ -44,9 +44,7 @@ async def make_channel(
         yield channel
 
 
-async def send(
-    target: str, *, waiting: bool = False, bound: float = 5.0
-) -> Delivered | DeliveryFailed:
+async def send(target: str, *, waiting: bool = False, bound: float = 5.0) -> Delivered | Failed:
     async with make_channel(bound=bound) as channel:
         return await channel.deliver(make_message(waiting=waiting), make_endpoint(target))
 
@@ -62,12 +60,12 @@ async def test_every_2xx_is_a_delivery(receiver: Receiver, status: int) -> None:
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
 async def test_other_statuses_are_retried(receiver: Receiver, status: int) -> None:
     receiver.respond_with_statuses(status)
-    assert await send(receiver.url) == DeliveryFailed(f"it answered {status}", status)
+    assert await send(receiver.url) == Failed(f"it answered {status}", status)
 
 
 async def test_gone_is_final(receiver: Receiver) -> None:
     receiver.respond_with_statuses(410)
-    assert await send(receiver.url) == DeliveryFailed("it answered 410", 410, final=True)
+    assert await send(receiver.url) == Failed("it answered 410", 410, final=True)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +84,7 @@ async def test_gone_is_final(receiver: Receiver) -> None:
 async def test_retry_after(receiver: Receiver, header: str, seconds: float | None) -> None:
     receiver.respond_with_statuses(429, headers={"Retry-After": header})
     outcome = await send(receiver.url)
-    assert isinstance(outcome, DeliveryFailed)
+    assert isinstance(outcome, Failed)
     assert outcome.retry_after == seconds
 
 
@@ -94,7 +92,7 @@ async def test_a_hanging_endpoint_times_out(receiver: Receiver) -> None:
     receiver.never_respond()
     async with asyncio.timeout(10):
         outcome = await send(receiver.url, bound=0.2)
-    assert outcome == DeliveryFailed("no complete response within 0.2 s")
+    assert outcome == Failed("no complete response within 0.2 s")
 
 
 async def test_a_slow_response_times_out(receiver: Receiver) -> None:
@@ -106,9 +104,7 @@ async def test_a_slow_response_times_out(receiver: Receiver) -> None:
         return response
 
     receiver.handle_raw = respond_slowly
-    assert await send(receiver.url, bound=0.3) == DeliveryFailed(
-        "no complete response within 0.3 s"
-    )
+    assert await send(receiver.url, bound=0.3) == Failed("no complete response within 0.3 s")
 
 
 async def test_a_huge_response_is_not_read(receiver: Receiver) -> None:
@@ -166,20 +162,20 @@ async def test_decisions_in_responses(
 async def test_redirects_are_not_followed(receiver: Receiver, other_receiver: Receiver) -> None:
     receiver.respond_with_statuses(302, headers={"Location": other_receiver.url})
     outcome = await send(receiver.url)
-    assert outcome == DeliveryFailed("it redirects; redirects are not followed", 302)
+    assert outcome == Failed("it redirects; redirects are not followed", 302)
     assert other_receiver.received == []
 
 
 async def test_no_connection_is_a_failure() -> None:
     server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    assert await send(f"http://127.0.0.1:{port}/?secret=1") == DeliveryFailed(
+    assert await send(f"http://127.0.0.1:{port}/?secret=1") == Failed(
         "the connection was closed before the response was complete"
     )
     server.close()
     await server.wait_closed()
     outcome = await send(f"http://127.0.0.1:{port}/?secret=1")
-    assert isinstance(outcome, DeliveryFailed)
+    assert isinstance(outcome, Failed)
     assert outcome.reason.startswith(f"no connection to 127.0.0.1:{port}")
     assert "secret" not in outcome.reason
 
@@ -196,7 +192,7 @@ async def test_the_proxy_of_the_environment_is_not_used(
 async def test_a_literal_address_is_checked_at_the_connection(receiver: Receiver) -> None:
     async with make_channel(allow=()) as channel:
         outcome = await channel.deliver(make_message(), make_endpoint(receiver.url))
-    assert isinstance(outcome, DeliveryFailed)
+    assert isinstance(outcome, Failed)
     assert "loopback" in outcome.reason
     assert receiver.received == []
 
@@ -215,7 +211,7 @@ async def test_dns_rebinding_is_refused_at_the_connection(
         await channel.check_target(target)
         for _ in range(2):
             outcome = await channel.deliver(make_message(), make_endpoint(target))
-            assert isinstance(outcome, DeliveryFailed)
+            assert isinstance(outcome, Failed)
             assert "good.test has an address that is not allowed" in outcome.reason
     assert receiver.received == []
 

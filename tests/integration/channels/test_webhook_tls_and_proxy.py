@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from standardwebhooks import Webhook as StandardWebhook
 
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid, Unavailable
@@ -35,7 +35,7 @@ MESSAGE = EventMessage("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW)
 
 async def send(
     settings: WebhookSettings, target: str, message: EventMessage = MESSAGE
-) -> Delivered | DeliveryFailed:
+) -> Delivered | Failed:
     async with WebhookChannel(settings) as channel:
         await channel.check_target(target)
         endpoint = Endpoint(UUID(int=1), target, (secret_of(bytes(24)),))
@@ -102,7 +102,7 @@ async def test_a_receiver_with_a_certificate_of_a_private_authority(authority: A
     async with running_server(client_certificate_server(authority)) as url:
         assert isinstance(await send(settings_of(ca_file=str(authority.file)), url), Delivered)
         outcome = await send(settings_of(), url)
-    assert isinstance(outcome, DeliveryFailed)
+    assert isinstance(outcome, Failed)
     assert outcome.reason.startswith("no secure connection to 127.0.0.1")
 
 
@@ -146,7 +146,7 @@ async def test_a_receiver_that_requires_a_client_certificate(authority: Authorit
     async with running_server(client_certificate_server(authority, asks=True)) as url:
         known = settings_of(ca_file=str(authority.file), **certificate)
         assert isinstance(await send(known, url), Delivered)
-        assert isinstance(await send(settings_of(ca_file=str(authority.file)), url), DeliveryFailed)
+        assert isinstance(await send(settings_of(ca_file=str(authority.file)), url), Failed)
 
 
 @dataclass
@@ -223,5 +223,5 @@ async def test_the_error_of_an_unavailable_proxy_does_not_contain_its_password()
     outcome = await send(
         settings_of(proxy=f"http://me:secret@127.0.0.1:{free_port()}"), "http://x.test/"
     )
-    assert isinstance(outcome, DeliveryFailed)
+    assert isinstance(outcome, Failed)
     assert "secret" not in outcome.reason and outcome.reason.startswith("no connection to")

@@ -1,6 +1,6 @@
 """Placement plug-ins."""
 
-from engine.types.placement import GroupView, Placement, PlacementRefused, Places
+from engine.types.placement import GroupView, Placement, Places, Refused
 from tests.integration.groups.test_members import group, values
 from tests.support.program import program
 
@@ -14,7 +14,7 @@ class Rooms(Placement):
         for name in view.new:
             room = min(("north", "south"), key=used.count)
             if used.count(room) == 2:
-                raise PlacementRefused("no room is left")
+                raise Refused("no room is left")
             used.append(room)
             places[name] = {"value": room}
         return places

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine.lifecycle.contract import ActionRefused, ActionResult, LifecyclePlugin, StackView
+from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 from engine.types.contract import Failed
 from tests.support.changes import put, thing, until_deleted
 from tests.support.program import Program, eventually, program
@@ -34,9 +34,9 @@ class RecordingPlugin(LifecyclePlugin):
         self.book.views.append(view)
         self.book.calls.append((self.name, "before", view.action))
         if self.refuses:
-            raise ActionRefused(self.refuses)
+            raise Refused(self.refuses)
 
-    def after(self, view: StackView, ended: ActionResult) -> None:
+    def after(self, view: StackView, ended: Ended) -> None:
         text = f"{ended.state}{'' if ended.accepted else ' before it began'}"
         self.book.calls.append((self.name, "after", text))
 

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from channels.contract import Delivered, DeliveryFailed, Endpoint, EventMessage
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.plugins import ENTRY_POINTS, load_channels
 from engine.errors import Unavailable
 
@@ -17,9 +17,7 @@ class ExampleChannel:
     async def check_target(self, target: str) -> None:
         """Accepts every target."""
 
-    async def deliver(
-        self, message: EventMessage, endpoint: Endpoint
-    ) -> Delivered | DeliveryFailed:
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         return Delivered(None, endpoint.target)
 
 

@@ -15,17 +15,17 @@ from engine.errors import Unavailable
 from engine.lifecycle import plugins
 from engine.lifecycle.contract import (
     VERSION,
-    ActionRefused,
-    ActionResult,
+    Ended,
     LifecyclePlugin,
     PlannedChange,
+    Refused,
     StackView,
 )
 from engine.lifecycle.gate import view_document, view_of
 from engine.lifecycle.plugins import ENTRY_POINTS, Plugins, load_installed
 
 VIEW = StackView("prod", UUID(int=5), "shop", "UPDATE", 3, 2, "ann")
-DONE = ActionResult("complete", "")
+DONE = Ended("complete", "")
 FAILED = "RecordingPlugin failed, which refuses the action; see the server's log"
 
 
@@ -46,7 +46,7 @@ class RecordingPlugin(LifecyclePlugin):
         if self._before:
             raise self._before
 
-    async def after(self, view: StackView, ended: ActionResult) -> None:
+    async def after(self, view: StackView, ended: Ended) -> None:
         accepted = "" if ended.accepted else " unbegun"
         self._log.append(f"after {self._name} {ended.state}{accepted}")
         await self._maybe_hang("after")
@@ -67,10 +67,10 @@ class PlainPlugin(LifecyclePlugin):
     def before(self, view: StackView) -> Awaitable[None] | None:
         self._log.append(f"before {view.action}")
         if self._refuses:
-            raise ActionRefused("not on a Friday")
+            raise Refused("not on a Friday")
         return None
 
-    def after(self, view: StackView, ended: ActionResult) -> Awaitable[None] | None:
+    def after(self, view: StackView, ended: Ended) -> Awaitable[None] | None:
         self._log.append(f"after {ended.state}")
         return None
 
@@ -110,7 +110,7 @@ async def test_without_plugins_every_action_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ActionRefused("too big"), "RecordingPlugin refused it: too big"),
+        (Refused("too big"), "RecordingPlugin refused it: too big"),
         (
             ValueError("secret"),
             FAILED,
@@ -137,7 +137,7 @@ async def test_a_synchronous_plugin_is_supported() -> None:
     assert await Plugins([PlainPlugin(log, refuses=True)]).before(VIEW) == (
         "PlainPlugin refused it: not on a Friday"
     )
-    await Plugins([PlainPlugin(log)]).after(VIEW, ActionResult("stopped", "Stopped: by ann"))
+    await Plugins([PlainPlugin(log)]).after(VIEW, Ended("stopped", "Stopped: by ann"))
     assert log == ["before UPDATE", "after stopped"]
 
 
@@ -152,12 +152,12 @@ async def test_a_timeout_refuses_the_action() -> None:
 @pytest.mark.parametrize("wrong", ["error", "refused", "hangs"])
 async def test_an_error_in_after_does_not_stop_other_plugins(wrong: str) -> None:
     log: list[str] = []
-    error = {"error": OSError("gone"), "refused": ActionRefused("late")}.get(wrong)
+    error = {"error": OSError("gone"), "refused": Refused("late")}.get(wrong)
     failing = RecordingPlugin(log, "b", 2, after=error, hangs="after" if wrong == "hangs" else "")
     plugins = Plugins(
         [RecordingPlugin(log, "a", 1), failing, RecordingPlugin(log, "c", 3)], max_seconds=0.01
     )
-    await plugins.after(VIEW, ActionResult("superseded", ""))
+    await plugins.after(VIEW, Ended("superseded", ""))
     assert log == ["after c superseded", "after b superseded", "after a superseded"]
 
 
@@ -168,7 +168,7 @@ async def test_an_error_in_after_does_not_change_the_refusal() -> None:
         [
             RecordingPlugin(log, "a", 1),
             failing,
-            RecordingPlugin(log, "c", 3, before=ActionRefused("no")),
+            RecordingPlugin(log, "c", 3, before=Refused("no")),
         ]
     )
     assert await plugins.before(VIEW) == "RecordingPlugin refused it: no"
@@ -185,7 +185,7 @@ async def test_before_can_be_cancelled() -> None:
 
 @pytest.mark.parametrize("state", ["complete", "failed", "stopped", "superseded"])
 def test_every_end_except_complete_is_a_failure(state: str) -> None:
-    assert ActionResult(state, "").failed is (state != "complete")
+    assert Ended(state, "").failed is (state != "complete")
 
 
 FULL_VIEW = StackView(

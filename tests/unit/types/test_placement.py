@@ -17,9 +17,9 @@ from engine.types.placement import (
     GroupView,
     PlacedMember,
     Placement,
-    PlacementRefused,
     Placer,
     Places,
+    Refused,
     load_installed,
 )
 from tests.unit.types.calls import STACK
@@ -114,7 +114,7 @@ def test_a_member_without_an_entry_has_the_properties_of_the_template() -> None:
     ("answer", "reason"),
     [
         (
-            PlacementRefused("no zone has room"),
+            Refused("no zone has room"),
             "FixedPlacement refused to place members: no zone has room",
         ),
         (
