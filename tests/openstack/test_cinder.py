@@ -74,7 +74,7 @@ async def test_what_a_volume_is_made_from(run: Program, project: Project) -> Non
 
 
 FAILURES: dict[str, tuple[Json, str]] = {
-    "backend": ({"name": "osbox-create-fails"}, 'Went to status error due to "'),
+    "backend": ({"name": "testbed-create-fails"}, 'Went to status error due to "'),
     "size": ({"size": None}, "size is missing"),
     "image": ({"image": "cirro"}, 'Did you mean "cirros"?'),
     "type": ({"volume_type": "no-such"}, "no-such"),
@@ -97,8 +97,8 @@ async def test_the_reason_of_a_failure(run: Program, name: str) -> None:
 
 async def test_a_failed_extension_says_why(run: Program) -> None:
     await create(run, {"a": volume()})
-    change = {"a": volume(name="osbox-extend-fails", size=2)}
-    await update(run, {"a": volume(name="osbox-extend-fails")})
+    change = {"a": volume(name="testbed-extend-fails", size=2)}
+    await update(run, {"a": volume(name="testbed-extend-fails")})
     assert await update_until_ended(run, change) == "UPDATE_FAILED"
     found = await reason(run, "s")
     assert "Volume resize failed - Went to status error_extending due to" in found

@@ -207,7 +207,7 @@ FAILURES: dict[str, tuple[Json, str]] = {
     "networks": ({"networks": None}, "write `networks: [{allocate_network: auto}]`"),
     "image": ({"image": None}, "Neither image nor bootable volume is specified"),
     "spawn": (
-        {"metadata": {"osbox.spawn_error": "on fire"}},
+        {"metadata": {"testbed.spawn_error": "on fire"}},
         'Went to status ERROR due to "Message: Build of instance',
     ),
     "zone": ({"availability_zone": "moon"}, "availability zone"),
@@ -249,8 +249,8 @@ async def test_suspend_resume_and_check(run: Program, project: Project) -> None:
 
 
 async def test_a_failed_resize_says_why(run: Program, project: Project) -> None:
-    await create(run, {"a": server(metadata={"osbox.resize_error": "no fuel"})})
-    failing = {"metadata": {"osbox.resize_error": "no fuel"}, "flavor": "m1.tiny"}
+    await create(run, {"a": server(metadata={"testbed.resize_error": "no fuel"})})
+    failing = {"metadata": {"testbed.resize_error": "no fuel"}, "flavor": "m1.tiny"}
     assert await update_until_ended(run, {"a": server(**failing)}) == "UPDATE_FAILED"
     assert "Resizing to 'm1.tiny' failed" in await reason(run, "s")
     assert "no fuel" in await reason(run, "s")
