@@ -19,7 +19,7 @@ from tests.openstack.stacks import (
     update,
     update_until_ended,
 )
-from tests.support.program import Program, template
+from tests.support.program import Program, eventually, template
 
 __all__ = ["network", "run"]  # fixtures
 Json = Any
@@ -226,6 +226,32 @@ async def test_the_reason_of_a_failure(
     assert await run.until_ended("s") == "CREATE_FAILED"
     assert expected in await reason(run, "s")
     await delete(run)
+
+
+async def test_a_snapshot_is_an_image_that_can_be_restored(run: Program, project: Project) -> None:
+    images: Any = project.cloud.image
+    await create(run, {"a": server(metadata={"a": "1"})})
+    server_id, image_id = only_server(project).id, only_server(project).image.id
+    taken = await run.stack_request("POST", "s", "/snapshots", {"name": "one"})
+
+    async def queued() -> Any:
+        return next(iter(images.images(owner=project.id)), None)
+
+    snapshot = await eventually(queued)
+    # The test bed's hypervisor uploads nothing.
+    images.update_image(snapshot, disk_format="raw", container_format="bare")
+    octets = {"Content-Type": "application/octet-stream"}
+    uploaded = images.put(f"/images/{snapshot.id}/file", data=b"x", headers=octets)
+    assert uploaded.status_code == 204, uploaded.text
+    assert await run.until_ended("s") == "SNAPSHOT_COMPLETE", await reason(run, "s")
+    await update(run, {"a": server(metadata={"a": "2"})})
+    await run.stack_request("POST", "s", f"/snapshots/{taken['id']}/restore")
+    assert await run.until_ended("s") == "RESTORE_COMPLETE", await reason(run, "s")
+    found = only_server(project)
+    assert (found.id, found.image.id, found.metadata["a"]) == (server_id, snapshot.id, "1")
+    assert image_id != snapshot.id
+    await delete(run)
+    images.delete_image(snapshot.id)
 
 
 async def test_suspend_resume_and_check(run: Program, project: Project) -> None:
