@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.openstack.cloud import Project
+from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.stacks import (
     NO_NETWORKS,
     create,
@@ -226,6 +226,21 @@ async def test_the_reason_of_a_failure(
     assert await run.until_ended("s") == "CREATE_FAILED"
     assert expected in await reason(run, "s")
     await delete(run)
+
+
+async def test_an_exceeded_quota_and_an_unknown_flavor(
+    run: Program, openstack: OpenStack, project: Project
+) -> None:
+    openstack.admin.compute.update_quota_set(project.id, instances=0)
+    await run.create("s", {"a": server()})
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    quota = "Quota exceeded for instances: Requested 1, but already used 0 of 0 instances"
+    assert quota in await reason(run, "s")
+    await delete(run)
+    body = {"stack_name": "s", "template": template({"a": server(flavor="m1.nanno")})}
+    status, response = await run.call("POST", "/stacks", body)
+    assert status == 400
+    assert 'Did you mean "m1.nano"?' in response["error"]["message"]
 
 
 async def test_a_snapshot_is_an_image_that_can_be_restored(run: Program, project: Project) -> None:
