@@ -246,6 +246,7 @@ async def read_model(request: web.Request, model: type[Model], remedy: str = "")
             unknown = one["type"] == "extra_forbidden"
             reason = "is not a known key" if unknown else describe(one)
             hint = nearest(place, known) or f"Known: {', '.join(known)}." if unknown else remedy
+            hint = hint or "See /openapi.json for the fields of this request."
             findings.append(Finding(place, reason, hint, "Invalid"))
         raise Invalid(findings) from None
 

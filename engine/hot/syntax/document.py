@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 import yaml
 
-from engine.errors import ENVIRONMENT, Finding, Findings, Invalid
+from engine.errors import ENVIRONMENT, TEMPLATE, Finding, Findings, Invalid
 from engine.hot.gc_pause import pause_gc
 from engine.hot.syntax.json_text import is_storable_integer
 from engine.hot.syntax.positions import IrregularKey, find_irregular_keys
@@ -98,8 +98,10 @@ def check_document(
     """
     if type(value) is not dict:
         if what == ENVIRONMENT:
-            raise _invalid("The environment is not a valid YAML mapping data type.")
-        raise _invalid(f"The {what} is not a JSON object or YAML mapping.")
+            reason = "The environment is not a valid YAML mapping data type."
+            raise _invalid(reason, remedy="Write its sections as keys, such as parameters.")
+        remedy = "Write its sections as keys, such as resources." if what == TEMPLATE else ""
+        raise _invalid(f"The {what} is not a JSON object or YAML mapping.", remedy=remedy)
     _walk(value, what, limits)
     if aliases:
         _check_text_total(value, what, limits)

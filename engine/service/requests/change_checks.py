@@ -33,7 +33,7 @@ def check_name(name: str) -> None:
             f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, '
             "must start with alpha and must be 255 characters or less."
         )
-        raise Invalid([Finding("stack_name", reason)])
+        raise Invalid([Finding("stack_name", reason, "Choose a name such as web-1.")])
 
 
 def name_taken(name: str) -> Conflict:
