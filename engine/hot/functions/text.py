@@ -44,7 +44,8 @@ def _join_item(item: Json, with_json: bool) -> str:
         return to_json_text(item)
     kinds = "string, map or list" if with_json else "strings"
     reason = f"Items to join must be {kinds}"
-    raise FunctionError(Quoting(f"{reason} not {quoted(item)}", reason))
+    remedy = public("Write texts; put numbers in quotes.")
+    raise FunctionError(Quoting(f"{reason} not {quoted(item)}", reason), remedy)
 
 
 def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
@@ -93,7 +94,8 @@ def _split(args: list[Json]) -> Json:
     if text is None:
         return None
     if not isinstance(text, str) or not isinstance(delimiter, str | None) or delimiter == "":
-        raise FunctionError('"str_split" takes a delimiter that is not empty and a text.')
+        reason = '"str_split" takes a delimiter that is not empty and a text.'
+        raise FunctionError(public(reason), public("Write [DELIMITER, TEXT]."))
     parts = text.split(delimiter)
     if not rest:
         return parts
