@@ -1,5 +1,6 @@
 """Deadlines in the database follow `engine.hooks.deadline`, and no other code writes them."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -19,6 +20,7 @@ from engine.hooks.deadline import (
     set_back,
 )
 from engine.store.database import Database
+from engine.store.hooks import deadlines
 from engine.store.hooks.deadlines import HookKey, clock_of, report_notifications
 from engine.store.maintenance import clock_correction
 from engine.store.schema.routine_versions import routines
@@ -200,3 +202,15 @@ def test_two_routines_record_events() -> None:
     purge = "engine.store.maintenance.retention.PURGE_EVENTS"
     recording = {"2_record_events.sql", "2_record_numbered_events.sql"}
     assert names == {*recording, PUBLISHING, purge}
+
+
+@pytest.mark.parametrize("statement", [deadlines.DUE_HOOKS, deadlines.DUE_HOOKS_IN_TURN])
+async def test_due_hooks_are_found_by_an_index_on_the_deadline(
+    database: Database, statement: str
+) -> None:
+    """PostgreSQL replaces a call of the function by its body, so that an index is used."""
+    async with database.transaction() as conn:
+        await conn.execute("set local enable_seqscan = off")
+        rows = await conn.fetch(f"explain {statement.replace('$1', '10')}")
+    plan = "\n".join(row[0] for row in rows)
+    assert re.search(r"Index Cond: .*deadline <= statement_timestamp\(\)", plan), plan
