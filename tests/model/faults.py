@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.hooks import answers
-from engine.hooks.rule import Rule
+from engine.hooks.rule import Rule, step_rule
 from engine.hooks.step_mode import StepModeChange, step_mode_change
 from engine.node import decisions, machine
 from engine.node import node as tables
@@ -53,8 +53,9 @@ from tests.model import (
 )
 from tests.model.explore import AnyScenario, Counterexample, explore
 from tests.model.nested import Nested, NestedSystemState
-from tests.model.stack_tree import TreeState
+from tests.model.stack_tree import TreeState, expire_hook
 from tests.model.system_state import (
+    Hook,
     LaterNode,
     Node,
     NodePlan,
@@ -280,6 +281,13 @@ def _parents_keep_run(word: str, rule: Rule) -> StepModeChange:
     kept = dict(change.parents)
     kept.pop(StepMode.RUN, None)
     return replace(change, parents=kept)
+
+
+def _end_stepping_at_deadline(
+    tree: TreeState, number: int, hook: Hook, expired: Expired
+) -> TreeState:
+    change, levels = step_mode_change(Decision.CONTINUE, step_rule(hook.point)), {number: 0}
+    return expire_hook(stack_tree.set_step_modes(tree, change, levels), number, hook, expired)
 
 
 def _add_no_breakpoint(node: Node, rules: tuple[Rule, ...] = (), *, stepping: bool = False) -> Node:
@@ -859,6 +867,11 @@ FAULTS: tuple[Fault, ...] = (
         "a step in a nested stack does not reach its parents",
         stack_tree, "step_mode_change", _change_without("parents", "step"),
         tree_scenarios.STEPPED_FROM_INSIDE, _STEPPING, True,
+    ),
+    Fault(
+        "a deadline ends stepping",
+        stack_tree, "expire_hook", _end_stepping_at_deadline,
+        tree_scenarios.STEPPED_FROM_INSIDE, _MODES,
     ),
     Fault(
         "a step in a nested stack does not reach parents in which run applies",

@@ -12,7 +12,15 @@ from uuid import UUID
 
 from engine.hooks.rule import Rule
 from engine.hooks.step_mode import StepModeChange, step_mode_change
-from engine.node.node import Answered, Input, MustStop, MustWait, OperationFailed, Succeeded
+from engine.node.node import (
+    Answered,
+    Expired,
+    Input,
+    MustStop,
+    MustWait,
+    OperationFailed,
+    Succeeded,
+)
 from engine.service.traversals.nested import _outcome_of_ended
 from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.types.contract import Call, Child, Done, Failed, Outcome, RunNested, Stopped
@@ -20,6 +28,7 @@ from engine.types.template_resource import TemplateResource
 from engine.words import (
     Action,
     Decision,
+    OnTimeout,
     Operation,
     Phase,
     ResourceId,
@@ -418,7 +427,11 @@ def change_of(tree: TreeState, number: int) -> dict[int, int]:
 
 
 def hook_moves(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[TreeMove, TreeState]]:
-    """`Hooks.answer`."""
+    """`Hooks.answer`, and `Timers.expire_due` with `on_timeout` of the rule."""
+    if tree.incidents.refusal:
+        expired = Expired(_rule(tree, number, hook).on_timeout)
+        move = Move("hook", hook.traversal, hook.node, input=expired, hook=hook)
+        yield TreeMove(number, move), expire_hook(tree, number, hook, expired)
     for decision, how in _answers(tree, number, hook):
         spent = "refusal" if decision is Decision.REJECT else "step"
         before = tree
@@ -427,6 +440,14 @@ def hook_moves(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[TreeM
         answer = Answered(decision, "ann")
         move = Move("hook", hook.traversal, hook.node, input=answer, hook=hook, how=how)
         yield TreeMove(number, move), decide_hook(before, number, hook, decision, how)
+
+
+def expire_hook(tree: TreeState, number: int, hook: Hook, expired: Expired) -> TreeState:
+    """A deadline changes no step mode."""
+    system = tree.stack(number).spent("refusal")
+    mode = system.traversal(hook.traversal).step_mode
+    state = OnTimeout(expired.on_timeout).value
+    return tree.with_stack(number, protocol.apply_decision(system, hook, expired, state, mode))
 
 
 def _answers(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[Decision, StepKind]]:

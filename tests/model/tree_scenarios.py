@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from engine.words import Mode, Point
+from engine.words import Mode, OnTimeout, Point
 from tests.model.scenarios import CANCEL, DELETE, STOP, create, rule, update
 from tests.model.stack_tree import TreeScenario
 from tests.model.system_state import Incidents, ResourceSpec
 
 PRE_CREATE, PRE_DELETE = (rule(Point.PRE_CREATE),), (rule(Point.PRE_DELETE),)
 RESTRICTED = (replace(rule(Point.PRE_CREATE), answer_by=("user:ann",)),)
+CONTINUES = (rule(Point.PRE_CREATE, then=OnTimeout.CONTINUE),)
 X, Y = ResourceSpec("x"), ResourceSpec("y", ("x",))
 HOOKED_X = X._replace(rules=PRE_CREATE)
 WEB = ResourceSpec("web", rules=PRE_CREATE, nested=(X,))
@@ -66,6 +67,11 @@ RUN_THEN_STEPPED = TreeScenario(
     "steps at a rule in a nested stack that run does not skip",
     (create(WEB._replace(nested=(X._replace(rules=RESTRICTED),)), AFTER),),
     Incidents(step=2),
+)
+EXPIRED = TreeScenario(
+    "deadlines of hooks at two levels, which continue",
+    (create(WEB._replace(rules=CONTINUES, nested=(X._replace(rules=CONTINUES),)), AFTER),),
+    Incidents(step=1, refusal=2),
 )
 STEPPED_SUPERSEDED = TreeScenario(
     "stepping into a nested stack, and an update",
