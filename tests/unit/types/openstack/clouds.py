@@ -2,11 +2,15 @@
 
 from typing import NoReturn
 
+from engine.hooks.tokens import TokenKeys
 from engine.types.contract import ResourceType
 from engine.types.http_client import Request, Response
+from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.services import Service
+from engine.types.software import ServerUrls
+from tests.unit.types.software.in_memory import InMemoryStore
 
 
 class NoRequests:
@@ -42,3 +46,8 @@ def types() -> dict[str, ResourceType]:
     """The types of Neutron by name."""
     cloud = Cloud(NoRequests(), NoIdentity())
     return {one.schema.name: one for one in neutron_types(cloud)}
+
+
+def types_of_all_services() -> list[ResourceType]:
+    servers = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
+    return openstack_types(Cloud(NoRequests(), NoIdentity()), InMemoryStore(), servers)

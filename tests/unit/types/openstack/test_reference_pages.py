@@ -1,0 +1,41 @@
+"""The reference pages list the properties and attributes of the types of OpenStack."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.types.openstack.clouds import types, types_of_all_services
+
+REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
+NEUTRON = types()
+#: The types with a section of their own.
+OTHERS = {
+    one.schema.name: one.schema for one in types_of_all_services() if one.schema.name not in NEUTRON
+}
+
+
+@pytest.mark.parametrize("name", sorted(NEUTRON))
+def test_the_table_says_what_is_updated_in_place(name: str) -> None:
+    page = (REFERENCE / "openstack-types.md").read_text(encoding="utf-8")
+    schema = NEUTRON[name].schema
+    updated = [key for key, one in schema.properties.items() if one.update_allowed]
+    in_place = ", ".join(f"`{one}`" for one in updated) or "none"
+    assert f"| `{name}` | {schema.description} | {in_place} |" in page
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_a_section_lists_every_property_and_attribute(name: str) -> None:
+    page = (REFERENCE / "compute-types.md").read_text(encoding="utf-8")
+    section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    properties, _, attributes = section.partition("| attribute |")
+    schema = OTHERS[name]
+    assert set(re.findall(r"^\| `(\w+)` \|", attributes, re.M)) == set(schema.attributes)
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z ]+) \|", properties, re.M)
+    expected = {
+        key: "in place" if one.update_allowed else "replace"
+        for key, one in schema.properties.items()
+    }
+    if name == "OS::Cinder::VolumeAttachment":
+        expected["volume_id"] = "replace"  # `needs_replace`
+    assert dict(rows) == expected
