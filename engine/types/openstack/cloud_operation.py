@@ -39,15 +39,22 @@ async def guarded(
     try:
         return await run()
     except CloudError as error:
-        progress = dict(call.progress or {})
-        busy = progress.get(_BUSY, 0)
-        if error.retry and error.retry_after and busy < MAX_BUSY and not call.cancelled:
-            until = call.now + timedelta(seconds=error.retry_after)
-            return Wait(
-                until, {**progress, _BUSY: busy + 1}, str(error), public_reason=error.public
-            )
-        kept = call.data if data is None else data
-        return Failed(str(error), physical_id, kept, error.retry, public_reason=error.public)
+        return outcome_of_error(call, error, physical_id, call.data if data is None else data)
+
+
+def outcome_of_error(
+    call: Call, error: CloudError, physical_id: str | None, data: Mapping[str, Json]
+) -> Wait | Failed:
+    """Wait for the time that a busy service asks for, a limited number of times, else Failed.
+
+    physical_id, data: of the object, for a failure.
+    """
+    progress = dict(call.progress or {})
+    busy = progress.get(_BUSY, 0)
+    if error.retry and error.retry_after and busy < MAX_BUSY and not call.cancelled:
+        until = call.now + timedelta(seconds=error.retry_after)
+        return Wait(until, {**progress, _BUSY: busy + 1}, str(error), public_reason=error.public)
+    return Failed(str(error), physical_id, data, error.retry, public_reason=error.public)
 
 
 def poll(

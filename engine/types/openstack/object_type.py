@@ -13,14 +13,14 @@ renamed once its ID is saved. So nothing is created twice.
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Final
 
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import Call, Done, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.openstack.cloud import Cloud, Query, Session, segment
+from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error
 from engine.types.openstack.names import ID, Lookup, UnknownObject
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import Service
@@ -31,10 +31,6 @@ from engine.words import Json, ObservedState, ResourceId
 VALUE_SPECS: Final = "value_specs"
 TAGS: Final = "tags"
 NAME, DESCRIPTION = "name", "description"
-#: The longest interval in seconds between two polls of an object in transition.
-MAX_PAUSE: Final = 5.0
-#: How often an operation waits as a service asks, before it counts as failed.
-MAX_PAUSES: Final = 20
 #: The length limit of names and descriptions.
 MAX_TEXT: Final = 255
 
@@ -114,17 +110,9 @@ class ObjectType(ResourceType):
         try:
             return await run
         except CloudError as error:
-            progress = dict(call.progress or {})
-            pauses = progress.get("pauses", 0)
-            if error.retry and error.retry_after is not None and pauses < MAX_PAUSES:
-                until = call.now + timedelta(seconds=error.retry_after)
-                progress |= {"pauses": pauses + 1}
-                return Wait(until, progress, str(error), public_reason=error.public)
-            object_id = progress.get("id") or call.physical_id
+            object_id = (call.progress or {}).get("id") or call.physical_id
             data = call.data if object_id else {**call.data, **self._lost(call)}
-            return Failed(
-                str(error), object_id, data, retry=error.retry, public_reason=error.public
-            )
+            return outcome_of_error(call, error, object_id, data)
 
     async def _create(self, call: Call, session: Session) -> Outcome:
         progress = call.progress or {}

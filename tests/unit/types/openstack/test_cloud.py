@@ -9,8 +9,8 @@ import pytest
 from engine.types.contract import Failed, Wait
 from engine.types.http_client import NoResponse, Request, Response
 from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.cloud_operation import MAX_BUSY
 from engine.types.openstack.neutron import neutron_types
-from engine.types.openstack.object_type import MAX_PAUSES
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json
@@ -130,7 +130,7 @@ async def test_a_service_that_asks_for_a_pause_gets_it() -> None:
     assert isinstance(outcome, Wait)
     assert outcome.until == NOW + timedelta(seconds=7)
     last = await create(Answers(answer(200, {"networks": []}), answer(503, {}, retry_after="7")),
-                        {"pauses": MAX_PAUSES})  # fmt: skip
+                        {"busy": MAX_BUSY})  # fmt: skip
     assert isinstance(last, Failed) and last.retry
 
 
