@@ -37,9 +37,6 @@ class TtlCache(Generic[Key, Value]):
         """The values that have not expired."""
         return [value for value, expires_at in self._entries.values() if now < expires_at]
 
-    def remove(self, key: Key) -> None:
-        self._entries.pop(key, None)
-
     def keep(self, key: Key, value: Value, expires_at: float) -> None:
         self._entries[key] = value, expires_at
         self._entries.move_to_end(key)

@@ -160,6 +160,10 @@ class TraversalState(StrEnum):
     SUPERSEDED = "superseded"
 
 
+#: States of a traversal that has not ended.
+UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
+
+
 class Point(StrEnum):
     """A place in the life of a node at which a hook can open.
 

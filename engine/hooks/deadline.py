@@ -7,9 +7,10 @@ at which the last notification became undeliverable. After that start, only prog
 deadline. A deadline that has passed never moves: the hook expires, even if its expiry is written
 later.
 
-This module decides every deadline; `engine.store.hooks.deadlines` writes changes. Statements that
-insert or select many hooks call functions that repeat a rule, `first_deadline` and
-`hook_has_expired` (engine/store/routines/1_hook_deadline.sql). Tests compare them with this module.
+This module decides every change of a deadline; `engine.store.hooks.deadlines` writes it. The first
+deadline depends on the clock of the database: `first_deadline` computes it when a hook is inserted.
+Statements that select many hooks call `hook_has_expired`, which repeats `has_expired`. Both are in
+engine/store/routines/1_hook_deadline.sql, and tests compare them with this module.
 """
 
 from collections.abc import Sequence
@@ -52,11 +53,6 @@ class NotificationUndeliverable:
 
 #: What a channel reports of a hook's notifications.
 NotificationReport = NotificationDelivered | NotificationPending | NotificationUndeliverable
-
-
-def open_clock(timeout: timedelta, now: datetime) -> HookClock:
-    """The clock of a hook that opens now."""
-    return HookClock(now, timeout, now + timeout)
 
 
 def has_expired(clock: HookClock, now: datetime) -> bool:

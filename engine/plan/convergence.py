@@ -186,7 +186,8 @@ class PolicyRules:
 
 def merge_sections(template: Json, environment: Json) -> Json:
     """Return the section of a stack; None: it has none. template, environment: their sections; one
-    that is no map is returned as it is. A null in the environment removes a key of the template."""
+    that is not a map is returned as it is. A null in the environment removes a key of the
+    template."""
     given = [one for one in (template, environment) if one is not None]
     wrong = [one for one in given if not isinstance(one, Mapping)]
     if wrong or not given:

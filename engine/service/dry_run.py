@@ -69,7 +69,7 @@ class MemberCount:
     left: int
 
     def take(self, members: int) -> bool:
-        """Whether so many members are listed."""
+        """Take `members` from the limit; False if it is exceeded."""
         self.left -= members
         return self.left >= 0
 

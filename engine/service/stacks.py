@@ -30,7 +30,7 @@ from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
-from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
+from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
@@ -40,7 +40,7 @@ from engine.store.stacks.stack_lists import find_stack
 from engine.store.stacks.stack_tree import busy_ancestor
 from engine.store.stacks.templates import read_requesters
 from engine.store.traversals.advance import TraversalToEnd
-from engine.words import Action, Operation
+from engine.words import UNDER_WAY, Action, Operation
 
 #: In-place actions: the operation that each runs on every resource. They change no template.
 _OPERATIONS = {

@@ -25,11 +25,10 @@ from engine.store.hooks.locked_hooks import record_events
 from engine.store.observer.observation_schedule import ClaimedStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack
 from engine.store.stacks.templates import read_requesters
-from engine.words import DRIFT, HookState, Json, OnDrift, OnTimeout, TraversalState
+from engine.words import DRIFT, UNDER_WAY, HookState, Json, OnDrift, OnTimeout
 
 #: Opens drift hooks, and requests automatic repairs.
 OBSERVER = internal("observer")
-UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
 OPERATION = "drift"
 
 

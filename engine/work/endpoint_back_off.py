@@ -62,4 +62,4 @@ class EndpointBackOff:
         return max(failed.until - self._clock(), 0.0)
 
     def succeed(self, endpoint: Endpoint) -> None:
-        self._failed.remove(endpoint)
+        self._failed.drop(endpoint)

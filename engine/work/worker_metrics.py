@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from engine.node.node import (
+    ENDED,
     Input,
     MustConfirm,
     MustReplace,
@@ -13,7 +14,7 @@ from engine.node.node import (
     OperationForbidden,
     Succeeded,
 )
-from engine.words import CONFIRM, Json, State
+from engine.words import CONFIRM, Json
 
 
 class Measures:
@@ -74,7 +75,6 @@ OUTCOMES: Mapping[type[Input], str] = {
     OperationFailed: "failed",
     OperationForbidden: "failed",
 }
-ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
 
 def outcome_of(node_input: Input) -> str:

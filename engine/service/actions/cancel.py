@@ -6,12 +6,12 @@ from engine.errors import Finding, Invalid
 from engine.plan.traversal_result import ended_early
 from engine.principal import Principal
 from engine.service.traversals import end as ending
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.stacks import stack_locks
 from engine.store.traversals.advance import TraversalToEnd
 from engine.store.traversals.end import EndingTraversal
-from engine.words import Action, TraversalState
+from engine.words import UNDER_WAY, Action, TraversalState
 
 
 async def cancel(

@@ -14,7 +14,7 @@ from engine.principal import Principal
 from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.requests.adoption import read_adopted
 from engine.service.requests.requests import StackRequest
-from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
+from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.records import StackRecord, TemplateRecord
@@ -26,7 +26,7 @@ from engine.store.stacks.stack_locks import lock_trees
 from engine.store.stacks.stack_rows import record_stack_event
 from engine.store.stacks.templates import display_template, read_template
 from engine.store.traversals.nested_stacks import read_nested_stacks, read_nested_tree
-from engine.words import Json
+from engine.words import UNDER_WAY, Json
 
 
 class Exports:

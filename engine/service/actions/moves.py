@@ -13,13 +13,13 @@ from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import Move, StackRequest
-from engine.service.traversals.start import UNDER_WAY, Traversals, action_in_progress
+from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.resources import resource_rows
 from engine.store.stacks import stack_locks
 from engine.store.stacks.stack_locks import LockedStack
 from engine.store.stacks.templates import read_template
-from engine.words import Action, ResourceAction
+from engine.words import UNDER_WAY, Action, ResourceAction
 
 
 class Moves:

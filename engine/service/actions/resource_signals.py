@@ -18,7 +18,7 @@ from engine.principal import Principal
 from engine.service.requests.blueprint import NestedPlace
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks.locked_hooks import record_events
@@ -30,7 +30,7 @@ from engine.store.stacks.templates import read_requesters, read_template
 from engine.store.traversals.nested_stacks import read_parent_rules
 from engine.types.group_size import GroupSize, SizeAdjustment, decide_size
 from engine.types.groups.scaling_group import ScalingGroup, cooldown_end
-from engine.words import Action, Json, ResourceAction, Status, TraversalState
+from engine.words import UNDER_WAY, Action, Json, ResourceAction, Status, TraversalState
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from engine.principal import Principal
 from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import (
-    UNDER_WAY,
     Traversals,
     action_in_progress,
     stack_not_found,
@@ -23,7 +22,7 @@ from engine.store.stacks.snapshots import SavedResource, SnapshotRecord
 from engine.store.stacks.stack_lists import find_stack
 from engine.store.stacks.stack_locks import LockedStack
 from engine.store.stacks.templates import read_requesters, read_template
-from engine.words import Action, Operation
+from engine.words import UNDER_WAY, Action, Operation
 
 
 class Snapshots:

@@ -29,7 +29,7 @@ from engine.service.actions.cancel import not_supported
 from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.hooks.drift_answers import about_drift, drift_event, record_answers
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import Traversals
 from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -55,6 +55,7 @@ from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, sel
 from engine.words import (
     DRIFT,
     RESUMING_DECISIONS,
+    UNDER_WAY,
     Decision,
     HookState,
     Json,

@@ -27,7 +27,7 @@ from engine.service.requests.breakpoint_targets import (
     subtree_lookup,
 )
 from engine.service.requests.requests import StackRequest
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import Traversals
 from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -35,7 +35,7 @@ from engine.store.hooks import breakpoints as store
 from engine.store.stacks import stack_locks
 from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
 from engine.store.stacks.templates import read_template
-from engine.words import GATES, Json, Operation, Phase, Point, State
+from engine.words import GATES, UNDER_WAY, Json, Operation, Phase, Point, State
 
 #: Maximum number of breakpoints of a live stack.
 MAX_BREAKPOINTS = 1_000

@@ -7,6 +7,7 @@ from uuid import UUID
 from engine.errors import HeadgateError, NotFound
 from engine.hooks.rule import Rule, decode_rule, decode_rules
 from engine.hot.syntax.globs import matches_glob
+from engine.node.node import ENDED
 from engine.store.database import Database
 from engine.store.hooks.hook_lists import read_latest_hooks
 from engine.store.records import HookRecord, NodeRecord, ResourceRecord, StackRecord
@@ -26,7 +27,6 @@ from engine.work.visible_properties import mask_properties, notification_data
 
 #: Maximum number of hooks of a resource to return, newest first.
 HOOKS = 10
-_ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class ResourceInspection:
     def _wanted(self, node: NodeDetails) -> NotificationData | None:
         """The desired properties as in a hook notification; None while their inputs are unknown."""
         static = (node.work.definition or {}).get("static")
-        ended = node.node.state in _ENDED
+        ended = node.node.state in ENDED
         early = node.node.state == State.WAITING and not static
         if ended or (early and node.node.direction == Direction.FORWARD):
             return None

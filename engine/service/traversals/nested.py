@@ -44,7 +44,7 @@ from engine.service.requests.nested_stack import (
     read_parent,
 )
 from engine.service.traversals import end as ending
-from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import DecryptionFailed
@@ -72,7 +72,7 @@ from engine.types.contract import (
     Wait,
 )
 from engine.types.registry import TypeRegistry
-from engine.words import Action, DeletionPolicy, Json, Operation, StackId, TraversalState
+from engine.words import UNDER_WAY, Action, DeletionPolicy, Json, Operation, StackId, TraversalState
 from engine.work.prepare import Inputs, PreparedNode
 from engine.work.visible_properties import kept_view
 

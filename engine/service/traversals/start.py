@@ -57,11 +57,8 @@ from engine.store.traversals.end import cancel_operations, supersede
 from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import TypeRegistry
-from engine.words import Action, Json, Operation, ResourceId, StackId, TraversalState
+from engine.words import UNDER_WAY, Action, Json, Operation, ResourceId, StackId
 from engine.work.drift_hooks import holds
-
-#: States of a traversal that has not ended.
-UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
 
 #: Actions that apply the environment of a request. Others apply one that was valid before.
 POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)

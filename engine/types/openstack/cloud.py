@@ -1,4 +1,4 @@
-"""The client of the OpenStack services: one request at a time, as a token that is given.
+"""The client of the OpenStack services. Each request uses a given token.
 
 `Cloud` is shared by all resource types of a process; `Cloud.session` returns what one operation
 uses::

@@ -19,7 +19,6 @@ from engine.hooks.deadline import (
     extend,
     has_expired,
     latest_deadline,
-    open_clock,
     set_back,
 )
 
@@ -136,7 +135,3 @@ def test_the_remaining_time_stays_if_the_clock_is_set_back() -> None:
 
 def test_a_hook_that_opened_before_the_clock_was_set_back_to_keeps_its_deadline() -> None:
     assert set_back(CLOCK, HOUR, OPENED) == CLOCK
-
-
-def test_the_first_deadline_is_the_timeout_after_the_opening() -> None:
-    assert open_clock(HOUR, OPENED) == HookClock(OPENED, HOUR, OPENED + HOUR)

@@ -39,7 +39,7 @@ VOLUME = TypeSchema(
         ),
         "snapshot_id": Property(
             Kind.STRING,
-            "ID of the snapshot that the volume is made from.",
+            "ID of the snapshot that the volume is created from.",
             constraints=(Constraint("custom_constraint", name="cinder.snapshot"),),
         ),
         "source_volid": Property(
@@ -72,7 +72,9 @@ VOLUME = TypeSchema(
             public=True,
         ),
         "size": Attribute(Kind.STRING, "Size in GiB."),
-        "snapshot_id": Attribute(Kind.STRING, "ID of the snapshot that the volume was made from."),
+        "snapshot_id": Attribute(
+            Kind.STRING, "ID of the snapshot that the volume was created from."
+        ),
         "source_volid": Attribute(Kind.STRING, "ID of the volume that was copied."),
         "status": Attribute(
             Kind.STRING, "Status of the volume at the end of the last operation.", public=True

@@ -33,7 +33,7 @@ from engine.types.openstack.services import VOLUME as CINDER
 from engine.words import Json, ObservedState, ResourceId
 
 _GONE = "the volume does not exist"
-#: Properties that name what a volume is made from; at most one can be set.
+#: Properties that name what a volume is created from; at most one can be set.
 SOURCES = ("image", "snapshot_id", "source_volid", "backup_id")
 
 

@@ -44,7 +44,7 @@ WEB_IMAGE = TypeSchema(
             ),
         ),
         "extra_properties": updatable(Kind.MAP, "Further properties of the image.", default={}),
-        "id": Property(Kind.STRING, "ID of the image; by default Glance makes one."),
+        "id": Property(Kind.STRING, "ID of the image; by default Glance generates one."),
         "kernel_id": updatable(
             Kind.STRING,
             "ID of the kernel image of an AMI.",

@@ -56,7 +56,7 @@ def network_of(entry: Mapping[str, Json]) -> str:
 
 
 def needs_port(entry: Mapping[str, Json]) -> bool:
-    """Whether Headgate makes a port for the entry, because Nova cannot make it as required."""
+    """Whether Headgate creates a port for the entry, because Nova cannot make it as required."""
     extra = entry.get("port_extra_properties") or {}
     unusual = any(
         one not in (None, [], {}) and one != _PORT_DEFAULTS.get(name) for name, one in extra.items()

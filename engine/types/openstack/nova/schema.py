@@ -19,10 +19,10 @@ KEY_PAIR = TypeSchema(
             required=True,
             constraints=(Constraint("length", min=1, max=255),),
         ),
-        "public_key": Property(Kind.STRING, "The public key; without it, a pair is made."),
+        "public_key": Property(Kind.STRING, "The public key; without it, a pair is created."),
         "save_private_key": Property(
             Kind.BOOLEAN,
-            "No effect: a private key that Headgate makes is always kept.",
+            "No effect: a private key that Headgate creates is always kept.",
             default=False,
         ),
         "type": Property(
@@ -38,7 +38,7 @@ KEY_PAIR = TypeSchema(
     },
     attributes={
         "private_key": Attribute(
-            Kind.STRING, "The private key, if Headgate made the pair.", secret=True
+            Kind.STRING, "The private key, if Headgate created the pair.", secret=True
         ),
         "public_key": Attribute(Kind.STRING, "The public key."),
     },
@@ -83,7 +83,7 @@ FLAVOR = TypeSchema(
             Kind.INTEGER, "Size of the second, ephemeral disk in GiB.", default=0
         ),
         "extra_specs": updatable(Kind.MAP, "Further requirements of the flavor, by key."),
-        "flavorid": Property(Kind.STRING, "ID of the flavor; by default Nova makes one."),
+        "flavorid": Property(Kind.STRING, "ID of the flavor; by default Nova generates one."),
         "is_public": Property(
             Kind.BOOLEAN, "Whether all projects can use the flavor.", default=True
         ),

@@ -192,7 +192,7 @@ SERVER = TypeSchema(
                 fields={
                     "allocate_network": updatable(
                         Kind.STRING,
-                        "auto: Nova takes or makes a network; none: no interface.",
+                        "auto: Nova takes or creates a network; none: no interface.",
                         constraints=(Constraint("allowed_values", allowed=("none", "auto")),),
                     ),
                     "fixed_ip": Property(
@@ -213,7 +213,7 @@ SERVER = TypeSchema(
                     ),
                     "port_extra_properties": updatable(
                         Kind.MAP,
-                        "Properties of the port that is made for the interface.",
+                        "Properties of the port that is created for the interface.",
                         fields={
                             "admin_state_up": updatable(
                                 Kind.BOOLEAN, "Whether the port forwards packets.", default=True
@@ -308,7 +308,7 @@ SERVER = TypeSchema(
         "scheduler_hints": Property(Kind.MAP, "Hints for Nova's scheduler."),
         "security_groups": Property(
             Kind.LIST,
-            "Names or IDs of the security groups of the interfaces that Nova makes.",
+            "Names or IDs of the security groups of the interfaces that Nova creates.",
             default=[],
         ),
         "software_config_transport": updatable(
