@@ -15,6 +15,7 @@ from engine.hot.functions.function import (
     Function,
     FunctionError,
     UndecidedError,
+    quoted,
     without_secrets,
 )
 from engine.hot.language.versions import UnavailableReason, Version
@@ -125,7 +126,8 @@ class Conditions:
             return self._decide_named(condition)
         value = self._value(condition) if isinstance(condition, dict) else None
         if not isinstance(value, bool):
-            raise FunctionError(f'Invalid condition "{condition}"', _suggest_plain_name(condition))
+            reason = f'Invalid condition "{_text(condition)}"'
+            raise FunctionError(reason, _suggest_plain_name(condition))
         return value
 
     def _decide_definition(self, name: str) -> bool:
@@ -133,7 +135,7 @@ class Conditions:
         definition = self.named[name]
         value = self._value(definition) if isinstance(definition, dict) else definition
         if not isinstance(value, bool):
-            reason = f'The definition of condition "{name}" is invalid: {value}'
+            reason = f'The definition of condition "{name}" is invalid: {_text(value)}'
             raise FunctionError(reason, _suggest_plain_name(definition) or DEFINITION_REMEDY)
         return value
 
@@ -327,6 +329,11 @@ CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
     "Fn::Or": lambda self, args: any(self._decide_items("Fn::Or", args)),
     "yaql": Conditions._yaql,
 }
+
+
+def _text(condition: Json) -> str:
+    """Return a condition for messages: a name as it is, another value as JSON."""
+    return condition if isinstance(condition, str) else quoted(condition)
 
 
 def _suggest_plain_name(condition: Json) -> str:

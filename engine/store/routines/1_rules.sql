@@ -6,5 +6,5 @@ create or replace function rule_blocks(p_rule jsonb)
 returns boolean
 language sql immutable as $$
     select p_rule ->> 'mode' is distinct from 'notify'
-           and true
+           and not coalesce((p_rule ->> 'dry')::boolean, false)
 $$;
