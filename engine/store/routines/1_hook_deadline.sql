@@ -1,7 +1,7 @@
 -- Rules of engine/hooks/deadline.py, for statements that work on many rows
 -- (tests/integration/hooks/test_deadline_rules.py compares the two).
 
--- `open_clock`: the deadline of a hook that opens at p_now.
+-- The first deadline of a hook, which opens at p_now.
 create or replace function first_deadline(p_timeout interval, p_now timestamptz)
 returns timestamptz
 language sql stable as $$ select p_now + p_timeout $$;
