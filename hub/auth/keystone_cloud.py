@@ -14,8 +14,11 @@ from hub.auth.keystone_client import KeystoneClient
 Json = Any
 #: Seconds for which the catalog of a token is reused.
 CATALOG_LASTS: Final = 300.0
-#: Seconds for which a token of the reader is reused; Keystone's default lifetime is an hour.
-READER_TOKEN_LASTS: Final = 600.0
+#: Seconds for which new sessions of the reader reuse a token, and Keystone's default lifetime.
+READER_TOKEN_REUSED: Final = 600.0
+READER_TOKEN_LIFETIME: Final = 3_600.0
+#: How many of the reader's tokens sessions can use at the same time.
+MAX_READER_TOKENS: Final = 20
 #: Catalogs are large: some 20 KB each.
 MAX_CATALOGS: Final = 1_000
 
@@ -30,11 +33,10 @@ class TrustedTokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _ReaderToken:
-    """expires_at: in seconds of the monotonic clock."""
+    """renew_at: in seconds of the monotonic clock."""
 
     token: str = field(default="", repr=False)
-    catalog: Sequence[Mapping[str, Json]] = ()
-    expires_at: float = 0.0
+    renew_at: float = 0.0
 
 
 class KeystoneCloud:
@@ -55,6 +57,11 @@ class KeystoneCloud:
             max_entries=MAX_CATALOGS
         )
         self._reader = _ReaderToken()
+        # Those of recent reader tokens: a session keeps its token when another one is renewed, and
+        # access rules may forbid the reader to ask for the catalog.
+        self._reader_catalogs: TtlCache[str, Sequence[Mapping[str, Json]]] = TtlCache(
+            max_entries=MAX_READER_TOKENS
+        )
 
     @property
     def has_reader(self) -> bool:
@@ -64,16 +71,11 @@ class KeystoneCloud:
         return self._tokens.exchange(credential)
 
     async def renew(self, token: str) -> str | None:
-        if token == self._reader.token:
-            self._reader = _ReaderToken()
-            return await self.reader_token()
         return await self._tokens.renew(token)
 
     async def endpoint(self, service: Service, token: str) -> str | None:
-        if token == self._reader.token:
-            return self._find(self._reader.catalog, service)
-        place = cache_key(RequestCredentials(token=token))
-        catalog = self._catalogs.get(place, monotonic())
+        place, now = cache_key(RequestCredentials(token=token)), monotonic()
+        catalog = self._reader_catalogs.get(place, now) or self._catalogs.get(place, now)
         if catalog is None:
             catalog = await self._client.catalog(token)
             self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
@@ -82,11 +84,13 @@ class KeystoneCloud:
     def _find(self, catalog: Sequence[Mapping[str, Json]], service: Service) -> str | None:
         return find_endpoint(catalog, service, self._access.region, self._access.interface)
 
-    async def reader_token(self) -> str:
-        known = self._reader
-        if not known.token or monotonic() >= known.expires_at:
+    async def reader_token(self, refused: str = "") -> str:
+        known, now = self._reader, monotonic()
+        if known.token in ("", refused) or now >= known.renew_at:
             token, catalog = await self._client.token_by_application_credential(
                 self._access.reader_id, self._access.reader_secret
             )
-            known = self._reader = _ReaderToken(token, catalog, monotonic() + READER_TOKEN_LASTS)
+            place = cache_key(RequestCredentials(token=token))
+            self._reader_catalogs.keep(place, catalog, now + READER_TOKEN_LIFETIME)
+            known = self._reader = _ReaderToken(token, now + READER_TOKEN_REUSED)
         return known.token

@@ -195,6 +195,16 @@ class OpenStack:
         return identity
 
     @contextmanager
+    def reader(self, name: str, **properties: Any) -> Iterator[Any]:
+        """A new application credential of the administrator, with `id` and `secret`."""
+        identity, admin = identity_of(self.admin), str(self.admin.current_user_id)
+        created = identity.create_application_credential(admin, name=name, **properties)
+        try:
+            yield created
+        finally:
+            identity.delete_application_credential(admin, created.id)
+
+    @contextmanager
     def project(self) -> Iterator[Project]:
         """A new project.
 

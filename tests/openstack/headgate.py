@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from engine.types.contract import ResourceType
@@ -18,6 +19,16 @@ def keystone_settings(openstack: OpenStack) -> dict[str, Any]:
         "auth.keystone.username": service.username,
         "auth.keystone.password": service.password,
         "auth.keystone.project": service.project,
+    }
+
+
+def reader_settings(reader: Any, directory: Path) -> dict[str, Any]:
+    """The settings of a server with this reader credential, whose secret is in the directory."""
+    (secret := directory / "reader-secret").write_text(reader.secret)
+    section = "resource_types.openstack.reader"
+    return {
+        f"{section}.application_credential_id": reader.id,
+        f"{section}.secret_file": str(secret),
     }
 
 

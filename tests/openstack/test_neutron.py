@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.openstack.cloud import OpenStack, Project, identity_of
-from tests.openstack.headgate import connected_headgate
+from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.headgate import connected_headgate, reader_settings
 from tests.openstack.neutron_stacks import (
     NETWORK,
     ON,
@@ -320,29 +320,12 @@ async def test_an_existing_object_is_used_and_kept(server: Program, project: Pro
 async def test_drift_is_observed_with_the_reader_credential(
     database_url: str, openstack: OpenStack, project: Project, tmp_path: Path
 ) -> None:
-    reader = await asyncio.to_thread(
-        identity_of(openstack.admin).create_application_credential,
-        str(openstack.admin.current_user_id),
-        name=f"reader-{project.name}",
-    )
-    secret = tmp_path / "secret"
-    secret.write_text(reader.secret)
-    settings = {
-        **ON,
-        "resource_types.openstack.reader.application_credential_id": reader.id,
-        "resource_types.openstack.reader.secret_file": str(secret),
-    }
-    try:
+    with openstack.reader(f"reader-{project.name}") as reader:
+        settings = {**ON, **reader_settings(reader, tmp_path)}
         async with connected_headgate(
             database_url, openstack, project, settings=settings
         ) as server:
             await _observe_drift(server, project)
-    finally:
-        await asyncio.to_thread(
-            identity_of(openstack.admin).delete_application_credential,
-            str(openstack.admin.current_user_id),
-            reader.id,
-        )
 
 
 async def _observe_drift(server: Program, project: Project) -> None:

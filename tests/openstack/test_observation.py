@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest_asyncio
 
-from tests.openstack.cloud import OpenStack, Project, identity_of
-from tests.openstack.headgate import connected_headgate
+from engine.types.openstack.cloud import CloudAccess
+from engine.types.openstack.services import COMPUTE, NETWORK
+from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
+from hub.auth.keystone_cloud import KeystoneCloud
+from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.headgate import connected_headgate, reader_settings
 from tests.openstack.stacks import SETTINGS, create, delete, server, update, volume
 from tests.support.changes import observed
 from tests.support.program import Program
@@ -20,19 +24,10 @@ async def observing(
     database_url: str, openstack: OpenStack, project: Project, tmp_path: Path
 ) -> AsyncIterator[Program]:
     """A Headgate server with a reader credential."""
-    identity, admin = identity_of(openstack.admin), str(openstack.admin.current_user_id)
-    reader = identity.create_application_credential(admin, name=f"reader-{project.name}")
-    (secret := tmp_path / "secret").write_text(reader.secret)
-    settings = {
-        **SETTINGS,
-        "resource_types.openstack.reader.application_credential_id": reader.id,
-        "resource_types.openstack.reader.secret_file": str(secret),
-    }
-    try:
+    with openstack.reader(f"reader-{project.name}") as reader:
+        settings = {**SETTINGS, **reader_settings(reader, tmp_path)}
         async with connected_headgate(database_url, openstack, project, settings=settings) as run:
             yield run
-    finally:
-        identity.delete_application_credential(admin, reader.id)
 
 
 async def drift_of(run: Program) -> dict[str, Json]:
@@ -82,3 +77,39 @@ async def test_drift_is_observed_and_repaired(observing: Program, project: Proje
     assert kept == {"renamed", "off", "same", "volume"}
     assert {one.status for one in compute.servers()} <= {"ACTIVE"}
     await delete(observing)
+
+
+class NoUsers:
+    """The tokens of users, none of which is used."""
+
+    def exchange(self, credential: str) -> str:
+        raise AssertionError("the token of a user was used")
+
+    async def renew(self, token: str) -> str | None:
+        raise AssertionError("the token of a user was renewed")
+
+
+async def test_a_session_of_the_reader_outlasts_the_renewal_of_its_token(
+    openstack: OpenStack, project: Project
+) -> None:
+    """Its access rules do not allow the reader to ask for the service catalog."""
+    rules = [{"service": "network", "method": "GET", "path": "/v2.0/**"}]
+    identity = openstack.headgate_identity
+    access = KeystoneAccess(
+        openstack.auth_url.removesuffix("/v3"), identity.username, identity.password,
+        identity.project, "Default", "Default", "", 30.0,
+    )  # fmt: skip
+    with openstack.reader(f"reader-{project.name}", access_rules=rules) as reader:
+        async with KeystoneClient(access) as client:
+            cloud = KeystoneCloud(
+                client, NoUsers(), CloudAccess(reader_id=reader.id, reader_secret=reader.secret)
+            )
+            first = await cloud.reader_token()
+            assert await cloud.reader_token() == first
+            second = await cloud.reader_token(refused=first)
+            assert second != first
+            assert await cloud.reader_token(refused=first) == second
+            for service in (NETWORK, COMPUTE):
+                endpoint = await cloud.endpoint(service, second)
+                assert endpoint is not None
+                assert await cloud.endpoint(service, first) == endpoint

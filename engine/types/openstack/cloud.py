@@ -80,8 +80,7 @@ class CloudIdentity(Protocol):
         ...
 
     async def renew(self, token: str) -> str | None:
-        """A new token in place of one that a service refused; None if it is not from a trust or of
-        the reader."""
+        """A new token in place of one that a service refused; None if it is not from a trust."""
         ...
 
     async def endpoint(self, service: Service, token: str) -> str | None:
@@ -89,8 +88,8 @@ class CloudIdentity(Protocol):
         catalog has none."""
         ...
 
-    async def reader_token(self) -> str:
-        """A token of the reader credential."""
+    async def reader_token(self, refused: str = "") -> str:
+        """A token of the reader credential. refused: by a service: return another one."""
         ...
 
 
@@ -170,6 +169,21 @@ class Session:
             raise
         found: Mapping[str, Json] = _inside(service, doing, document, key)
         return found
+
+    async def delete(
+        self,
+        service: Service,
+        path: str,
+        doing: str,
+        query: Query | None = None,
+        microversion: str = "",
+    ) -> None:
+        """Delete what is at a path, unless it does not exist."""
+        try:
+            await self.send(service, "DELETE", path, doing, None, query, microversion)
+        except CloudError as error:
+            if not error.is_missing:
+                raise
 
     async def list(
         self, service: Service, path: str, key: str, query: Query | None = None
@@ -255,7 +269,7 @@ class Session:
         response = await self._once(service, method, url, doing, body, microversion, media_type)
         if response.status == UNAUTHORIZED:
             try:
-                renewed = await self._cloud.identity.renew(self._token)
+                renewed = await self._renewed()
             except HeadgateError as error:
                 raise _unauthenticated(doing, error) from None
             if renewed:
@@ -269,6 +283,12 @@ class Session:
         if not refused.is_missing:
             _log(service, method, url, response, refused)
         raise refused
+
+    async def _renewed(self) -> str | None:
+        identity = self._cloud.identity
+        if self._credential is None:
+            return await identity.reader_token(refused=self._token)
+        return await identity.renew(self._token)
 
     async def _once(
         self,
@@ -296,8 +316,16 @@ class Session:
             raise CloudError(f"{public}: {error}", retry=error.retry, public=public) from None
 
 
-def segment(text: str) -> str:
-    """A part of a path: a name or ID with special characters escaped."""
+def segment(value: Json) -> str:
+    """A part of a path: a name or ID with special characters escaped.
+
+    Raises CloudError for what cannot be one: an empty text, or the dots that lead out of a
+    collection.
+    """
+    text = "" if value is None else str(value)
+    if text in ("", ".", ".."):
+        reason = f'there is no object with the ID "{text}"'
+        raise CloudError(reason, status=404, public="the object does not exist")
     return quote(text, safe="")
 
 

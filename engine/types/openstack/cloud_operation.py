@@ -1,11 +1,13 @@
 """What all operations on objects of OpenStack do alike: errors become outcomes, waits are polls."""
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from engine.types.contract import Call, Failed, Outcome, Wait
+from engine.types.contract import Call, Failed, Outcome, ResourceType, Wait
+from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.service_errors import CloudError
 from engine.types.operation_outcomes import CANCELLED, next_poll
 from engine.words import Json
@@ -74,3 +76,25 @@ def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
 def cancelled(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
     """The failure of a cancelled operation, with the object that may exist."""
     return Failed(CANCELLED, physical_id, data, public_reason=CANCELLED)
+
+
+class CloudType(ResourceType):
+    """A type whose operations are code of its own, not an `ObjectRow`.
+
+    Its methods `_delete` and `_check` are one call of these operations. They raise CloudError.
+    """
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    async def delete(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._delete(call), call.physical_id)
+
+    async def check(self, call: Call) -> Outcome:
+        return await guarded(call, lambda: self._check(call), call.physical_id)
+
+    @abstractmethod
+    async def _delete(self, call: Call) -> Outcome: ...
+
+    @abstractmethod
+    async def _check(self, call: Call) -> Outcome: ...

@@ -6,18 +6,17 @@ The project is the physical ID. Deleting the resource restores the service's def
 from collections.abc import Mapping
 
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import guarded
+from engine.types.contract import Call, Done, Outcome
+from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud_operation import CloudType, guarded
 from engine.types.openstack.neutron.lookups import PROJECTS
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import Service
 from engine.words import Json
 
 _PROJECT = "project"
 
 
-class Quota(ResourceType):
+class Quota(CloudType):
     """microversion: of the service's API; "" for the usual one."""
 
     replaces_tainted = False
@@ -25,9 +24,9 @@ class Quota(ResourceType):
     def __init__(
         self, schema: TypeSchema, service: Service, cloud: Cloud, microversion: str = ""
     ) -> None:
+        super().__init__(cloud)
         self.schema = schema
         self._service = service
-        self._cloud = cloud
         self._microversion = microversion
 
     async def create(self, call: Call) -> Outcome:
@@ -35,12 +34,6 @@ class Quota(ResourceType):
 
     async def update(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._write(call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def _write(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)
@@ -55,12 +48,12 @@ class Quota(ResourceType):
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is not None:
-            session = self._cloud.session(call.credential)
-            try:
-                await self._request(session, "DELETE", call.physical_id)
-            except CloudError as error:
-                if not error.is_missing:
-                    raise
+            await self._cloud.session(call.credential).delete(
+                self._service,
+                _path(call.physical_id),
+                "reset the limits of the project",
+                microversion=self._microversion,
+            )
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
@@ -71,13 +64,17 @@ class Quota(ResourceType):
     async def _request(
         self, session: Session, method: str, project: str, body: Json = None
     ) -> Mapping[str, Json]:
-        doing = {"PUT": "change", "GET": "read", "DELETE": "reset"}[method]
+        doing = {"PUT": "change", "GET": "read"}[method]
         answer = await session.request(
             self._service,
             method,
-            f"/os-quota-sets/{project}",
+            _path(project),
             f"{doing} the limits of the project",
             body,
             microversion=self._microversion,
         )
         return dict((answer or {}).get("quota_set") or {})
+
+
+def _path(project: str) -> str:
+    return f"/os-quota-sets/{segment(project)}"

@@ -188,7 +188,7 @@ async def test_messages_that_cannot_be_used_are_counted_and_delay_no_others(
                 await provider.send_raw(body)
             await provider.send("thing.update.end", {"thing": {"id": "a\0"}})
             await provider.send("thing.update.start", {"thing": {"id": ids["a"]}})
-            await provider.send("thing.update.end", {"thing": {"id": "nobody"}})
+            await provider.send("thing.update.end", {"thing": {"id": "unknown"}})
             world.things.clear()
             await provider.send("thing.update.end", {"thing": {"id": ids["a"]}})
             await until_missing(run, "a")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.errors import Findings
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
 from engine.types.openstack.cinder import volume_state
@@ -25,8 +25,15 @@ from engine.types.openstack.cinder.volume_requests import (
 )
 from engine.types.openstack.cinder.volume_state import MARKER, USABLE
 from engine.types.openstack.cinder.volume_update import update_volume
-from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import ObjectProgress, cancelled, guarded, poll, proceed
+from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    ObjectProgress,
+    cancelled,
+    guarded,
+    poll,
+    proceed,
+)
 from engine.types.openstack.lookups import IMAGES, volume_constraints
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
@@ -37,7 +44,7 @@ _GONE = "the volume does not exist"
 SOURCES = ("image", "snapshot_id", "source_volid", "backup_id")
 
 
-class Volume(ResourceType):
+class Volume(CloudType):
     """A failed volume is repaired by an update, which replaces it if it is in the status error."""
 
     replaces_tainted = False
@@ -65,12 +72,6 @@ class Volume(ResourceType):
             return cancelled(call.physical_id, call.data)
         session = self._cloud.session(call.credential)
         return await guarded(call, lambda: update_volume(session, call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def snapshot(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._back_up(call), call.physical_id)
@@ -176,12 +177,8 @@ class Volume(ResourceType):
             )
             public = "the volume is attached to a server"
             return Failed(reason, call.physical_id, call.data, True, public)
-        try:
-            path = f"/volumes/{volume['id']}"
-            await session.request(CINDER, "DELETE", path, "delete the volume")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        path = f"/volumes/{segment(volume['id'])}"
+        await session.delete(CINDER, path, "delete the volume")
         return poll(call, {"asked": True}, "the volume is deleting")
 
     async def _check(self, call: Call) -> Outcome:

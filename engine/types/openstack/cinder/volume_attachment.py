@@ -7,26 +7,22 @@ or device moves it.
 
 from collections.abc import Mapping
 
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.openstack.cinder import volume_state
 from engine.types.openstack.cinder.schema import VOLUME_ATTACHMENT
-from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import cancelled, guarded, poll, proceed
-from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud_operation import CloudType, cancelled, guarded, poll, proceed
 from engine.types.openstack.services import COMPUTE
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.words import Json
 
 
-class VolumeAttachment(ResourceType):
+class VolumeAttachment(CloudType):
     """Its physical ID is that of the volume; the data has the server."""
 
     replaces_tainted = False
     cancellable = True
     schema = VOLUME_ATTACHMENT
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         asked = (call.progress or {}).get("asked")
@@ -44,12 +40,6 @@ class VolumeAttachment(ResourceType):
             return cancelled(call.physical_id, call.data)
         return await guarded(call, lambda: self._move(call), call.physical_id)
 
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
-
     def needs_replace(self, call: Call) -> bool:
         return "volume_id" in call.changed
 
@@ -65,11 +55,13 @@ class VolumeAttachment(ResourceType):
                 return proceed(call, {**progress, "absent": True})
             attachment = {"volumeId": volume_id, "device": call.properties.get("mountpoint")}
             body = {"volumeAttachment": {key: one for key, one in attachment.items() if one}}
-            path = f"/servers/{server}/os-volume_attachments"
+            path = f"/servers/{segment(server)}/os-volume_attachments"
             if await _find(session, server, volume_id) is None:
                 await session.request(COMPUTE, "POST", path, "attach the volume", body)
             return proceed(call, {**progress, "asked": True})
-        volume = await session.request(CINDER, "GET", f"/volumes/{volume_id}", "read the volume")
+        volume = await session.request(
+            CINDER, "GET", f"/volumes/{segment(volume_id)}", "read the volume"
+        )
         status = volume_state.status_of(volume["volume"])
         if status == volume_state.IN_USE:
             found = await _find(session, server, volume_id)
@@ -104,12 +96,8 @@ class VolumeAttachment(ResourceType):
         if await _find(session, server, call.physical_id) is None:
             return await _detached(session, call, progress)
         if not progress.get("detaching"):
-            path = f"/servers/{server}/os-volume_attachments/{call.physical_id}"
-            try:
-                await session.request(COMPUTE, "DELETE", path, "detach the volume")
-            except CloudError as error:
-                if not error.is_missing:
-                    raise
+            path = f"/servers/{segment(server)}/os-volume_attachments/{segment(call.physical_id)}"
+            await session.delete(COMPUTE, path, "detach the volume")
         return poll(call, {**progress, "detaching": True}, "the volume is being detached")
 
     async def _check(self, call: Call) -> Outcome:
@@ -132,13 +120,13 @@ def _data(call: Call) -> dict[str, Json]:
 
 
 async def _find(session: Session, server: str, volume_id: str) -> Mapping[str, Json] | None:
-    path = f"/servers/{server}/os-volume_attachments/{volume_id}"
+    path = f"/servers/{segment(server)}/os-volume_attachments/{segment(volume_id)}"
     return await session.find(COMPUTE, path, "volumeAttachment", "read the attachment")
 
 
 async def _detached(session: Session, call: Call, progress: Mapping[str, Json]) -> Outcome | None:
     """None when Cinder too knows that the volume is detached."""
-    path = f"/volumes/{call.physical_id}"
+    path = f"/volumes/{segment(call.physical_id)}"
     volume = await session.find(CINDER, path, "volume", "read the volume")
     if volume is None or volume_state.status_of(volume) != "detaching":
         return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from engine.types.contract import Call, Done, Failed
 from engine.types.openstack.cinder import volume_state
-from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.words import Json
@@ -21,7 +21,7 @@ def touches(call: Call, name: str) -> bool:
 
 
 async def find_volume(session: Session, volume_id: str) -> Mapping[str, Json] | None:
-    return await session.find(CINDER, f"/volumes/{volume_id}", "volume", "read the volume")
+    return await session.find(CINDER, f"/volumes/{segment(volume_id)}", "volume", "read the volume")
 
 
 async def volume_failure(
@@ -49,18 +49,18 @@ async def newest_message(session: Session, volume_id: str) -> str:
 
 
 async def act_on_volume(session: Session, volume_id: str, action: Json, doing: str) -> None:
-    await session.request(CINDER, "POST", f"/volumes/{volume_id}/action", doing, action)
+    await session.request(CINDER, "POST", f"/volumes/{segment(volume_id)}/action", doing, action)
 
 
 async def find_backup(session: Session, backup_id: str) -> Mapping[str, Json]:
-    path = f"/backups/{backup_id}"
+    path = f"/backups/{segment(backup_id)}"
     found = await session.request(CINDER, "GET", path, "read the backup")
     return dict(found["backup"])
 
 
 async def restore_backup(session: Session, backup_id: str, volume_id: str) -> None:
     body = {"restore": {"volume_id": volume_id}}
-    path = f"/backups/{backup_id}/restore"
+    path = f"/backups/{segment(backup_id)}/restore"
     await session.request(CINDER, "POST", path, "restore the backup", body)
 
 
@@ -73,7 +73,7 @@ async def write_settings(
     session: Session, call: Call, volume_id: str, volume: Mapping[str, Json]
 ) -> None:
     """Write the name, the description and the metadata, if they differ."""
-    properties, path = call.properties, f"/volumes/{volume_id}"
+    properties, path = call.properties, f"/volumes/{segment(volume_id)}"
     wanted = {"name": volume_name(call), "description": properties.get("description")}
     touched = any(touches(call, name) for name in wanted) or call.previous is None
     if touched and any(volume.get(name) != one for name, one in wanted.items()):

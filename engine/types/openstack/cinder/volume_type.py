@@ -3,14 +3,13 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.openstack.cinder.schema import ENCRYPTED_VOLUME_TYPE, VOLUME_TYPE
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import guarded
+from engine.types.openstack.cloud_operation import CloudType, guarded
 from engine.types.openstack.lookups import VOLUME_TYPES
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.object_type import Mark, ObjectRow, ObjectType
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.types.text_cleaning import as_text
 from engine.words import Json
@@ -92,26 +91,17 @@ async def _write_access(session: Session, call: Call, type_path: str) -> None:
             await session.request(CINDER, "POST", f"{type_path}/action", doing, body)
 
 
-class EncryptedVolumeType(ResourceType):
+class EncryptedVolumeType(CloudType):
     """The encryption of a volume type, which is the physical ID. A type has at most one."""
 
     replaces_tainted = False
     schema = ENCRYPTED_VOLUME_TYPE
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._create(call), None)
 
     async def update(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._update(call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def _create(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)
@@ -121,14 +111,14 @@ class EncryptedVolumeType(ResourceType):
             reason = f"the volume type {type_id} has an encryption already"
             return Failed(reason, public_reason="the volume type has an encryption already")
         if not found:
-            path, doing = f"/types/{type_id}/encryption", "encrypt the volume type"
+            path, doing = f"/types/{segment(type_id)}/encryption", "encrypt the volume type"
             await session.request(CINDER, "POST", path, doing, {"encryption": _fields(call)})
         return Done(type_id, {"show": await _read(session, type_id)})
 
     async def _update(self, call: Call) -> Outcome:
         session, type_id = self._cloud.session(call.credential), str(call.physical_id)
         encryption = str((await _read(session, type_id)).get("encryption_id"))
-        path = f"/types/{type_id}/encryption/{encryption}"
+        path = f"/types/{segment(type_id)}/encryption/{segment(encryption)}"
         doing = "change the encryption of the volume type"
         await session.request(CINDER, "PUT", path, doing, {"encryption": _fields(call)})
         return Done(type_id, {"show": await _read(session, type_id)})
@@ -137,15 +127,11 @@ class EncryptedVolumeType(ResourceType):
         if call.physical_id is None:
             return Done(None)
         session, type_id = self._cloud.session(call.credential), call.physical_id
-        try:
-            found = await _read(session, type_id)
-            if found:
-                path = f"/types/{type_id}/encryption/{found['encryption_id']}"
-                doing = "remove the encryption of the volume type"
-                await session.request(CINDER, "DELETE", path, doing)
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        found = await _read(session, type_id)
+        if found:
+            path = f"/types/{segment(type_id)}/encryption/{segment(found['encryption_id'])}"
+            doing = "remove the encryption of the volume type"
+            await session.delete(CINDER, path, doing)
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
@@ -163,7 +149,7 @@ def _fields(call: Call) -> dict[str, Json]:
 
 
 async def _read(session: Session, type_id: str) -> dict[str, Json]:
-    """The encryption of a type; empty if it has none."""
-    path = f"/types/{type_id}/encryption"
-    found = await session.request(CINDER, "GET", path, "read the encryption of the volume type")
+    """The encryption of a type; empty if it has none, or does not exist."""
+    path = f"/types/{segment(type_id)}/encryption"
+    found = await session.find(CINDER, path, "", "read the encryption of the volume type")
     return dict(found or {})

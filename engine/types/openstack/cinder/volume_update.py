@@ -16,7 +16,7 @@ from engine.types.openstack.cinder.volume_requests import (
     write_settings,
 )
 from engine.types.openstack.cinder.volume_state import USABLE
-from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import ObjectProgress, poll, proceed
 from engine.types.openstack.lookups import VOLUME_TYPES
 from engine.types.openstack.services import VOLUME as CINDER
@@ -123,7 +123,7 @@ async def _wanted_type(session: Session, call: Call, volume: Mapping[str, Json])
     if not wanted or not touches(call, "volume_type"):
         return None
     type_id = await VOLUME_TYPES.find_id(session, str(wanted))
-    path, doing = f"/types/{type_id}", "read the volume type"
+    path, doing = f"/types/{segment(type_id)}", "read the volume type"
     found = await session.request(CINDER, "GET", path, doing)
     return None if found["volume_type"]["name"] == volume.get("volume_type") else type_id
 

@@ -7,10 +7,10 @@ which a repeated create finds its image.
 from collections.abc import Mapping
 from typing import Final
 
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import cancelled, guarded, poll, proceed
+from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud_operation import CloudType, cancelled, guarded, poll, proceed
 from engine.types.openstack.glance.schema import WEB_IMAGE
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import IMAGE
@@ -27,13 +27,10 @@ _FIELDS: Final = (
 _IN_PROGRESS: Final = frozenset({"queued", "saving", "uploading", "importing"})
 
 
-class WebImage(ResourceType):
+class WebImage(CloudType):
     replaces_tainted = False
     cancellable = True
     schema = WEB_IMAGE
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         image_id = (call.progress or {}).get("id")
@@ -45,12 +42,6 @@ class WebImage(ResourceType):
 
     async def update(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._update(call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         found = await _find(self._cloud.session(context.credential), physical_id)
@@ -72,7 +63,7 @@ class WebImage(ResourceType):
             return await self._finish(session, call, image_id)
         if status == "queued" and not progress.get("imported"):
             method = {"name": "web-download", "uri": call.properties["location"]}
-            path, doing = f"/images/{image_id}/import", "download the image"
+            path, doing = f"/images/{segment(image_id)}/import", "download the image"
             try:
                 await session.request(IMAGE, "POST", path, doing, {"method": method})
             except CloudError as error:
@@ -88,7 +79,7 @@ class WebImage(ResourceType):
 
     async def _finish(self, session: Session, call: Call, image_id: str) -> Outcome:
         """Write what an image gets when it is active: members, and whether it can be used."""
-        path, before = f"/images/{image_id}", call.previous or {}
+        path, before = f"/images/{segment(image_id)}", call.previous or {}
         wanted = {str(one) for one in call.properties.get("members") or []}
         now = {str(one) for one in before.get("members") or []}
         for member in sorted(wanted - now):
@@ -127,7 +118,7 @@ class WebImage(ResourceType):
             if image.get(name) != value
         ]
         if operations:
-            path, doing = f"/images/{image_id}", "change the image"
+            path, doing = f"/images/{segment(image_id)}", "change the image"
             await session.request(IMAGE, "PATCH", path, doing, operations, media_type=_PATCH)
         return await self._finish(session, call, image_id)
 
@@ -135,12 +126,8 @@ class WebImage(ResourceType):
         if call.physical_id is None:
             return Done(None)
         session = self._cloud.session(call.credential)
-        try:
-            path = f"/images/{call.physical_id}"
-            await session.request(IMAGE, "DELETE", path, "delete the image")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        path = f"/images/{segment(call.physical_id)}"
+        await session.delete(IMAGE, path, "delete the image")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
@@ -166,11 +153,11 @@ def _extra(properties: Mapping[str, Json]) -> dict[str, Json]:
 
 
 async def _find(session: Session, image_id: str) -> Mapping[str, Json] | None:
-    return await session.find(IMAGE, f"/images/{image_id}", "", "read the image")
+    return await session.find(IMAGE, f"/images/{segment(image_id)}", "", "read the image")
 
 
 async def _failure(session: Session, image_id: str) -> str:
     """Why the last download failed; "" if it did not."""
-    tasks = await session.list(IMAGE, f"/images/{image_id}/tasks", "tasks")
+    tasks = await session.list(IMAGE, f"/images/{segment(image_id)}/tasks", "tasks")
     failed = [one for one in tasks if one.get("status") == "failure"]
     return str(failed[0].get("message") or "unknown") if failed else ""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call, Outcome
-from engine.types.openstack.cloud import Query, Session
+from engine.types.openstack.cloud import Query, Session, segment
 from engine.types.openstack.object_type import Mark, ObjectType, is_alike
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
@@ -99,7 +99,7 @@ async def quota_error(session: Session, project: str, error: CloudError) -> Clou
     """The error about a quota with what is used and the limit, if Neutron tells them."""
     names = _QUOTA_NAMES.findall(error.message)
     try:
-        path = f"/quotas/{project}/details.json"
+        path = f"/quotas/{segment(project)}/details.json"
         answer = await session.request(NETWORK, "GET", path, "read the quota")
         quotas = answer["quota"]
     except (CloudError, KeyError, TypeError):

@@ -26,7 +26,6 @@ from engine.types.openstack.neutron.neutron_type import (
     describe_ports,
 )
 from engine.types.openstack.object_type import Mark, ObjectRow
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json
 
@@ -196,11 +195,7 @@ class QuotaType(NeutronType):
         if call.physical_id is None:
             return Done(None)
         path = f"/quotas/{segment(call.physical_id)}"
-        try:
-            await session.send(NETWORK, "DELETE", path, "reset the quota")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        await session.delete(NETWORK, path, "reset the quota")
         return Done(None)
 
     def mark(self, call: Call) -> Mark:

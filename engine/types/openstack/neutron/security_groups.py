@@ -190,12 +190,8 @@ class SecurityGroupType(NeutronType):
         return rules
 
     async def _delete_rule(self, session: Session, rule: str) -> None:
-        try:
-            path = f"/security-group-rules/{segment(rule)}"
-            await session.send(NETWORK, "DELETE", path, "delete a rule of the security group")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        path = f"/security-group-rules/{segment(rule)}"
+        await session.delete(NETWORK, path, "delete a rule of the security group")
 
     async def _create_rules(self, session: Session, group: str, rules: Sequence[Rule]) -> None:
         """All in one request; one after another if Neutron already has one of them."""

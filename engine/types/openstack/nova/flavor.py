@@ -6,24 +6,20 @@ that a repeated create takes only its own.
 
 from collections.abc import Mapping
 
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import guarded, proceed
+from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.nova.schema import FLAVOR
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
 from engine.types.text_cleaning import as_text
 from engine.words import Json
 
 
-class Flavor(ResourceType):
+class Flavor(CloudType):
     replaces_tainted = False
     schema = FLAVOR
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         made = (call.progress or {}).get("id")
@@ -33,12 +29,6 @@ class Flavor(ResourceType):
         if call.physical_id is None:
             return Replace()
         return await guarded(call, lambda: self._update(call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         found = await _find(self._cloud.session(context.credential), physical_id)
@@ -92,11 +82,7 @@ class Flavor(ResourceType):
             return Done(None)
         session = self._cloud.session(call.credential)
         path = f"/flavors/{segment(call.physical_id)}"
-        try:
-            await session.request(COMPUTE, "DELETE", path, "delete the flavor")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        await session.delete(COMPUTE, path, "delete the flavor")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:

@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from engine.errors import Findings
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import guarded, proceed
+from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
 from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
 from engine.types.openstack.service_errors import CloudError
@@ -22,23 +22,14 @@ from engine.types.openstack.services import COMPUTE
 from engine.words import Json
 
 
-class KeyPair(ResourceType):
+class KeyPair(CloudType):
     schema = KEY_PAIR
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         sent = "public" in (call.progress or {})
         return await guarded(
             call, lambda: self._create(call), str(call.properties["name"]) if sent else None
         )
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -83,11 +74,7 @@ class KeyPair(ResourceType):
         user = call.data.get("user")
         query = {"user_id": str(user)} if user else None
         path = f"/os-keypairs/{segment(call.physical_id)}"
-        try:
-            await session.request(COMPUTE, "DELETE", path, "delete the key pair", None, query)
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        await session.delete(COMPUTE, path, "delete the key pair", query)
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:

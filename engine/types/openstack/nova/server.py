@@ -12,11 +12,18 @@ from typing import Final
 
 from engine.errors import Findings, HeadgateError, Unavailable
 from engine.types.completion import AcceptedOperation, ObjectsUnknown
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
-from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import ObjectProgress, cancelled, guarded, poll, proceed
+from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    ObjectProgress,
+    cancelled,
+    guarded,
+    poll,
+    proceed,
+)
 from engine.types.openstack.lookups import IMAGES, compute_constraints, find_flavor
 from engine.types.openstack.nova import interfaces, server_state
 from engine.types.openstack.nova.server_observation import OBSERVED, observe_server
@@ -57,7 +64,7 @@ _GONE = "the server does not exist"
 _USER_DATA = "OS-EXT-SRV-ATTR:user_data"
 
 
-class Server(ResourceType):
+class Server(CloudType):
     """A failed server is repaired by an update, which replaces it if Nova has given it up."""
 
     replaces_tainted = False
@@ -67,7 +74,7 @@ class Server(ResourceType):
 
     def __init__(self, cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls) -> None:
         """servers: the metadata URLs, for the agents in servers."""
-        self._cloud = cloud
+        super().__init__(cloud)
         self._software_store = software_store
         self._servers = servers
         self._ports = ServerPorts()
@@ -90,12 +97,6 @@ class Server(ResourceType):
         if call.cancelled:
             return cancelled(call.physical_id, call.data)
         return await guarded(call, lambda: self._update(call), call.physical_id)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     async def adopt(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._adopt(call), call.physical_id)
@@ -278,7 +279,7 @@ class Server(ResourceType):
             server = await _find_marked(session, str(data["name"]), str(marker))
         else:
             server = None
-        if server is not None and server_state.status_of(server) not in server_state.DELETED:
+        if server is not None and not server_state.is_gone(server):
             return await self._delete_again(session, call, server)
         await self._ports.delete(session, data.get("ports") or [])
         return Done(None)
@@ -288,14 +289,14 @@ class Server(ResourceType):
     ) -> Outcome:
         """Send the request, unless Nova works on it already, and wait."""
         progress, reason = dict(call.progress or {}), "the server is being deleted"
-        if server_state.task_of(server) == "deleting":
+        if server_state.is_deleting(server):
             return poll(call, progress, reason, reason)
         if progress.get("deleting") and server_state.status_of(server) == server_state.ERROR:
             fault = server_state.fault_reason(server)
             public = "Went to status ERROR"
             return Failed(fault, call.physical_id, call.data, public_reason=public)
         try:
-            path = f"/servers/{server['id']}"
+            path = f"/servers/{segment(server['id'])}"
             await session.request(COMPUTE, "DELETE", path, "delete the server")
             progress["deleting"] = True
         except CloudError as error:
@@ -345,7 +346,7 @@ class Server(ResourceType):
         image_id = (call.progress or {}).get("image")
         if image_id is None:
             return proceed(call, {"image": await self._take_image(session, call)})
-        image = await session.find(IMAGE, f"/images/{image_id}", "", "read the image")
+        image = await session.find(IMAGE, f"/images/{segment(image_id)}", "", "read the image")
         status = image.get("status") if image is not None else "deleted"
         if status == "active":
             return Done(call.physical_id, call.attributes, {"snapshot_image_id": image_id})

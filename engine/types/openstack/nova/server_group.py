@@ -8,32 +8,22 @@ own; the default name has the operation key in it.
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import guarded, proceed
+from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
 from engine.types.openstack.nova.schema import SERVER_GROUP
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
 from engine.words import Json
 
 _RULE = "max_server_per_host"
 
 
-class ServerGroup(ResourceType):
+class ServerGroup(CloudType):
     schema = SERVER_GROUP
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._create(call), None)
-
-    async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
-
-    async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -73,12 +63,8 @@ class ServerGroup(ResourceType):
         if call.physical_id is None:
             return Done(None)
         session = self._cloud.session(call.credential)
-        path = f"/os-server-groups/{call.physical_id}"
-        try:
-            await session.request(COMPUTE, "DELETE", path, "delete the server group")
-        except CloudError as error:
-            if not error.is_missing:
-                raise
+        path = f"/os-server-groups/{segment(call.physical_id)}"
+        await session.delete(COMPUTE, path, "delete the server group")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
@@ -94,5 +80,5 @@ def _done(group: Mapping[str, Json]) -> Done:
 
 
 async def _find(session: Session, group_id: str) -> Mapping[str, Json] | None:
-    path = f"/os-server-groups/{group_id}"
+    path = f"/os-server-groups/{segment(group_id)}"
     return await session.find(COMPUTE, path, "server_group", "read the server group")

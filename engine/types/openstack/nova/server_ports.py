@@ -8,7 +8,7 @@ repeated operation finds it; the IDs are in the data of the server, which delete
 from collections.abc import Mapping, Sequence
 
 from engine.types.contract import Call, Wait
-from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import poll
 from engine.types.openstack.neutron.lookups import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from engine.types.openstack.nova.interfaces import (
@@ -18,7 +18,6 @@ from engine.types.openstack.nova.interfaces import (
     network_of,
     port_request,
 )
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE, NETWORK
 from engine.words import Json
 
@@ -56,17 +55,13 @@ class ServerPorts:
 
     async def delete(self, session: Session, ports: Sequence[str]) -> None:
         for port_id in ports:
-            try:
-                await session.request(NETWORK, "DELETE", f"/ports/{port_id}", "delete the port")
-            except CloudError as error:
-                if not error.is_missing:
-                    raise
+            await session.delete(NETWORK, f"/ports/{segment(port_id)}", "delete the port")
 
     async def change(
         self, session: Session, call: Call, progress: Mapping[str, Json]
     ) -> Wait | list[str]:
         """Detach and attach interfaces; the IDs of the server's own ports when that is done."""
-        path = f"/servers/{call.physical_id}/os-interface"
+        path = f"/servers/{segment(call.physical_id)}/os-interface"
         entries, made = await self.prepare(session, call)
         found = await session.list(COMPUTE, path, "interfaceAttachments")
         changes = interface_changes(entries, found)
@@ -74,7 +69,7 @@ class ServerPorts:
         if changes.detach:
             for port_id in changes.detach:
                 if port_id not in asked:
-                    await _detach(session, f"{path}/{port_id}")
+                    await session.delete(COMPUTE, f"{path}/{port_id}", "detach an interface")
             kept = {**progress, "detached": sorted(asked | set(changes.detach))}
             return poll(call, kept, "interfaces are being detached from the server")
         for body in changes.attach:
@@ -99,7 +94,7 @@ class ServerPorts:
             fits = [port for port in ports if _is_port_of(entry, port)]
             if fits:
                 body = {"floatingip": {"port_id": fits[0]["id"]}}
-                path = f"/floatingips/{one['floating_ip']}"
+                path = f"/floatingips/{segment(one['floating_ip'])}"
                 await session.request(NETWORK, "PUT", path, "associate the floating IP", body)
 
 
@@ -129,7 +124,7 @@ async def _make_port(session: Session, call: Call, number: int, entry: Mapping[s
     network_id = network_of(entry)
     if not network_id:
         subnet = await session.request(
-            NETWORK, "GET", f"/subnets/{entry['subnet']}", "read the subnet"
+            NETWORK, "GET", f"/subnets/{segment(entry['subnet'])}", "read the subnet"
         )
         network_id = str(subnet["subnet"]["network_id"])
     groups = await _security_group_ids(session, call)
@@ -150,11 +145,3 @@ def _port_name(call: Call, number: int) -> str:
 async def _security_group_ids(session: Session, call: Call) -> list[str]:
     groups = call.properties.get("security_groups") or []
     return [await SECURITY_GROUPS.find_id(session, str(one), call.project) for one in groups]
-
-
-async def _detach(session: Session, path: str) -> None:
-    try:
-        await session.request(COMPUTE, "DELETE", path, "detach an interface")
-    except CloudError as error:
-        if not error.is_missing:
-            raise

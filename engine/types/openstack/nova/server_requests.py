@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.types.contract import Call
-from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.services import COMPUTE
 from engine.words import Json
 
@@ -14,10 +14,12 @@ def server_name(call: Call) -> str:
 
 
 async def find_server(session: Session, server_id: str) -> Mapping[str, Json] | None:
-    return await session.find(COMPUTE, f"/servers/{server_id}", "server", "read the server")
+    return await session.find(
+        COMPUTE, f"/servers/{segment(server_id)}", "server", "read the server"
+    )
 
 
 async def post_action(session: Session, call: Call, action: Json, doing: str) -> Json:
     """Have Nova do something with the server of a call."""
-    path = f"/servers/{call.physical_id}/action"
+    path = f"/servers/{segment(call.physical_id)}/action"
     return await session.request(COMPUTE, "POST", path, doing, action)

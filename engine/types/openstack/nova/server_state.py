@@ -11,8 +11,7 @@ from engine.words import Json
 
 ACTIVE, SHUTOFF, SUSPENDED = "ACTIVE", "SHUTOFF", "SUSPENDED"
 ERROR, VERIFY_RESIZE = "ERROR", "VERIFY_RESIZE"
-#: Statuses of a server that no longer exists.
-DELETED: Final = frozenset({"DELETED", "SOFT_DELETED"})
+DELETED, SOFT_DELETED = "DELETED", "SOFT_DELETED"
 #: Statuses in which Nova works on a server.
 _IN_PROGRESS = frozenset(
     {"BUILD", "HARD_REBOOT", "MIGRATING", "PASSWORD", "REBOOT", "REBUILD", "RESIZE",
@@ -51,6 +50,17 @@ def task_of(server: Mapping[str, Json]) -> str:
 
 def in_progress(server: Mapping[str, Json]) -> bool:
     return bool(task_of(server)) or status_of(server) in _IN_PROGRESS
+
+
+def is_gone(server: Mapping[str, Json] | None) -> bool:
+    """Whether a delete has ended. SOFT_DELETED: Nova keeps the server for a time that the operator
+    of the cloud has set."""
+    return server is None or status_of(server) == SOFT_DELETED
+
+
+def is_deleting(server: Mapping[str, Json]) -> bool:
+    """Whether Nova deletes the server. DELETED: it is still in Nova's lists."""
+    return task_of(server) == "deleting" or status_of(server) == DELETED
 
 
 def judge(server: Mapping[str, Json], wanted: Collection[str], doing: str) -> Judgement:

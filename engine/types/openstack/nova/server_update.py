@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.types.contract import Call, Confirm, Failed, Outcome, Replace, Wait
-from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import ObjectProgress, poll, proceed
 from engine.types.openstack.lookups import IMAGES, find_flavor
 from engine.types.openstack.nova import server_state
@@ -213,7 +213,7 @@ class ServerUpdate:
         return self._failed(f"Resizing to '{wanted}' failed: {why}", public)
 
     async def _last_resize_message(self) -> str:
-        path = f"/servers/{self._call.physical_id}/os-instance-actions"
+        path = f"/servers/{segment(self._call.physical_id)}/os-instance-actions"
         actions = await self._session.list(COMPUTE, path, "instanceActions")
         resizes = [one for one in actions if one.get("action") == "resize"]
         return str(resizes[0].get("message") or "") if resizes else ""
@@ -247,7 +247,7 @@ class ServerUpdate:
         return await find_server(self._session, self._call.physical_id or "")
 
     async def _put(self, path: str, doing: str, body: Json) -> None:
-        path = f"/servers/{self._call.physical_id}{path}"
+        path = f"/servers/{segment(self._call.physical_id)}{path}"
         await self._session.request(COMPUTE, "PUT", path, doing, body)
 
     async def _act(self, action: Json, doing: str) -> None:

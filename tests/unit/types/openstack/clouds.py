@@ -1,7 +1,5 @@
 """A cloud for tests of pure functions: no request is sent."""
 
-from typing import NoReturn
-
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import ResourceType
 from engine.types.http_client import Request, Response
@@ -38,7 +36,7 @@ class NoIdentity:
     async def endpoint(self, service: Service, token: str) -> str | None:
         return f"http://{service.types[0]}"
 
-    async def reader_token(self) -> NoReturn:
+    async def reader_token(self, refused: str = "") -> str:
         raise AssertionError("the reader was used")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.types.contract import Failed, Wait
 from engine.types.http_client import NoResponse, Request, Response
-from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import MAX_BUSY
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.service_errors import CloudError
@@ -85,6 +85,23 @@ async def test_no_token_is_in_an_error() -> None:
 def page(ids: Sequence[str], link: str = "") -> Response:
     links = [{"rel": "next", "href": link}] if link else []
     return answer(200, {"ports": [{"id": one} for one in ids], "ports_links": links})
+
+
+async def test_a_delete_of_what_does_not_exist_succeeds() -> None:
+    await session(Answers(answer(404))).delete(NETWORK, "/networks/a", "delete it")
+    with pytest.raises(CloudError):
+        await session(Answers(answer(403))).delete(NETWORK, "/networks/a", "delete it")
+
+
+def test_an_id_stays_one_part_of_a_path() -> None:
+    assert segment("a/../b?c#d") == "a%2F..%2Fb%3Fc%23d"
+
+
+@pytest.mark.parametrize("value", [None, "", ".", ".."])
+def test_what_cannot_be_an_id_is_missing(value: Json) -> None:
+    with pytest.raises(CloudError) as refused:
+        segment(value)
+    assert refused.value.is_missing
 
 
 async def test_all_pages_are_read_from_the_same_server() -> None:

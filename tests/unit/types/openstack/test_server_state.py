@@ -11,6 +11,8 @@ from engine.types.openstack.nova.server_state import (
     ResizePhase,
     addresses_with_ports,
     fault_reason,
+    is_deleting,
+    is_gone,
     judge,
     networks_attribute,
     next_resize_move,
@@ -43,6 +45,22 @@ def server(status: str, task: str | None = None, flavor: str = "old", **more: Js
 )
 def test_the_progress_of_a_server(document: Json, expected: ObjectProgress) -> None:
     assert judge(document, {"ACTIVE"}, "create").progress is expected
+
+
+@pytest.mark.parametrize(
+    ("document", "gone", "deleting"),
+    [
+        (None, True, None),
+        (server("SOFT_DELETED"), True, False),
+        (server("ACTIVE", "deleting"), False, True),
+        (server("DELETED"), False, True),  # still in the lists
+        (server("ACTIVE"), False, False),
+        (server("ERROR"), False, False),
+    ],
+)
+def test_the_end_of_a_delete(document: Json, gone: bool, deleting: bool | None) -> None:
+    assert is_gone(document) is gone
+    assert document is None or is_deleting(document) is deleting
 
 
 def test_the_reason_of_a_fault() -> None:
