@@ -1,5 +1,6 @@
 """Keystone as the resource types of OpenStack use it: tokens, and endpoints in the catalog."""
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -57,6 +58,7 @@ class KeystoneCloud:
             max_entries=MAX_CATALOGS
         )
         self._reader = _ReaderToken()
+        self._renewing = asyncio.Lock()
         # Those of recent reader tokens: a session keeps its token when another one is renewed, and
         # access rules may forbid the reader to ask for the catalog.
         self._reader_catalogs: TtlCache[str, Sequence[Mapping[str, Json]]] = TtlCache(
@@ -85,12 +87,13 @@ class KeystoneCloud:
         return find_endpoint(catalog, service, self._access.region, self._access.interface)
 
     async def reader_token(self, refused: str = "") -> str:
-        known, now = self._reader, monotonic()
-        if known.token in ("", refused) or now >= known.renew_at:
-            token, catalog = await self._client.token_by_application_credential(
-                self._access.reader_id, self._access.reader_secret
-            )
-            place = cache_key(RequestCredentials(token=token))
-            self._reader_catalogs.keep(place, catalog, now + READER_TOKEN_LIFETIME)
-            known = self._reader = _ReaderToken(token, now + READER_TOKEN_REUSED)
-        return known.token
+        async with self._renewing:
+            known, now = self._reader, monotonic()
+            if known.token in ("", refused) or now >= known.renew_at:
+                token, catalog = await self._client.token_by_application_credential(
+                    self._access.reader_id, self._access.reader_secret
+                )
+                place = cache_key(RequestCredentials(token=token))
+                self._reader_catalogs.keep(place, catalog, now + READER_TOKEN_LIFETIME)
+                known = self._reader = _ReaderToken(token, now + READER_TOKEN_REUSED)
+            return known.token

@@ -118,7 +118,7 @@ class Session:
 
     def __init__(self, cloud: Cloud, credential: str | None) -> None:
         self._cloud = cloud
-        self._credential = credential
+        self.credential = credential
         self._token = ""
 
     async def request(
@@ -244,10 +244,10 @@ class Session:
     async def _known_token(self) -> str:
         if not self._token:
             identity = self._cloud.identity
-            if self._credential is None:
+            if self.credential is None:
                 self._token = await identity.reader_token()
-            elif self._credential:
-                found = identity.token(self._credential)
+            elif self.credential:
+                found = identity.token(self.credential)
                 self._token = found if isinstance(found, str) else await found
             else:
                 raise Unavailable("there is no credential of a user", code="Unauthorized")
@@ -286,7 +286,7 @@ class Session:
 
     async def _renewed(self) -> str | None:
         identity = self._cloud.identity
-        if self._credential is None:
+        if self.credential is None:
             return await identity.reader_token(refused=self._token)
         return await identity.renew(self._token)
 

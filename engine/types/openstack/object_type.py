@@ -9,6 +9,9 @@ A create that may have been interrupted (`Call.repeated`) first looks for its ob
 is derived from the operation key: the physical name, if the template gives no name; else the
 description, if the template gives none; else the object is created under its physical name, and
 renamed once its ID is saved. So nothing is created twice.
+
+An object that can have no mark is found by its content. Its create first saves that there is no
+such object, so that it takes and deletes none that it has not created.
 """
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
@@ -47,8 +50,7 @@ class ObjectRow:
     it is not the attribute's name. named: whether objects have a name, that is derived from the
     stack if the template gives none. marked: whether they have a description, by which the list
     can be filtered. tagged: whether they have tags. busy: values of `status` that change by
-    themselves. failed: values of `status` of a broken object. update_method: PUT or PATCH. in_use:
-    kinds of the service's error when an object cannot be deleted because it is used.
+    themselves. failed: values of `status` of a broken object. update_method: PUT or PATCH.
     """
 
     what: str
@@ -67,17 +69,31 @@ class ObjectRow:
     busy: frozenset[str] = frozenset({"BUILD", "PENDING_CREATE", "PENDING_UPDATE"})
     failed: frozenset[str] = frozenset({"ERROR"})
     update_method: str = "PUT"
-    in_use: frozenset[str] = frozenset()
+
+
+#: In the progress of a create without a mark: there was no such object before.
+ABSENT: Final = "absent"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How an interrupted create finds its object. fields: of the request. query: of the list.
-    renames: the object gets its name in a second request."""
+    """How an interrupted create finds its object. fields: of the request, which the object has;
+    empty: it has no mark. query: of the list, which may ignore it. renames: the object gets its
+    name in a second request."""
 
     fields: Mapping[str, Json]
     query: Query
     renames: bool = False
+
+    def is_on(self, found: Mapping[str, Json]) -> bool:
+        return all(found.get(name) == value for name, value in self.fields.items())
+
+
+def existing_error(what: str, object_id: str) -> CloudError:
+    """The error of a create that finds an object like its own, which it has not created."""
+    public = f"there is such a {what} already"
+    remedy = "Remove it, or adopt it with external_id."
+    return CloudError(f"{public}: {object_id}. {remedy}", status=CONFLICT, public=public)
 
 
 class ObjectType(ResourceType):
@@ -111,7 +127,7 @@ class ObjectType(ResourceType):
             return await run
         except CloudError as error:
             object_id = (call.progress or {}).get("id") or call.physical_id
-            data = call.data if object_id else {**call.data, **self._lost(call)}
+            data = call.data if object_id else {**self._lost(call, error), **call.data}
             return outcome_of_error(call, error, object_id, data)
 
     async def _create(self, call: Call, session: Session) -> Outcome:
@@ -121,7 +137,11 @@ class ObjectType(ResourceType):
         mark = self.mark(call)
         path = await self.collection(call.properties, session, call.project)
         found = None
-        if call.repeated or progress:
+        if not mark.fields and ABSENT not in progress:
+            if (found := await self.find_created(call, session, path, mark)) is not None:
+                raise existing_error(self.row.what, self.id_of(found))
+            return Wait(call.now, {**progress, ABSENT: True})
+        if call.repeated or progress.keys() - {ABSENT}:
             found = await self.find_created(call, session, path, mark)
         if found is None:
             body = {**await self.fields_for_create(call, session), **mark.fields}
@@ -182,17 +202,23 @@ class ObjectType(ResourceType):
         return await self._finish(call, session, found, path)
 
     async def _delete(self, call: Call, session: Session) -> Outcome:
-        path = await self._path(call, session)
-        if call.physical_id is None:
-            return await self._delete_lost(call, session, path)
         try:
-            await self.remove(call, session, path, call.physical_id)
+            path = await self._path(call, session)
+            object_id = call.physical_id or await self._find_lost(call, session, path)
+        except CloudError as error:
+            if error.is_missing:  # what the object belongs to is gone
+                return Done(None)
+            raise
+        if object_id is None:
+            return Done(None)
+        try:
+            await self.remove(call, session, path, object_id)
         except CloudError as error:
             if error.is_missing:
                 return Done(None)
             if error.status != CONFLICT:
                 raise
-            users = await self.users(session, path, call.physical_id)
+            users = await self.users(session, path, object_id)
             if not users:
                 raise CloudError(  # what used it is gone, or cannot be seen
                     str(error), retry=True, status=CONFLICT, public=error.public
@@ -212,13 +238,13 @@ class ObjectType(ResourceType):
         until = next_poll(call.now, tries, MAX_PAUSE)
         return Wait(until, {"tries": tries + 1}, public, public_reason=public)
 
-    async def _delete_lost(self, call: Call, session: Session, path: str) -> Outcome:
-        """Delete what a create whose answer was lost may have created."""
-        query = call.data.get("lost")
-        if query:
-            for found in await session.list(self.row.service, path, self.row.list_key, query):
-                await self.remove(call, session, path, self.id_of(found))
-        return Done(None)
+    async def _find_lost(self, call: Call, session: Session, path: str) -> str | None:
+        """The ID of what a create whose answer was lost may have created."""
+        if (lost := call.data.get("lost")) is None:
+            return None
+        mark = Mark(lost["fields"], lost["query"])
+        found = await self.find_created(call, session, path, mark)
+        return None if found is None else self.id_of(found)
 
     async def _check(self, call: Call, session: Session) -> Outcome:
         path = await self._path(call, session)
@@ -259,11 +285,16 @@ class ObjectType(ResourceType):
             name for name, value in given if value is not None and known[name].update_allowed
         }
 
-    def _lost(self, call: Call) -> Mapping[str, Json]:
+    def _lost(self, call: Call, error: CloudError) -> Mapping[str, Json]:
         """For a create without a known object: how a delete finds it."""
         if call.previous is not None or call.physical_id:
             return {}
-        return {"lost": dict(self.mark(call).query)}
+        mark = self.mark(call)
+        if not mark.fields:
+            refused = error.status is not None and error.status < 500 and not call.repeated
+            if refused or ABSENT not in (call.progress or {}):
+                return {}  # nothing was created; an object of this content is not ours
+        return {"lost": {"fields": dict(mark.fields), "query": dict(mark.query)}}
 
     # ---- requests
 
@@ -349,10 +380,10 @@ class ObjectType(ResourceType):
         self, call: Call, session: Session, path: str, mark: Mark
     ) -> Mapping[str, Json] | None:
         """The object of an earlier call of a create; None if there is none."""
-        if not mark.query:
+        if not mark.fields:
             return None
         found = await session.list(self.row.service, path, self.row.list_key, mark.query)
-        return found[0] if found else None
+        return next((one for one in found if mark.is_on(one)), None)
 
     async def collection(
         self, properties: Mapping[str, Json], session: Session, project: str
@@ -494,7 +525,13 @@ class ObjectType(ResourceType):
         return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
 
     def compare(self, call: Call, found: Mapping[str, Json]) -> Observation:
-        """Compare an object with the properties of its resource."""
+        """Compare an object with the properties of its resource.
+
+        The reader may see more of an object than the requester: only the fields that an operation
+        has read with the requester's token are compared.
+        """
+        recorded = call.attributes.get("show")
+        readable = recorded if isinstance(recorded, Mapping) else {}
         if self.status(found) in self.row.failed:
             reason = f"the {self.row.what} has failed"
             return Observation(
@@ -506,6 +543,7 @@ class ObjectType(ResourceType):
             if value is not None
             and self.is_observed(name)
             and self.field_of(name) in found
+            and self.field_of(name) in readable
             and not self.is_same(name, value, found[self.field_of(name)])
         ]
         return Observation(ObservedState.CHANGED, differences) if differences else PRESENT

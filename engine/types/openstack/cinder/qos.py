@@ -40,17 +40,7 @@ class QoSSpecs(ObjectType):
         return None  # the list has no filter by ID
 
     def mark(self, call: Call) -> Mark:
-        name = {"name": call.properties.get("name") or call.own_name}
-        return Mark(name, name)
-
-    async def find_created(
-        self, call: Call, session: Session, path: str, mark: Mark
-    ) -> Mapping[str, Json] | None:
-        """The list has no filter by name."""
-        for one in await session.list(CINDER, path, "qos_specs"):
-            if one.get("name") == mark.fields["name"]:
-                return one
-        return None
+        return Mark({"name": call.properties.get("name") or call.own_name}, {})
 
     async def fields_for_create(self, call: Call, session: Session) -> dict[str, Json]:
         return {**await super().fields_for_create(call, session), **_specs(call)}

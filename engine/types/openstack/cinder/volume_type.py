@@ -1,6 +1,7 @@
 """OS::Cinder::VolumeType and EncryptedVolumeType. For administrators."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 from engine.types.contract import Call, Done, Failed, Outcome
@@ -36,15 +37,9 @@ class VolumeType(ObjectType):
     def observation_key(self, call: Call) -> str | None:
         return None  # the list has no filter by ID
 
-    async def find_created(
-        self, call: Call, session: Session, path: str, mark: Mark
-    ) -> Mapping[str, Json] | None:
-        """The list has no filter by name."""
-        types = await session.list(CINDER, path, "volume_types", {"is_public": "None"})
-        for one in types:
-            if all(one.get(name) == value for name, value in mark.fields.items()):
-                return one
-        return None
+    def mark(self, call: Call) -> Mark:
+        """The list has no filter by name, and leaves out private types without this one."""
+        return replace(super().mark(call), query={"is_public": "None"})
 
     async def fields_for_update(
         self, call: Call, session: Session, names: Collection[str]

@@ -187,7 +187,7 @@ TRUNK: Final = TypeSchema(
 class PortType(NeutronType):
     def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
         super().__init__(schema, row, cloud)
-        self._near: TtlCache[tuple[str, str], Mapping[str, Json]] = TtlCache()
+        self._near: TtlCache[tuple[str | None, str], Mapping[str, Json]] = TtlCache()
 
     async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
         if name == "fixed_ips":
@@ -241,25 +241,22 @@ class PortType(NeutronType):
 
     async def attributes_of(self, session: Session, found: Mapping[str, Json]) -> dict[str, Json]:
         attributes = await super().attributes_of(session, found)
-        owner = str(found.get("project_id") or "")
         attributes["network"] = await self._read_near(
-            session, owner, f"/networks/{segment(str(found['network_id']))}", "network"
+            session, f"/networks/{segment(str(found['network_id']))}", "network"
         )
         subnets = dict.fromkeys(str(one["subnet_id"]) for one in found.get("fixed_ips") or [])
         attributes["subnets"] = [
-            await self._read_near(session, owner, f"/subnets/{segment(one)}", "subnet")
-            for one in subnets
+            await self._read_near(session, f"/subnets/{segment(one)}", "subnet") for one in subnets
         ]
         return attributes
 
-    async def _read_near(
-        self, session: Session, owner: str, path: str, key: str
-    ) -> Mapping[str, Json]:
-        """A network or subnet of a port, read once for many ports of a project."""
-        known = self._near.get((owner, path), monotonic())
+    async def _read_near(self, session: Session, path: str, key: str) -> Mapping[str, Json]:
+        """A network or subnet of a port, read once for many ports of a change."""
+        place = (session.credential, path)
+        known = self._near.get(place, monotonic())
         if known is None:
             known = await session.find(NETWORK, path, key, f"read the {key}") or {}
-            self._near.keep((owner, path), known, monotonic() + REMEMBER)
+            self._near.keep(place, known, monotonic() + REMEMBER)
         return known
 
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:

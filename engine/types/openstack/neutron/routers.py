@@ -13,7 +13,7 @@ from engine.hot.schema.type_schema import (
     TypeSchema,
     updatable,
 )
-from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.contract import Call, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, segment
@@ -41,7 +41,7 @@ from engine.types.openstack.neutron.neutron_type import (
     unsupported,
     without_nulls,
 )
-from engine.types.openstack.object_type import Mark, ObjectRow
+from engine.types.openstack.object_type import ABSENT, Mark, ObjectRow, existing_error
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json, ObservedState, ResourceId
@@ -338,6 +338,10 @@ class RouterInterfaceType(NeutronType):
 
     async def _create(self, call: Call, session: Session) -> Outcome:
         interface = await self._interface(call, session)
+        if ABSENT not in (call.progress or {}):
+            if (port := await self._port(session, interface)) is not None:
+                raise existing_error("router interface", str(port["id"]))
+            return Wait(call.now, {ABSENT: True})
         if not (call.repeated and await self._port(session, interface)):
             await self._change(session, interface, "add")
         return await self._interface_done(session, interface)

@@ -6,7 +6,7 @@ from typing import Final
 from engine.types.contract import Call
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.nova.schema import HOST_AGGREGATE
-from engine.types.openstack.object_type import Mark, ObjectRow, ObjectType
+from engine.types.openstack.object_type import ObjectRow, ObjectType
 from engine.types.openstack.services import COMPUTE
 from engine.types.text_cleaning import as_text
 from engine.words import Json
@@ -32,15 +32,6 @@ class HostAggregate(ObjectType):
 
     def observation_key(self, call: Call) -> str | None:
         return None  # the list has no filter by ID
-
-    async def find_created(
-        self, call: Call, session: Session, path: str, mark: Mark
-    ) -> Mapping[str, Json] | None:
-        """The list has no filter by name."""
-        for one in await session.list(COMPUTE, path, "aggregates"):
-            if all(one.get(name) == value for name, value in mark.fields.items()):
-                return one
-        return None
 
     async def follow_up(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]

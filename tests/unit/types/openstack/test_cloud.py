@@ -6,16 +6,21 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from engine.types.contract import Failed, Wait
+from engine.types.contract import Done, Failed, ResourceType, Wait
 from engine.types.http_client import NoResponse, Request, Response
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import MAX_BUSY
 from engine.types.openstack.neutron import neutron_types
+from engine.types.openstack.nova.host_aggregate import HostAggregate
+from engine.types.openstack.object_type import ABSENT
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json
 from tests.unit.types.calls import KEY, NOW, a_call, run
 from tests.unit.types.openstack.clouds import NoIdentity
+
+GROUP = "11111111-1111-4111-8111-111111111111"
+ROUTER, SUBNET = GROUP, "22222222-2222-4222-8222-222222222222"
 
 
 class Answers:
@@ -136,9 +141,22 @@ async def test_an_answer_without_the_object_is_an_error(body: Json) -> None:
         await session(web).find(NETWORK, "/networks/a", "network", "read it")
 
 
+def type_of(name: str, web: Answers) -> ResourceType:
+    cloud = Cloud(web, Renewing())
+    types = {one.schema.name: one for one in [*neutron_types(cloud), HostAggregate(cloud)]}
+    return types[name]
+
+
+async def delete(name: str, web: Answers, given: Json, data: Json) -> list[tuple[str, str]]:
+    """Delete a resource without a physical ID. Returns the requests: method, end of the URL."""
+    type_ = type_of(name, web)
+    outcome = await run(type_, "delete", a_call(type_, given, credential="t", data=data))
+    assert outcome == Done(None)
+    return [(one.method, one.url.rpartition("/")[2]) for one in web.requests]
+
+
 async def create(web: Answers, progress: Json = None, **more: Json) -> object:
-    types = {one.schema.name: one for one in neutron_types(Cloud(web, Renewing()))}
-    net = types["OS::Neutron::Net"]
+    net = type_of("OS::Neutron::Net", web)
     return await run(net, "create", a_call(net, {}, credential="t", progress=progress, **more))
 
 
@@ -157,22 +175,90 @@ async def test_the_first_call_does_not_look_for_an_object() -> None:
     assert [one.method for one in web.requests] == ["POST"]
 
 
+MARK = {"name": f"s-r-{KEY.hex[:12]}"}
+
+
 async def test_a_repeated_call_takes_the_object_of_an_earlier_one() -> None:
-    web = Answers(answer(200, {"networks": [{"id": "a", "status": "ACTIVE"}]}))
+    listed = [{"id": "other", "name": "x"}, {"id": "a", "status": "ACTIVE", **MARK}]
+    web = Answers(answer(200, {"networks": listed}))  # a service may ignore the filter
     outcome = await create(web, repeated=True)
     assert [one.method for one in web.requests] == ["GET"]
     assert getattr(outcome, "physical_id", None) == "a"
 
 
-async def test_what_a_lost_create_may_have_made_is_deleted() -> None:
+async def test_only_what_a_lost_create_has_created_is_deleted() -> None:
     failed = await create(Answers(NoResponse("no answer", retry=True)))
     assert isinstance(failed, Failed) and failed.physical_id is None
-    assert failed.data == {"lost": {"name": f"s-r-{KEY.hex[:12]}"}}
-    web = Answers(answer(200, {"networks": [{"id": "a"}]}), answer(204))
-    types = {one.schema.name: one for one in neutron_types(Cloud(web, Renewing()))}
-    net = types["OS::Neutron::Net"]
-    await run(net, "delete", a_call(net, {}, credential="t", data=failed.data))
-    assert [(one.method, one.url.rpartition("/")[2]) for one in web.requests] == [
-        ("GET", f"networks?name=s-r-{KEY.hex[:12]}&limit=500"),
+    assert failed.data == {"lost": {"fields": MARK, "query": MARK}}
+    listed = [{"id": "other", "name": "x"}, {"id": "a", **MARK}, {"id": "more"}]
+    web = Answers(answer(200, {"networks": listed}), answer(204))
+    assert await delete("OS::Neutron::Net", web, {}, failed.data) == [
+        ("GET", f"networks?name={MARK['name']}&limit=500"),
         ("DELETE", "a"),
     ]
+
+
+async def test_a_delete_that_fails_still_knows_what_was_lost() -> None:
+    lost = {"lost": {"fields": {"name": "n"}, "query": {"name": "n"}}}
+    web = Answers(NoResponse("no answer", retry=True))
+    net = type_of("OS::Neutron::Net", web)
+    failed = await run(net, "delete", a_call(net, {}, credential="t", data=lost))
+    assert isinstance(failed, Failed) and failed.data == lost
+
+
+RULE = {"security_group": GROUP, "protocol": "tcp", "port_range_min": 1, "port_range_max": 1}
+HAS = {"id": "theirs", "security_group_id": GROUP, "direction": "ingress", "ethertype": "IPv4",
+       "protocol": "tcp", "port_range_min": 1, "port_range_max": 1}  # fmt: skip
+RULES = "security_group_rules"
+
+
+async def create_rule(web: Answers, progress: Json = None, **more: Json) -> object:
+    rule = type_of("OS::Neutron::SecurityGroupRule", web)
+    call = a_call(rule, RULE, credential="t", progress=progress, **more)
+    return await run(rule, "create", call)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+async def test_an_object_without_a_mark_that_existed_before_is_not_taken(repeated: bool) -> None:
+    failed = await create_rule(Answers(answer(200, {RULES: [HAS]})), repeated=repeated)
+    assert isinstance(failed, Failed) and "theirs" in failed.reason
+    assert (failed.physical_id, failed.data) == (None, {})
+
+
+async def test_a_create_without_a_mark_saves_that_there_was_none() -> None:
+    waits = await create_rule(Answers(answer(200, {RULES: []})))
+    assert isinstance(waits, Wait) and waits.progress == {ABSENT: True}
+    lost = await create_rule(Answers(NoResponse("no answer", retry=True)), waits.progress)
+    assert isinstance(lost, Failed) and lost.data == {"lost": {"fields": {}, "query": {}}}
+    web = Answers(answer(200, {RULES: [{**HAS, "id": "ours"}]}))
+    again = await create_rule(web, waits.progress, repeated=True)
+    assert getattr(again, "physical_id", None) == "ours"
+    web = Answers(answer(200, {RULES: [{**HAS, "id": "ours"}]}), answer(204))
+    deleted = await delete("OS::Neutron::SecurityGroupRule", web, RULE, lost.data)
+    assert deleted[-1] == ("DELETE", "ours")
+
+
+async def test_a_refused_create_without_a_mark_deletes_nothing() -> None:
+    refused = await create_rule(Answers(answer(409, {})), {ABSENT: True})
+    assert isinstance(refused, Failed) and refused.data == {}
+    assert await delete("OS::Neutron::SecurityGroupRule", Answers(), RULE, {}) == []
+
+
+async def test_a_router_interface_of_another_stack_is_neither_taken_nor_removed() -> None:
+    port = {"id": "p", "device_owner": "network:router_interface"}
+    given = {"router": ROUTER, "subnet": SUBNET}
+    web = Answers(answer(200, {"ports": [port]}))
+    interface = type_of("OS::Neutron::RouterInterface", web)
+    failed = await run(interface, "create", a_call(interface, given, credential="t"))
+    assert isinstance(failed, Failed) and "router interface already: p" in failed.reason
+    assert await delete("OS::Neutron::RouterInterface", Answers(), given, failed.data) == []
+
+
+async def test_a_lost_aggregate_is_found_by_its_name_alone() -> None:
+    """Nova has no filter for the list of aggregates."""
+    listed = [{"id": 1, "name": "theirs", "hosts": ["h"]}, {"id": 2, "name": "n", "hosts": []}]
+    own = {"id": 2, "name": "n", "hosts": []}
+    web = Answers(answer(200, {"aggregates": listed}), answer(200, {"aggregate": own}), answer(200))
+    lost = {"lost": {"fields": {"name": "n"}, "query": {"name": "n"}}}
+    sent = await delete("OS::Nova::HostAggregate", web, {"name": "n"}, lost)
+    assert sent[1:] == [("GET", "2"), ("DELETE", "2")]

@@ -200,9 +200,10 @@ def test_values_are_compared_as_services_write_them(
 
 def test_a_changed_field_is_a_difference() -> None:
     type_ = object_type("Net")
-    made = call("Net", {"name": "n", "tags": ["a"], "qos_policy": "by-name"})
     same = {"name": "n", "tags": ["a"], "admin_state_up": True, "shared": False, "status": "ACTIVE",
             "qos_policy_id": NET}  # fmt: skip
+    given = {"name": "n", "tags": ["a"], "qos_policy": "by-name"}
+    made = call("Net", given, attributes={"show": same})
     assert type_.compare(made, same) is PRESENT
     found = type_.compare(made, same | {"name": "m", "tags": []})
     assert found.state is ObservedState.CHANGED
@@ -210,10 +211,21 @@ def test_a_changed_field_is_a_difference() -> None:
     assert type_.compare(made, same | {"status": "ERROR"}).state is ObservedState.DEGRADED
 
 
+def test_fields_that_the_requester_cannot_read_are_not_compared() -> None:
+    """The reader credential may see more of an object than the user who requested the change."""
+    given = {"name": "n", "physical_network": "x", "network_type": "vlan"}
+    made = call("ProviderNet", given, attributes={"show": {"name": "n", "status": "ACTIVE"}})
+    seen = {"name": "n", "status": "ACTIVE", "provider:physical_network": "hidden"}
+    assert object_type("ProviderNet").compare(made, seen) is PRESENT
+    differs = object_type("ProviderNet").compare(made, seen | {"name": "m"})
+    assert [one.path for one in differs.differences] == ["name"]
+
+
 def test_a_port_that_a_server_uses_has_no_drift() -> None:
-    made = call("Port", {"network": NET, "fixed_ips": [{"subnet": SUBNET}]})
     used = {"device_id": "server", "device_owner": "compute:nova", "network_id": NET,
             "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.0.0.4"}]}  # fmt: skip
+    given = {"network": NET, "fixed_ips": [{"subnet": SUBNET}]}
+    made = call("Port", given, attributes={"show": used})
     assert object_type("Port").compare(made, used) is PRESENT
     moved = used | {"fixed_ips": [{"subnet_id": NET, "ip_address": "10.0.0.4"}]}
     assert object_type("Port").compare(made, moved).state is ObservedState.CHANGED
