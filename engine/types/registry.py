@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 
-from engine.errors import Conflict, Findings, NotFound, nearest
+from engine.errors import Conflict, Findings, NotFound
 from engine.hot.environment.registry import TEMPLATE_FILES, is_template_file
-from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema, unknown_type_remedy
 from engine.installed import entry_points, load_plugin, wrong_type_error
 from engine.types.completion import Completions
 from engine.types.contract import ResourceType
@@ -91,7 +91,8 @@ class TypeRegistry:
         found = self._types.get(name) or self._hidden.get(name)
         if found is None:
             reason = f"The Resource Type ({name}) could not be found."
-            raise NotFound(reason, remedy=nearest(name, self.names()), code="EntityNotFound")
+            remedy = unknown_type_remedy(name, self.names())
+            raise NotFound(reason, remedy=remedy, code="EntityNotFound")
         return found
 
     def has_nested_stack(self, name: str) -> bool:

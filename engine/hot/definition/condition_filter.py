@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings
 from engine.hot.environment.environment import Environment
 from engine.hot.environment.registry import CircularAlias, ResolvedType, is_template_file
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.nested.group_members import with_member_attributes
 from engine.hot.nested.nested_templates import NestedTemplates, TypeUse
 from engine.hot.nested.template_type import TemplateType
-from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema, unknown_type_remedy
 from engine.hot.template.template import ResourceBody
 
 #: The type to which environments map the types that they switch off.
@@ -114,5 +114,5 @@ class ConditionFilter:
             use.of_type,
             f"The Resource Type ({use.type}) could not be found.",
             mapping
-            + (nearest(mapped.target if mapped else use.type, list(self.types)) or MAP_TYPE),
+            + (unknown_type_remedy(mapped.target if mapped else use.type, self.types) or MAP_TYPE),
         )

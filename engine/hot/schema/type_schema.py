@@ -3,11 +3,12 @@
 Each resource type (engine/types) defines one; validation, planning and the API read it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
+from engine.errors import nearest
 from engine.words import Json
 
 #: An attribute of every type.
@@ -214,6 +215,22 @@ class TypeSchema:
             *inside,
             *(sorted(self.member_attributes or ()) if of_each else ()),
         ]
+
+
+#: Prefixes of the types that the operator can turn on, and how.
+OPTIONAL_TYPES: Mapping[str, str] = dict.fromkeys(
+    ("OS::Cinder::", "OS::Glance::", "OS::Neutron::", "OS::Nova::"),
+    "The operator can turn on the types of OpenStack: [resource_types.openstack] enabled = true.",
+)
+
+
+def unknown_type_remedy(name: str, known: Collection[str]) -> str:
+    """Return what to do about an unknown type: how to turn it on, or the nearest known name; ""
+    for none."""
+    for prefix, remedy in OPTIONAL_TYPES.items():
+        if name.startswith(prefix) and not any(one.startswith(prefix) for one in known):
+            return remedy
+    return nearest(name, list(known))
 
 
 def without_required(schema: TypeSchema) -> TypeSchema:

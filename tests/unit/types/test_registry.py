@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable
+from engine.hot.schema.type_schema import unknown_type_remedy
 from engine.types import registry as module
 from engine.types.inert_resources import NoneResource
 from engine.types.registry import ENTRY_POINTS, TypeRegistry
@@ -63,6 +64,12 @@ def test_names_and_schemas() -> None:
 def test_an_unknown_type_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(NotFound, match=r'Did you mean "OS::Heat::RandomString"\?'):
         registry().get("OS::Heat::RandomStrings")
+
+
+def test_a_type_that_the_operator_can_turn_on_says_so() -> None:
+    with pytest.raises(NotFound, match=r"turn on the types of OpenStack: \[resource_types"):
+        registry().get("OS::Nova::Server")
+    assert unknown_type_remedy("OS::Nova::Sever", ["OS::Nova::Server"]).startswith("Did you mean")
 
 
 def test_two_types_of_one_name_are_refused() -> None:
