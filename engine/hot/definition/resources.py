@@ -11,7 +11,7 @@ from engine.errors import MAX_WARNINGS, Finding, Findings, Quoting, one_of
 from engine.hot.definition.assertions import AssertionReader
 from engine.hot.definition.condition_filter import ConditionFilter, EnabledResource
 from engine.hot.definition.expansion import Expansion, OpenNames, expand
-from engine.hot.definition.implicit_dependencies import add_implicit
+from engine.hot.definition.implicit_dependencies import TooManyDependencies, add_implicit
 from engine.hot.definition.lifecycle import Lifecycle, read_lifecycle
 from engine.hot.definition.model import (
     OutputDefinition,
@@ -128,7 +128,7 @@ class DefinitionBuilder:
             for name, one in self.enabled.items()
             if one.decided
         }
-        add_implicit(defined, {name: one.schema for name, one in self.enabled.items()})
+        self._add_implicit(defined)
         # Resources with undecided conditions or unreadable bodies may be required; their own
         # requirements are unknown.
         others = self._unreadable.union(self.enabled.keys() - defined.keys())
@@ -143,6 +143,18 @@ class DefinitionBuilder:
             at = f"{self.dialect.resources}.{cycle[0]}"
             self.findings.add("", reason, remedy, "CircularDependencyException", at=at)
         return defined
+
+    def _add_implicit(self, defined: dict[str, ResourceDefinition]) -> None:
+        schemas = {name: one.schema for name, one in self.enabled.items()}
+        left = self.nesting.implicit_left
+        try:
+            self.nesting.count_implicit(add_implicit(defined, schemas, left))
+        except TooManyDependencies as error:
+            remedy = (
+                "Divide these resources among nested stacks; order the nested stacks with"
+                f" {self.dialect.depends_on} where necessary."
+            )
+            self.findings.add(error.place, str(error), remedy, "RequestLimitExceeded")
 
     def _reuse(self, enabled: EnabledResource) -> ResourceDefinition | None:
         """Return the previous definition of a resource if it would be the same now."""

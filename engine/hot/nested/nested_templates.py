@@ -36,6 +36,10 @@ NESTING_DEPTH: Final = 7
 MAX_BYTES: Final = 33_554_432
 #: Maximum characters of nested templates, each counted once for each use.
 MAX_TEXT: Final = 33_554_432
+#: Maximum dependencies that types add to a stack tree: 20 for each of 10,000 resources. Without a
+#: limit, `for_each` makes 25 million of two resources (5,000 floating IPs after 5,000 router
+#: interfaces), which take 30 seconds and 1.6 GB.
+MAX_IMPLICIT: Final = 200_000
 #: Cost of examining an environment entry for one resource, in characters.
 BYTES_PER_ENTRY: Final = 100
 
@@ -47,6 +51,7 @@ class _TreeState:
     resources: int = 0
     text: int = 0
     bytes: int = 0
+    implicit: int = 0
     #: With the text that was parsed.
     read: dict[tuple[str, bool], tuple[str, Template | Invalid]] = field(default_factory=dict)
     reported: set[tuple[str, bool]] = field(default_factory=set)
@@ -97,6 +102,15 @@ class NestedTemplates:
         """Count bytes of properties and metadata; return whether the tree is within the limit."""
         self._tree.bytes += size
         return self._tree.bytes <= MAX_BYTES
+
+    @property
+    def implicit_left(self) -> int:
+        """How many dependencies types can still add."""
+        return MAX_IMPLICIT - self._tree.implicit
+
+    def count_implicit(self, count: int) -> None:
+        """Count dependencies that types have added."""
+        self._tree.implicit += count
 
     @property
     def missing(self) -> frozenset[str]:

@@ -167,7 +167,28 @@ class Session:
             if error.is_missing:
                 return None
             raise
-        found: Mapping[str, Json] = _inside(service, doing, document, key)
+        return object_in(service, doing, document, key)
+
+    async def create(
+        self,
+        service: Service,
+        path: str,
+        key: str,
+        doing: str,
+        body: Json,
+        microversion: str = "",
+    ) -> Mapping[str, Json]:
+        """Create an object in the collection at a path, and return it, below `key` in the
+        response; it has an ID.
+
+        Other responses are like none: the object may exist, so that a repeated call looks for it.
+        """
+        response = await self.send(service, "POST", path, doing, body, microversion=microversion)
+        try:
+            found = object_in(service, doing, _document(service, doing, response), key)
+            id_of(service, found)
+        except CloudError as error:
+            raise CloudError(str(error), retry=True, public=error.public) from None
         return found
 
     async def delete(
@@ -213,9 +234,9 @@ class Session:
         for _ in range(MAX_PAGES):
             response = await self._send(service, "GET", url, doing, None, following, microversion)
             document = _document(service, doing, response)
-            found = _inside(service, doing, document, key, list)
+            found = _objects_in(service, doing, document, key)
             yield found
-            link = _next_link(document, key)
+            link = _next_link(service, doing, document, key)
             if not link or not found:
                 return
             url, following = _same_server(service, doing, url, link), None
@@ -345,32 +366,66 @@ def _document(service: Service, doing: str, response: Response) -> Json:
         raise CloudError(reason, public=reason) from None
 
 
-def _inside(
-    service: Service, doing: str, document: Json, key: str, kind: type[object] = dict
-) -> Json:
-    """The part of a response below a key."""
-    if key and isinstance(document, Mapping):
-        document = document.get(key)
-    if not isinstance(document, kind):
-        reason = f"{service.name} answered the request to {doing} without `{key}`"
+def object_in(service: Service, doing: str, document: Json, key: str) -> Mapping[str, Json]:
+    """The object below a key of a response; "": the response. Raises CloudError."""
+    found = _inside(document, key)
+    if not isinstance(found, Mapping):
+        raise _without(service, doing, f"`{key}`" if key else "an object")
+    return found
+
+
+def id_of(service: Service, found: Mapping[str, Json], name: str = "id") -> str:
+    """The ID of an object of a response, a text or number. name: of the field. Raises
+    CloudError."""
+    value = found.get(name)
+    if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+        reason = f"{service.name} answered without `{name}` of an object"
         raise CloudError(reason, public=reason)
-    return document
+    return str(value)
 
 
-def _next_link(document: Json, key: str) -> str:
+def _objects_in(
+    service: Service, doing: str, document: Json, key: str
+) -> Sequence[Mapping[str, Json]]:
+    found = _inside(document, key)
+    if not isinstance(found, list):
+        raise _without(service, doing, f"`{key}`")
+    if not all(isinstance(one, Mapping) for one in found):
+        raise _without(service, doing, f"objects in `{key}`")
+    return found
+
+
+def _inside(document: Json, key: str) -> Json:
+    return document.get(key) if key and isinstance(document, Mapping) else document
+
+
+def _without(service: Service, doing: str, what: str) -> CloudError:
+    reason = f"{service.name} answered the request to {doing} without {what}"
+    return CloudError(reason, public=reason)
+
+
+def _next_link(service: Service, doing: str, document: Json, key: str) -> str:
+    """The URL of the next page; "" if there is none."""
     if not isinstance(document, Mapping):
         return ""
-    for one in document.get(f"{key}_links") or []:
-        if isinstance(one, Mapping) and one.get("rel") == "next":
-            return str(one.get("href") or "")
-    link = document.get("next")
-    return link if isinstance(link, str) else ""
+    name = f"{key}_links"
+    links = document.get(name) or []
+    if not isinstance(links, list) or not all(isinstance(one, Mapping) for one in links):
+        raise _without(service, doing, f"links in `{name}`")
+    following = [one.get("href") for one in links if one.get("rel") == "next"]
+    link = following[0] if following else document.get("next")
+    if not isinstance(link, str | None):
+        raise _without(service, doing, "a URL of the next page")
+    return link or ""
 
 
 def _same_server(service: Service, doing: str, url: str, link: str) -> str:
     """The URL of the next page, at the server of the first one: a service behind a proxy may name
     another host or scheme."""
-    here, there = urlsplit(url), urlsplit(link)
+    try:
+        here, there = urlsplit(url), urlsplit(link)
+    except ValueError:
+        raise _without(service, doing, "a valid URL of the next page") from None
     path = there.path
     if path == here.path or not there.netloc or here.path.endswith(path):
         path = here.path

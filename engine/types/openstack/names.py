@@ -19,7 +19,7 @@ from typing import Final
 from engine.errors import nearest
 from engine.ttl_cache import TtlCache
 from engine.types.custom_constraints import CustomConstraint, ValidationContext
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import Service
 from engine.words import Json
@@ -89,7 +89,7 @@ class Lookup:
         return str(found.get("name") or "")
 
     def id_of(self, found: Mapping[str, Json]) -> str:
-        return str(found["id"])
+        return id_of(self.service, found)
 
     def _choose(self, name: str, found: Sequence[Mapping[str, Json]], project: str) -> str | None:
         own = [one for one in found if project and project == one.get("project_id")]

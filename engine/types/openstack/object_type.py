@@ -22,7 +22,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Difference, Observation, shorten
-from engine.types.openstack.cloud import Cloud, Query, Session, segment
+from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
 from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error
 from engine.types.openstack.names import ID, Lookup, UnknownObject
 from engine.types.openstack.service_errors import CONFLICT, CloudError
@@ -301,11 +301,8 @@ class ObjectType(ResourceType):
     async def post(
         self, call: Call, session: Session, path: str, fields: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        body = {self.row.key: fields}
-        answer = await session.request(
-            self.row.service, "POST", path, f"create the {self.row.what}", body
-        )
-        return self._object(answer)
+        doing, body = f"create the {self.row.what}", {self.row.key: fields}
+        return await session.create(self.row.service, path, self.row.key, doing, body)
 
     async def put(
         self, session: Session, path: str, object_id: str, fields: Mapping[str, Json]
@@ -353,7 +350,7 @@ class ObjectType(ResourceType):
     # ---- for types with rules of their own
 
     def id_of(self, found: Mapping[str, Json]) -> str:
-        return str(found["id"])
+        return id_of(self.row.service, found)
 
     def status(self, found: Mapping[str, Json]) -> str:
         return str(found.get("status") or "")

@@ -33,7 +33,10 @@ REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
 _TRANSIENT: Final = frozenset({"", "Conflict", "HTTPConflict", "RevisionNumberConstraintFailed"})
 #: Conflicts of other services that a retry does not solve: a limit, a duplicate.
 _FINAL = re.compile(r"OverQuota|Exists|AlreadyAllocated|Duplicate|InUse|AlreadyExists")
-_TAGS = re.compile(r"<head>.*?</head>|</?[a-zA-Z][^>]*>", re.DOTALL)
+#: Characters of a message from which tags are removed: it may quote a long text of a user.
+_MAX_MARKUP: Final = 8 * MAX_MESSAGE
+#: A tag has no other one inside: so each character is read once, whatever the text.
+_TAGS = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class CloudError(ServiceError):
@@ -112,8 +115,16 @@ def _of_document(document: Json) -> tuple[str, str]:
 
 
 def _cleaned(text: Json) -> str:
-    plain = _TAGS.sub(" ", str(replace_nul(str(text or ""))))
+    markup = _without_head(str(text or ""))[:_MAX_MARKUP]
+    plain = _TAGS.sub(" ", str(replace_nul(markup)))
     return " ".join(plain.split())[:MAX_MESSAGE].rstrip(".")
+
+
+def _without_head(text: str) -> str:
+    """Return an HTML page without its head."""
+    before, _, page = text.partition("<head>")
+    _, end, after = page.partition("</head>")
+    return f"{before} {after}" if end else text
 
 
 def _retry_after(response: Response) -> float | None:

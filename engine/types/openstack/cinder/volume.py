@@ -118,8 +118,9 @@ class Volume(CloudType):
             size=size,
             marker=call.operation_key.hex,
         )
-        created = await session.request(CINDER, "POST", "/volumes", "create the volume", request)
-        return proceed(call, {"id": str(created["volume"]["id"])})
+        doing = "create the volume"
+        created = await session.create(CINDER, "/volumes", "volume", doing, request)
+        return proceed(call, {"id": str(created["id"])})
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})
@@ -207,8 +208,7 @@ class Volume(CloudType):
                 }
                 doing = "back up the volume"
                 body = {"backup": backup}
-                created = await session.request(CINDER, "POST", "/backups", doing, body)
-                found = [created["backup"]]
+                found = [await session.create(CINDER, "/backups", "backup", doing, body)]
             return proceed(call, {"backup": str(found[0]["id"])})
         backup = await find_backup(session, progress["backup"])
         if backup.get("status") == "available":

@@ -50,8 +50,8 @@ class Flavor(CloudType):
         if not progress:
             return proceed(call, {"absent": True})
         body = {"flavor": _request(name, call.properties)}
-        created = await session.request(COMPUTE, "POST", "/flavors", "create the flavor", body)
-        return proceed(call, {"id": str(created["flavor"]["id"])})
+        created = await session.create(COMPUTE, "/flavors", "flavor", "create the flavor", body)
+        return proceed(call, {"id": str(created["id"])})
 
     async def _update(self, call: Call) -> Outcome:
         return await self._write(self._cloud.session(call.credential), call, call.physical_id or "")

@@ -167,15 +167,15 @@ class Server(CloudType):
             marker=call.operation_key.hex,
         )
         try:
-            created = await session.request(
-                COMPUTE, "POST", "/servers", "create the server", request,
-                microversion=microversion_of(call.properties),
+            created = await session.create(
+                COMPUTE, "/servers", "server", "create the server", request,
+                microversion_of(call.properties),
             )  # fmt: skip
         except CloudError as error:
             if not error.retry:
                 await self._ports.delete(session, ports)
             raise
-        return proceed(call, {"id": str(created["server"]["id"]), "ports": ports})
+        return proceed(call, {"id": str(created["id"]), "ports": ports})
 
     async def _cancelled(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the server that a lost call may have created."""

@@ -56,8 +56,9 @@ class ServerGroup(CloudType):
         if rules.get(_RULE) is not None:
             group["rules"] = {_RULE: int(rules[_RULE])}
         path, doing = "/os-server-groups", "create the server group"
-        created = await session.request(COMPUTE, "POST", path, doing, {"server_group": group})
-        return _done(created["server_group"])
+        return _done(
+            await session.create(COMPUTE, path, "server_group", doing, {"server_group": group})
+        )
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:

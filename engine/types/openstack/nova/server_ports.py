@@ -129,8 +129,8 @@ async def _make_port(session: Session, call: Call, number: int, entry: Mapping[s
         network_id = str(subnet["subnet"]["network_id"])
     groups = await _security_group_ids(session, call)
     body = port_request(_port_name(call, number), entry, network_id, groups)
-    created = await session.request(NETWORK, "POST", "/ports", "create a port of the server", body)
-    return str(created["port"]["id"])
+    created = await session.create(NETWORK, "/ports", "port", "create a port of the server", body)
+    return str(created["id"])
 
 
 async def _find_port(session: Session, call: Call, number: int) -> Mapping[str, Json] | None:

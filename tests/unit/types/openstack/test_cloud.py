@@ -8,9 +8,11 @@ import pytest
 
 from engine.types.contract import Done, Failed, ResourceType, Wait
 from engine.types.http_client import NoResponse, Request, Response
+from engine.types.openstack.cinder.volume import Volume
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import MAX_BUSY
 from engine.types.openstack.neutron import neutron_types
+from engine.types.openstack.neutron.lookups import NETWORKS
 from engine.types.openstack.nova.host_aggregate import HostAggregate
 from engine.types.openstack.object_type import ABSENT
 from engine.types.openstack.service_errors import CloudError
@@ -262,3 +264,72 @@ async def test_a_lost_aggregate_is_found_by_its_name_alone() -> None:
     lost = {"lost": {"fields": {"name": "n"}, "query": {"name": "n"}}}
     sent = await delete("OS::Nova::HostAggregate", web, {"name": "n"}, lost)
     assert sent[1:] == [("GET", "2"), ("DELETE", "2")]
+
+
+#: Documents that no service should send: (the response to a list of ports, what it lacks).
+NO_LISTS: list[tuple[Json, str]] = [
+    (None, "`ports`"),
+    ({"ports": None}, "`ports`"),
+    ({"ports": {"a": {}}}, "`ports`"),
+    ({"ports": [5]}, "objects in `ports`"),
+    ({"ports": [{"id": "a"}, None]}, "objects in `ports`"),
+    ({"ports": [{"id": "a"}], "ports_links": 5}, "links in `ports_links`"),
+    ({"ports": [{"id": "a"}], "ports_links": {"rel": "next"}}, "links in `ports_links`"),
+    ({"ports": [{"id": "a"}], "ports_links": ["next"]}, "links in `ports_links`"),
+    ({"ports": [{"id": "a"}], "ports_links": [{"rel": "next", "href": 5}]}, "a URL"),
+    ({"ports": [{"id": "a"}], "ports_links": [{"rel": "next", "href": "http://["}]}, "a valid URL"),
+    ({"ports": [{"id": "a"}], "next": {"href": "/ports"}}, "a URL"),
+]
+
+
+@pytest.mark.parametrize(("body", "missing"), NO_LISTS)
+async def test_an_answer_without_a_list_is_an_error(body: Json, missing: str) -> None:
+    with pytest.raises(CloudError, match="without") as failed:
+        await session(Answers(answer(200, body))).list(NETWORK, "/ports", "ports")
+    assert f"Neutron answered the request to list the ports without {missing}" in str(failed.value)
+
+
+NO_OBJECTS: list[Json] = [None, 5, [], {}, {"network": None}, {"network": 5}, {"network": ["a"]}]
+NO_IDS: list[Json] = [{}, {"id": None}, {"id": ""}, {"id": {}}, {"id": True}, {"name": "a"}]
+
+
+@pytest.mark.parametrize("body", [*NO_OBJECTS, *({"network": one} for one in NO_IDS)])
+async def test_a_create_without_an_object_is_repeated(body: Json) -> None:
+    """The object may exist: the repeated call looks for it, or a delete."""
+    outcome = await create(Answers(answer(201, body)))
+    assert isinstance(outcome, Failed) and outcome.retry
+    assert "Neutron answered" in outcome.reason and "without `" in outcome.reason
+    assert outcome.data["lost"]
+
+
+@pytest.mark.parametrize("body", NO_OBJECTS)
+async def test_a_find_without_an_object_is_an_error(body: Json) -> None:
+    with pytest.raises(CloudError, match="without `network`"):
+        await session(Answers(answer(200, body))).find(NETWORK, "/networks/a", "network", "read it")
+    types = {
+        one.schema.name: one for one in neutron_types(Cloud(Answers(answer(200, body)), Renewing()))
+    }
+    net = types["OS::Neutron::Net"]
+    outcome = await run(net, "check", a_call(net, {}, credential="t", physical_id="a"))
+    assert isinstance(outcome, Failed) and "without `network`" in outcome.reason
+
+
+@pytest.mark.parametrize("found", NO_IDS)
+async def test_an_object_without_id_is_not_found_by_name(found: Json) -> None:
+    web = Answers(answer(200, {"networks": [{**found, "name": "n"}]}))
+    with pytest.raises(CloudError, match="without `id`"):
+        await NETWORKS.find_id(session(web), "n")
+
+
+async def test_ids_can_be_numbers() -> None:
+    web = Answers(answer(200, {"networks": [{"id": 7, "name": "n"}]}))
+    assert await NETWORKS.find_id(session(web), "n") == "7"
+
+
+@pytest.mark.parametrize("body", [None, 5, {"volume": 5}, {"volume": {}}, {"volume": {"id": None}}])
+async def test_a_create_of_other_services_without_an_object_is_repeated(body: Json) -> None:
+    volume = Volume(Cloud(Answers(answer(202, body)), Renewing()))
+    call = a_call(volume, {"size": 1}, credential="t")
+    outcome = await run(volume, "create", call)
+    assert isinstance(outcome, Failed) and outcome.retry
+    assert "Cinder answered" in outcome.reason and "without `" in outcome.reason

@@ -70,6 +70,21 @@ def test_long_messages_are_shortened() -> None:
     assert len(error.message) == MAX_MESSAGE
 
 
+@pytest.mark.parametrize("part", ["<head>", "<a", "</a ", "<", "<head></head"])
+def test_no_message_is_expensive(part: str) -> None:
+    """With a search from each `<` to the end, the service's answer takes minutes to read."""
+    name = part * (2_000_000 // len(part))
+    text = f"No <b>network</b> {name}."
+    error = read_error(NETWORK, "do it", response(404, {"NeutronError": {"message": text}}))
+    assert error.message.startswith("No network")
+    assert len(error.message) <= MAX_MESSAGE
+
+
+def test_a_long_head_is_removed() -> None:
+    page = f"<html><head><style>{'p {} ' * 10_000}</style></head><body>Too large</body></html>"
+    assert read_error(IMAGE, "do it", response(413, page.encode())).message == "Too large"
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "retry"),
     [
