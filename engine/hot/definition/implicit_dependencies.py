@@ -203,7 +203,7 @@ class _CircularSearch:
 
     Sets of followed resources are the bits of an integer: they are computed once for all resources,
     each from those that require it. bits: of the followed resources. names: by number of the bit.
-    behind: those that require a resource through references. through: by number, those behind the
+    behind: those that require a resource through references. through: by bit, those behind the
     followers that were added to a resource, as far as they were known then. extended: the resources
     with such.
     """
