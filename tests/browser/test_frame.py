@@ -38,3 +38,16 @@ async def test_clients_other_than_browsers_get_the_versions(visitor: Visitor) ->
     assert (await answer.json())["versions"]
     response = await visitor.page.request.get(f"{visitor.url}/dashboard/0/main.js")
     assert (await response.json())["error"]["type"] == "FileNotFound"
+
+
+async def test_equal_notices_are_displayed_once(visitor: Visitor) -> None:
+    page = await visitor.open("stacks")
+    notices = page.locator(".notice")
+    await page.evaluate(
+        """async () => {
+            const main = document.querySelector('script[type="module"]').src;
+            const { notify } = await import(new URL("app/notices.js", main).href);
+            for (const text of ["first", "second", "first"]) notify(text, "bad");
+        }"""
+    )
+    await expect(notices).to_have_text(["second", "first"])

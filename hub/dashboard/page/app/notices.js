@@ -13,11 +13,15 @@ let counted = 0;
 /** @type {import("../vendor/preact.js").Signal<Notice[]>} */
 const notices = signal([]);
 
-/** @param {string} text @param {Notice["kind"]} [kind] */
+/**
+ * Display a notice; it replaces an equal one that is still displayed.
+ * @param {string} text @param {Notice["kind"]} [kind]
+ */
 export function notify(text, kind = "plain") {
   counted += 1;
   const number = counted;
-  notices.value = [...notices.value, { number, kind, text }].slice(-MAX_NOTICES);
+  const others = notices.value.filter((notice) => notice.text !== text || notice.kind !== kind);
+  notices.value = [...others, { number, kind, text }].slice(-MAX_NOTICES);
   if (kind !== "bad") setTimeout(() => dismiss(number), DISPLAY_TIME);
 }
 
