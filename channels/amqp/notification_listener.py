@@ -25,7 +25,7 @@ from channels.amqp.connection import (
     error_text,
 )
 from channels.amqp.provider_notifications import (
-    Change,
+    ChangedObject,
     InvalidNotification,
     NotificationRule,
     read,
@@ -37,7 +37,7 @@ from engine.rate_limiter import RateLimiter
 log: FilteringBoundLogger = structlog.get_logger()
 
 #: Reports changes. Raises Unavailable if that is not possible now.
-ReportChanges = Callable[[Sequence[Change]], Awaitable[object]]
+ReportChanges = Callable[[Sequence[ChangedObject]], Awaitable[object]]
 
 NAME = "observer.amqp"
 #: Notifications of one report.
@@ -77,7 +77,7 @@ class ListenerSettings:
 @dataclass(frozen=True, slots=True)
 class _Notification:
     message: AbstractIncomingMessage
-    changes: Sequence[Change]
+    changes: Sequence[ChangedObject]
 
 
 class ProviderNotificationListener:

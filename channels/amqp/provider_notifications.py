@@ -19,7 +19,7 @@ MAX_SHOWN = 100
 EACH = "*"
 
 #: A physical ID, and a resource type; None: any type.
-Change = tuple[str, str | None]
+ChangedObject = tuple[str, str | None]
 
 
 class InvalidNotification(Exception):
@@ -63,7 +63,7 @@ OPENSTACK = (
 )  # fmt: skip
 
 
-def read(body: bytes, rules: Sequence[NotificationRule]) -> list[Change] | None:
+def read(body: bytes, rules: Sequence[NotificationRule]) -> list[ChangedObject] | None:
     """The objects that may have changed, by the first rule that matches; None: no rule does.
 
     Raises InvalidNotification.
@@ -92,7 +92,7 @@ def _parse(text: Json, place: str) -> dict[str, Json]:
     return document
 
 
-def _changes(event_type: str, payload: Json, rule: NotificationRule) -> list[Change]:
+def _changes(event_type: str, payload: Json, rule: NotificationRule) -> list[ChangedObject]:
     for pointer in rule.ids:
         ids = [found for value in resolve(pointer, payload) if (found := _id(value)) is not None]
         if len(ids) > MAX_IDS:

@@ -6,7 +6,7 @@ Generated from the schemas against which the tests validate real traffic.
 from collections.abc import Iterable, Mapping
 
 from channels.envelope import CONTENT_TYPE
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from engine.words import Decision, Json
 
 _ANSWER: Json = {

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.hooks.rule import is_confirm
-from engine.node.breakpoints import open_hook, pending_breakpoints
 from engine.node.node import (
     BREAKING,
     DECIDED_BY_ENGINE,
@@ -41,6 +40,7 @@ from engine.node.node import (
     WriteFailed,
     WriteUnchanged,
 )
+from engine.node.pending_breakpoints import open_hook, pending_breakpoints
 from engine.words import (
     GATES,
     REPEATED,

@@ -15,10 +15,10 @@ from engine.hot.expressions.expression import REFUSED, Expression, iterate_calls
 from engine.hot.expressions.masking import MASK
 from engine.hot.expressions.member_attributes import REFERENCE, mask_attributes
 from engine.hot.schema.type_schema import TypeSchema
-from engine.node.breakpoints import POINTS, rules_at
-from engine.plan.change import Change, ResourceState, forward_change
+from engine.node.pending_breakpoints import POINTS, rules_at
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.lifecycle import Triggers, with_replacement
+from engine.plan.resource_change import ResourceChange, ResourceState, forward_change
 from engine.topological_order import sort_topologically
 from engine.words import Json, Operation, Phase
 
@@ -145,7 +145,7 @@ def _known_value(expression: Expression, view: KnownView | NamesView, masked: bo
 class ExpectedChange:
     """A resource's change. certain: it does not depend on unknown values."""
 
-    change: Change
+    change: ResourceChange
     certain: bool
     unknown: tuple[str, ...] = ()
 

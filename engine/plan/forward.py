@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.hooks.rule import Rule
-from engine.node.breakpoints import rules_at
+from engine.node.pending_breakpoints import rules_at
 from engine.plan.draft import (
     AdoptedResource,
     Draft,

@@ -13,7 +13,7 @@ from hashlib import sha256
 import orjson
 
 from engine.hot.definition.lifecycle import Lifecycle
-from engine.plan.change import Change, ResourceState
+from engine.plan.resource_change import ResourceChange, ResourceState
 from engine.words import Json, Operation, ResourceAction
 
 
@@ -74,7 +74,9 @@ def ignored_names(
     return rules.ignored
 
 
-def with_replacement(rules: Lifecycle, triggers: Triggers, change: Change) -> Change:
+def with_replacement(
+    rules: Lifecycle, triggers: Triggers, change: ResourceChange
+) -> ResourceChange:
     """Return the change as a replacement if `replace_when` demands that, with the cause."""
     if change.operation not in (None, Operation.UPDATE):
         return change

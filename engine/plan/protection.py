@@ -4,7 +4,7 @@ engine/plan/cleanup.py refuses a plan that deletes a protected resource. engine/
 refuses the operation if a node turns out to delete or replace one when it executes.
 
 A deletion policy forbids nothing: with `Retain`, the resource leaves the stack, and its physical
-resource stays (`cleanup_change` in engine/plan/change.py).
+resource stays (`cleanup_change` in engine/plan/resource_change.py).
 """
 
 from dataclasses import dataclass

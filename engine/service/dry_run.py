@@ -25,8 +25,8 @@ from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResou
 from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
 from engine.service.requests.adoption import check_imported, imported
 from engine.service.requests.blueprint import Blueprint
-from engine.service.requests.change import CurrentState, DesiredState, read_whole_state
 from engine.service.requests.change_checks import check_immutable, check_name, name_taken
+from engine.service.requests.desired_state import CurrentState, DesiredState, read_whole_state
 from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.nested_stack import (
     NestedStack,

@@ -16,7 +16,7 @@ from engine.service.hooks.breakpoints import LiveBreakpoints
 from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stack_outputs import Dependencies, read_dependencies
-from engine.service.reads.stacks import Reads
+from engine.service.reads.stored_state import Reads
 from engine.service.repairs import Repairs
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.external_validation import ExternalValidation

@@ -14,7 +14,6 @@ from engine.hot.evaluation.assertions import failed_assertion
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
-from engine.plan.change import Change, ResourceState
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.plan.expected_changes import (
     UNKNOWN,
@@ -33,7 +32,8 @@ from engine.plan.expected_changes import (
     known_properties,
 )
 from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
-from engine.service.requests.change import DesiredState
+from engine.plan.resource_change import ResourceChange, ResourceState
+from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
 from engine.store.resources.resource_reads import read_planned
@@ -275,7 +275,7 @@ class Prediction:
             return self._predict_cleanup(node)
         if node.operation in IN_PLACE_OPERATIONS:
             row = self._rows.get(node.resource_id)
-            self._show(node, row, ExpectedChange(Change(node.operation), True), {})
+            self._show(node, row, ExpectedChange(ResourceChange(node.operation), True), {})
             return node.operation, True
         return self._predict_forward(node)
 
@@ -286,7 +286,7 @@ class Prediction:
             return (self._cleanup_operation(node) if replaced else None), certain
         row = self._rows.get(node.resource_id)
         if row is not None and row.replaced_by is None and node.operation is Operation.DELETE:
-            self._show(node, row, ExpectedChange(Change(Operation.DELETE), True), {})
+            self._show(node, row, ExpectedChange(ResourceChange(Operation.DELETE), True), {})
         return self._cleanup_operation(node), True
 
     def _cleanup_operation(self, node: PlannedNode) -> Operation | None:
@@ -309,9 +309,11 @@ class Prediction:
         moved = row is not None and row.physical_id != wanted.external_id
         if wanted.is_data and row is not None and row.physical_id and not moved:
             # It is read again; the values of the last time are shown.
-            prediction = ExpectedChange(Change(None), True)
+            prediction = ExpectedChange(ResourceChange(None), True)
         elif node.operation is Operation.ADOPT:
-            prediction = ExpectedChange(Change(Operation.ADOPT, frozenset(properties)), True)
+            prediction = ExpectedChange(
+                ResourceChange(Operation.ADOPT, frozenset(properties)), True
+            )
         else:
             prediction = self._expected_change(wanted, row, properties)
             kept = self._with_ignored(wanted, row, properties)

@@ -18,13 +18,13 @@ from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.repairs import Repair, RepairNotNeeded, check_repair
 from engine.service.requests.adoption import check_adopted, check_imported, imported
-from engine.service.requests.change import CurrentState, DesiredState, read_current_state
 from engine.service.requests.change_checks import (
     PARTICIPLES,
     check_immutable,
     check_name,
     name_taken,
 )
+from engine.service.requests.desired_state import CurrentState, DesiredState, read_current_state
 from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest

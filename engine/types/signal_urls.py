@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from engine.hooks.tokens import TokenKeys, signal_token
+from engine.hooks.derived_tokens import TokenKeys, signal_token
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/resource_signals.py).
 PATH = "/signals/{stack}/{resource}"

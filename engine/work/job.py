@@ -26,7 +26,7 @@ from engine.node.node import (
 from engine.store.traversals.advance import RefusedStep, Work
 from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
-from engine.work.conditions import failed_precondition
+from engine.work.assertions import failed_precondition
 from engine.work.hook_opening import NotificationData
 from engine.work.prepare import PreparedNode, UnresolvedProperties, prepare
 from engine.work.secret_propagation import public_secret_reason, secret_unchanged

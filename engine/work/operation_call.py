@@ -27,9 +27,9 @@ from engine.node.node import (
     OperationForbidden,
     Succeeded,
 )
-from engine.plan.change import differing_names
+from engine.plan.resource_change import differing_names
 from engine.store.encryption.secret_values import Keyring
-from engine.store.traversals.credentials import scope
+from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import (
     Call,
     Confirm,
@@ -44,7 +44,7 @@ from engine.types.contract import (
 )
 from engine.types.signal_urls import SignalUrls
 from engine.words import REPEATED, Json, Operation, point_of
-from engine.work.conditions import failed_postcondition
+from engine.work.assertions import failed_postcondition
 from engine.work.job import NodeInput
 from engine.work.prepare import HIDDEN_REASON, PreparedNode, call_of, has_secrets
 from engine.work.refusals import denial_reason

@@ -14,13 +14,18 @@ from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import VERSIONS
 from engine.hot.schema.type_schema import TypeSchema, without_required
-from engine.plan.change import Change, ResourceState, cleanup_change, forward_change
 from engine.plan.lifecycle import (
     Triggers,
     ignored_names,
     keep_ignored,
     trigger_digest,
     with_replacement,
+)
+from engine.plan.resource_change import (
+    ResourceChange,
+    ResourceState,
+    cleanup_change,
+    forward_change,
 )
 from engine.store.traversals.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
@@ -100,7 +105,7 @@ class PreparedNode:
     work: Work
     type: ResourceType
     properties: Mapping[str, Json]
-    change: Change
+    change: ResourceChange
     denied: str | None = None
     has_secrets: bool | None = None
     ignored: frozenset[str] = frozenset()
@@ -113,11 +118,13 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
     """
     type_ = registry.get(work.type)
     if work.operation in GATES:
-        return PreparedNode(work, type_, work.definition or {}, Change(Operation(work.operation)))
+        return PreparedNode(
+            work, type_, work.definition or {}, ResourceChange(Operation(work.operation))
+        )
     if work.direction == Direction.CLEANUP:
         return _prepared_cleanup(work, type_)
     if work.operation in IN_PLACE_OPERATIONS:
-        change = Change(Operation(work.operation))
+        change = ResourceChange(Operation(work.operation))
         return PreparedNode(work, type_, work.properties or {}, change, check_refusal(work))
     properties = _resolved(work, type_.schema)
     if (lifecycle := (work.definition or {}).get("lifecycle")) is not None:
@@ -157,12 +164,14 @@ def _lifecycle_now(work: Work, budget: CostBudget) -> dict[str, Json] | None:
     return found or None
 
 
-def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:
+def _forward_change(
+    work: Work, type_: ResourceType, properties: Mapping[str, Json]
+) -> ResourceChange:
     definition = work.definition or {}
     if work.operation == Operation.ADOPT:
-        return Change(Operation.ADOPT, frozenset(properties))
+        return ResourceChange(Operation.ADOPT, frozenset(properties))
     if definition.get("external_id") is not None and work.action is not None:
-        return Change(None)
+        return ResourceChange(None)
     actual, lifecycle = _actual(work), definition.get("lifecycle")
     change = forward_change(
         actual,
@@ -183,7 +192,7 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
         # The update required a replacement, which a hook has interrupted since.
         replacing = work.started and work.operation == Operation.REPLACE
         if replacing or type_.needs_replace(call):
-            return Change(Operation.REPLACE, change.changed)
+            return ResourceChange(Operation.REPLACE, change.changed)
     return change
 
 
@@ -196,7 +205,7 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> PreparedNode:
     )
     if change.operation is not None and work.operation == Operation.SNAPSHOT:
         keeps = work.deletion_policy == DeletionPolicy.SNAPSHOT
-        change = Change(Operation.SNAPSHOT if keeps else None)
+        change = ResourceChange(Operation.SNAPSHOT if keeps else None)
     refusal = change_refusal(work, change)
     return PreparedNode(work, type_, work.properties or {}, change, refusal)
 

@@ -6,14 +6,14 @@ properties, checks of resources that do not exist or have failed.
 
 from collections.abc import Collection
 
-from engine.plan.change import Change
 from engine.plan.draft import is_checkable
 from engine.plan.protection import destroy_refusal
+from engine.plan.resource_change import ResourceChange
 from engine.store.traversals.advance import Work
 from engine.words import Direction, Operation, Phase, ResourceAction, Restriction, Status
 
 
-def change_refusal(work: Work, change: Change) -> str | None:
+def change_refusal(work: Work, change: ResourceChange) -> str | None:
     """Return why a prepared change is refused, or None.
 
     Protection and restrictions do not end an operation that has begun, except an adoption.

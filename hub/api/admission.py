@@ -13,9 +13,9 @@ from hub.api.app_context import CONTEXT, IDENTITY, require
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler, origin_of
-from hub.auth.credentials import RequestCredentials, request_credentials
 from hub.auth.cross_site import CSRF_HEADER, SAFE, check_host, check_origin, check_page
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
+from hub.auth.request_credentials import RequestCredentials, request_credentials
 from hub.auth.roles import Right
 from hub.auth.sessions import COOKIE, BrowserSession, Sessions
 from hub.auth.throttle import block_of

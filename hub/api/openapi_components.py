@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from channels.envelope import rfc3339
-from channels.schemas.events import HOOK_DOCUMENT, POINT, TRACEPARENT
+from channels.schemas.event_schemas import HOOK_DOCUMENT, POINT, TRACEPARENT
 from engine.words import Json
 
 _REFERENCE = "#/components/schemas/{model}"

@@ -4,8 +4,8 @@ from contextlib import AsyncExitStack
 
 from engine.errors import HeadgateError
 from engine.rate_limiter import RateLimiter
-from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Authenticator, Identity
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
 from hub.auth.token_lockout import TokenLockout
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from channels.store.subscriptions import automation_of
 from engine.hooks.answer_rights import Automation
-from engine.hooks.tokens import TokenKey, holder_of, hook_token
+from engine.hooks.derived_tokens import TokenKey, holder_of, hook_token
 from engine.store.access.token_keys import accepts_hook
 from engine.store.database import Database
 from hub.auth.identity import Authenticator

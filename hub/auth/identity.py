@@ -10,7 +10,7 @@ from uuid import UUID
 from engine.principal import Principal, named
 from engine.types.openstack.cloud import CloudAccess, CloudIdentity
 from engine.types.remote_stack import Catalog
-from hub.auth.credentials import RequestCredentials
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import EVERYTHING, Right, Role
 
 #: Suffix of the name of an account of every project.

@@ -12,13 +12,13 @@ from engine.errors import Forbidden
 from engine.principal import Principal
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
-from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_catalog import KeystoneCatalog
 from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.keystone_cloud import KeystoneCloud
+from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
-from hub.auth.tokens import unauthorized
+from hub.auth.token_authenticator import unauthorized
 
 log: FilteringBoundLogger = structlog.get_logger()
 

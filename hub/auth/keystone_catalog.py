@@ -6,8 +6,8 @@ from typing import Any
 
 from engine.ttl_cache import TtlCache
 from engine.types.remote_stack import RemoteEndpoint
-from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.keystone_client import KeystoneClient
+from hub.auth.request_credentials import RequestCredentials, cache_key
 
 Json = Any
 SERVICE_TYPE = "orchestration"

@@ -9,7 +9,7 @@ from typing import Any, Self
 import aiohttp
 
 from engine.errors import Forbidden, Unavailable
-from hub.auth.tokens import unauthorized
+from hub.auth.token_authenticator import unauthorized
 from hub.connection_errors import describe
 
 Json = Any

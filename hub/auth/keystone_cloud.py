@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
 from engine.types.openstack.services import Service, find_endpoint
-from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.keystone_client import KeystoneClient
+from hub.auth.request_credentials import RequestCredentials, cache_key
 
 Json = Any
 #: Seconds for which the catalog of a token is reused.

@@ -14,7 +14,7 @@ from engine.store.access.tokens import TokenRecord
 from engine.store.database import Database
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials, cache_key
+from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue
 
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ import hmac
 import re
 from uuid import UUID
 
-from engine.hooks.tokens import base64_text
+from engine.hooks.derived_tokens import base64_text
 
 SALT_BYTES = 16
 #: The prefix of every token, so that secret scanners can recognize it.

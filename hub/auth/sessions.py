@@ -19,13 +19,13 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.errors import HeadgateError
-from engine.hooks.tokens import base64_text
+from engine.hooks.derived_tokens import base64_text
 from engine.store.access import sessions as store
 from engine.store.access.sessions import NewSession, SessionRecord
 from engine.store.database import Database
-from hub.auth.credentials import RequestCredentials
 from hub.auth.gatekeeper import UNAUTHORIZED
 from hub.auth.identity import Identity
+from hub.auth.request_credentials import RequestCredentials
 
 COOKIE = "headgate_session"
 #: Random bytes of a cookie, and its format.

@@ -21,7 +21,7 @@ from engine.store.maintenance.reencryption import forms_in_use
 from engine.store.pooler_check import Pooling, check_pooling
 from engine.store.schema.routine_versions import check_not_newer, database_version, own_version
 from engine.store.schema.upgrade import read_pending
-from engine.store.traversals.credentials import read_encrypted_credentials
+from engine.store.traversals.traversal_credentials import read_encrypted_credentials
 from engine.words import Json
 from hub.auth.secrets import full_cost
 from hub.settings.settings import Settings

@@ -30,7 +30,7 @@ from hub.checks.database import (
     passed,
 )
 from hub.checks.offline_database import connect, locate_database
-from hub.program.resource_types import endpoints, outbound_settings, read_credentials
+from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
 from hub.program.wiring import broker_settings, notification_connection, webhook_settings
 from hub.settings.settings import Settings
 

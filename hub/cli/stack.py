@@ -8,8 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hub.cli import change, options, output, plan_output, request_bodies
-from hub.cli.change import Outcome, wait_for_action
+from hub.cli import options, output, plan_output, request_bodies, stack_change
 from hub.cli.client import Client, call_stack, find_stack, read_pages, stack_path, url_path
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
@@ -18,6 +17,7 @@ from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.output import format_yaml
 from hub.cli.request_bodies import parameters
 from hub.cli.sources import Sources
+from hub.cli.stack_change import Outcome, wait_for_action
 
 Json = Any
 
@@ -64,7 +64,7 @@ def create(
         )
         print_result(preview, server.as_json, lambda: plan_output.render(name, preview["stack"]))
         return
-    change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.as_json)
 
 
 @app.command()
@@ -126,7 +126,7 @@ def update(
         preview = ask(server, preview_of)
         print_result(preview, server.as_json, lambda: plan_output.render(name, preview))
         return
-    change.run(server, name, "UPDATE", wait, start)
+    stack_change.run(server, name, "UPDATE", wait, start)
 
 
 @app.command(name="list")
@@ -184,7 +184,7 @@ def delete(
     async def start(client: Client, stack: Json) -> None:
         await client.call("DELETE", stack_path(stack))
 
-    change.run(server, name, "DELETE", wait, start)
+    stack_change.run(server, name, "DELETE", wait, start)
 
 
 @app.command()
@@ -277,31 +277,31 @@ def cancel(
 ) -> None:
     """Cancel an update and roll back to the last completed version."""
     if rollback:
-        change.run(server, name, "ROLLBACK", wait, start_action("cancel_update"))
+        stack_change.run(server, name, "ROLLBACK", wait, start_action("cancel_update"))
     if wait.any:
         stop("--wait has no effect with --no-rollback: the update ends at once", ExitCode.USAGE)
-    change.run(server, name, "", WaitOptions(), start_action("cancel_without_rollback"))
+    stack_change.run(server, name, "", WaitOptions(), start_action("cancel_without_rollback"))
 
 
 @app.command(name="stop")
 @with_options
 def stop_(server: ServerOptions, name: options.Name) -> None:
     """Stop the current action; `headgate stack resume` continues it."""
-    change.run(server, name, "", WaitOptions(), start_action("stop"))
+    stack_change.run(server, name, "", WaitOptions(), start_action("stop"))
 
 
 @app.command()
 @with_options
 def check(server: ServerOptions, wait: WaitOptions, name: options.Name) -> None:
     """Check that the physical resources of a stack exist and are healthy."""
-    change.run(server, name, "CHECK", wait, start_action("check"))
+    stack_change.run(server, name, "CHECK", wait, start_action("check"))
 
 
 @app.command()
 @with_options
 def suspend(server: ServerOptions, wait: WaitOptions, name: options.Name) -> None:
     """Suspend a stack, dependents before their dependencies."""
-    change.run(server, name, "SUSPEND", wait, start_action("suspend"))
+    stack_change.run(server, name, "SUSPEND", wait, start_action("suspend"))
 
 
 @app.command()
@@ -336,7 +336,7 @@ def resume(
         await act(client, stack, "resume")
         return await wait_for_action(client, stack["id"], "RESUME", wait)
 
-    change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.as_json)
 
 
 @app.command()

@@ -8,12 +8,12 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hub.cli import change, options, output
-from hub.cli.change import POLLS
+from hub.cli import options, output, stack_change
 from hub.cli.client import Client, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, WaitOptions, with_options
+from hub.cli.stack_change import POLLS
 
 Json = Any
 app = typer.Typer()
@@ -70,7 +70,7 @@ def converge(server: ServerOptions, wait: WaitOptions, name: options.Name) -> No
     async def start(client: Client, stack: Json) -> None:
         await client.call("PATCH", stack_path(stack), body={"converge": True})
 
-    change.run(server, name, "UPDATE", wait, start)
+    stack_change.run(server, name, "UPDATE", wait, start)
 
 
 async def _drift(client: Client, stack: Json) -> Json:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hub.cli import change, options, request_bodies
-from hub.cli.change import Outcome, wait_for_action
+from hub.cli import options, request_bodies, stack_change
 from hub.cli.client import Client, RequestError, call_stack, find_stack, stack_path, url_path
 from hub.cli.context import ask, complain, stop
 from hub.cli.exit_codes import ExitCode
@@ -15,6 +14,7 @@ from hub.cli.files import InputError, read_text
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.output import format_json
 from hub.cli.request_bodies import parameters
+from hub.cli.stack_change import Outcome, wait_for_action
 
 Json = Any
 app = typer.Typer()
@@ -161,4 +161,4 @@ def adopt(
         created = await client.call("POST", url_path("stacks"), body=body)
         return await wait_for_action(client, created["stack"]["id"], "ADOPT", wait)
 
-    change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.as_json)

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hub.cli import change, options, output
-from hub.cli.change import Outcome, wait_for_action
+from hub.cli import options, output, stack_change
 from hub.cli.client import Client, RequestError, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.output import format_yaml
+from hub.cli.stack_change import Outcome, wait_for_action
 
 Json = Any
 app = typer.Typer(help="Create, list, restore and delete snapshots.", no_args_is_help=True)
@@ -43,7 +43,7 @@ def create(
 
     created, outcome = ask(server, work)
     print_result(created, server.as_json, lambda: output.fields(created, FIELDS))
-    change.exit_with(outcome)
+    stack_change.exit_with(outcome)
 
 
 @app.command(name="list")
@@ -99,7 +99,7 @@ def restore(
         path = stack_path(found, "snapshots", snapshot, "restore")
         await client.call("POST", path, body={})
 
-    change.run(server, stack, "RESTORE", wait, start)
+    stack_change.run(server, stack, "RESTORE", wait, start)
 
 
 async def _one(client: Client, stack: Json, snapshot: str) -> Json:

@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.store.access.token_keys import read_token_keys
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring

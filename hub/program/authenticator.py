@@ -13,7 +13,7 @@ from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.passwords import PasswordChecker, PasswordHasher
-from hub.auth.tokens import Tokens
+from hub.auth.token_authenticator import Tokens
 from hub.settings.access import Auth
 
 

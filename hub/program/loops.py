@@ -11,7 +11,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from channels.amqp.notification_listener import ProviderNotificationListener
-from channels.amqp.provider_notifications import Change
+from channels.amqp.provider_notifications import ChangedObject
 from channels.stream import Feed
 from engine.errors import Unavailable
 from engine.lifecycle.gate import StackGate
@@ -52,7 +52,7 @@ from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange
 from hub.program.delivery import Delivery
 from hub.program.process_slot import ProcessSlot
-from hub.program.resource_types import ProcessTypes, cloud_access
+from hub.program.resource_type_registry import ProcessTypes, cloud_access
 from hub.program.traversal_ends import TraversalEnds
 from hub.program.wiring import (
     ages,
@@ -217,7 +217,7 @@ class Loops:
             supervisor=self.supervisor,
         )
 
-    async def _report_changes(self, changes: Sequence[Change]) -> None:
+    async def _report_changes(self, changes: Sequence[ChangedObject]) -> None:
         """Report changes of objects that resources of any project may have."""
         reported = await self.engine.observations.report(None, changes)
         self.metrics.changes_reported("observed", reported.resources)

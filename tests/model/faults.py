@@ -13,7 +13,6 @@ from engine.hooks.rule import Rule, step_rule
 from engine.hooks.step_mode import StepModeChange, step_mode_change
 from engine.node import decisions, machine
 from engine.node import node as tables
-from engine.node.breakpoints import pending_breakpoints
 from engine.node.node import (
     ENDED,
     Expired,
@@ -26,6 +25,7 @@ from engine.node.node import (
     Superseded,
     WakeAt,
 )
+from engine.node.pending_breakpoints import pending_breakpoints
 from engine.plan import cleanup, forward, gates, passes
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.store.traversals.nested_stacks import NestedStackRecord

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from engine.hot.syntax.data_names import is_data_name
-from engine.node.breakpoints import POINTS
 from engine.node.node import ENDED, MustReplace, MustRetry
+from engine.node.pending_breakpoints import POINTS
 from engine.store.traversals.start import STEPPED
 from engine.words import (
     GATES,

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from engine.node.breakpoints import POINTS
 from engine.node.node import ENDED
+from engine.node.pending_breakpoints import POINTS
 from engine.store.traversals.start import STEPPED
 from engine.words import Action, Phase, State, StepMode
 from tests.model import store

@@ -32,8 +32,8 @@ from engine.node.node import (
     WriteUnchanged,
 )
 from engine.node.node import Node as MachineNode
-from engine.plan.change import ResourceState, cleanup_change, forward_change
 from engine.plan.draft import is_checkable, may_be_suspended
+from engine.plan.resource_change import ResourceState, cleanup_change, forward_change
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,
@@ -181,7 +181,8 @@ def _is_checkable(row: Row | None) -> bool:
 
 
 def change(node_plan: NodePlan, view: NodeView) -> Operation | None:
-    """The operation (`prepare` in engine/work/prepare.py), by the real engine.plan.change."""
+    """The operation (`prepare` in engine/work/prepare.py), by the real
+    engine.plan.resource_change."""
     if node_plan.direction is Direction.CLEANUP:
         only, stays = (
             node_plan.only_if_replaced,

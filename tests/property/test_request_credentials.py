@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as draw
 from hypothesis import strategies as st
 
-from hub.auth.credentials import RequestCredentials, request_credentials
+from hub.auth.request_credentials import RequestCredentials, request_credentials
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # it imports as it begins

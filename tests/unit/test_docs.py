@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from channels.schemas.events import SCHEMAS
-from engine.hooks.tokens import TokenKeys
+from channels.schemas.event_schemas import SCHEMAS
+from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.environment.environment import SECTIONS
 from engine.hot.environment.merging import Strategy
 from engine.hot.environment.registry_section import RESOURCE_KEYS

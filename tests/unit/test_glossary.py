@@ -21,7 +21,7 @@ import typer
 from pydantic import BaseModel
 
 import engine.words
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from hub.api.headgate import ROUTES
 from hub.api.openapi import openapi
 from hub.cli.main import app

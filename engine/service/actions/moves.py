@@ -11,7 +11,7 @@ from engine.errors import Findings, Invalid, nearest
 from engine.hot.template.template import without_resources
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
-from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import Move, StackRequest
 from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection

@@ -16,7 +16,7 @@ from engine.plan.draft import Options
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.blueprint import NestedPlace
-from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection

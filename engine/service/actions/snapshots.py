@@ -6,7 +6,7 @@ from uuid import UUID
 from engine.errors import Finding, Invalid, LimitReached, NotFound
 from engine.plan.draft import Options
 from engine.principal import Principal
-from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import (
     Traversals,

@@ -17,9 +17,9 @@ from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.syntax.globs import MAX_GLOBS, is_glob
 from engine.hot.syntax.keyed_names import plain_path
 from engine.hot.template.hook_declarations import escape_glob
-from engine.node.breakpoints import POINTS
 from engine.node.machine import decide
 from engine.node.node import BreakpointAdded, InvalidInput, Node
+from engine.node.pending_breakpoints import POINTS
 from engine.service.requests.breakpoint_targets import (
     declared_tree,
     existing_tree,

@@ -14,7 +14,7 @@ from engine.hot.evaluation.stack_outputs import (
     sources_of,
 )
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
-from engine.service.reads.stacks import evaluate_outputs
+from engine.service.reads.stored_state import evaluate_outputs
 from engine.store.connection import Connection
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.stacks import stack_dependencies, stack_lists, templates

@@ -18,7 +18,7 @@ from engine.plan.draft import Options
 from engine.plan.traversal_result import TraversalResult, ended_early, result_of
 from engine.principal import Principal, internal
 from engine.service.requests.blueprint import Blueprint
-from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
@@ -28,7 +28,7 @@ from engine.store.records import TemplateRecord
 from engine.store.resources import resource_rows
 from engine.store.stacks.stack_rows import mark_deleted, record_stack_event
 from engine.store.stacks.templates import read_requesters, read_template
-from engine.store.traversals import credentials
+from engine.store.traversals import traversal_credentials
 from engine.store.traversals.advance import TraversalToEnd
 from engine.store.traversals.end import (
     CompletedTraversals,
@@ -95,7 +95,7 @@ async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -
     if failed and not ending.disable_rollback:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
     if ending.has_credentials:
-        await credentials.delete_unused(conn, ended.stack_id)
+        await traversal_credentials.delete_unused(conn, ended.stack_id)
 
 
 async def fail(conn: Connection, ended: TraversalToEnd, reason: str) -> None:
@@ -116,11 +116,11 @@ async def _wake_parent(conn: Connection, traversals: Traversals, ended: Traversa
     parent = await wake_parent(conn, ended.stack_id, ended.traversal)
     if parent is None or traversals.keyring is None:
         return
-    encrypted = await credentials.read(conn, ended.stack_id, ended.traversal)
+    encrypted = await traversal_credentials.read(conn, ended.stack_id, ended.traversal)
     if encrypted is not None:
-        project = (await credentials.projects_of(conn, [ended.stack_id]))[ended.stack_id]
+        project = (await traversal_credentials.projects_of(conn, [ended.stack_id]))[ended.stack_id]
         try:
-            scope = credentials.scope(project, ended.stack_id)
+            scope = traversal_credentials.scope(project, ended.stack_id)
             credential = traversals.keyring.decrypt(scope, encrypted)
         except DecryptionFailed as error:  # operations that need it fail with their own errors
             log.warning("credential.undecryptable", reason=str(error))
@@ -270,4 +270,4 @@ async def _start_rollback(
             refuses=False,
         ),
     )
-    await credentials.copy(conn, ended.stack_id, ended.traversal, ended.traversal + 1)
+    await traversal_credentials.copy(conn, ended.stack_id, ended.traversal, ended.traversal + 1)

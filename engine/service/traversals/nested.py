@@ -25,16 +25,16 @@ from engine.hot.language.versions import date_of
 from engine.plan.draft import AdoptedResource, Options
 from engine.plan.traversal_result import ended_early
 from engine.service.reads.stack_outputs import with_stack_outputs
-from engine.service.reads.stacks import secret_outputs
+from engine.service.reads.stored_state import secret_outputs
 from engine.service.requests.adoption import check_adopted, read_adopted
 from engine.service.requests.blueprint import Blueprint
-from engine.service.requests.change import (
+from engine.service.requests.change_checks import check_immutable
+from engine.service.requests.desired_state import (
     CurrentState,
     DesiredState,
     live_breakpoints,
     read_current_state,
 )
-from engine.service.requests.change_checks import check_immutable
 from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.nested_stack import (
     NestedStack,

@@ -36,9 +36,9 @@ from engine.service.requests.blueprint import (
     stored_outputs,
 )
 from engine.service.requests.breakpoint_targets import check_rules
-from engine.service.requests.change import CurrentState, DesiredState, live_breakpoints
 from engine.service.requests.change_checks import check_root_stack, partial_filter
 from engine.service.requests.definition_cache import CacheKey, DefinitionCache
+from engine.service.requests.desired_state import CurrentState, DesiredState, live_breakpoints
 from engine.service.requests.policy_check import check_policy
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
@@ -51,8 +51,8 @@ from engine.store.observer import observation_schedule
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.stacks import stack_locks, stack_rows, templates
-from engine.store.traversals import credentials
 from engine.store.traversals import start as traversal_start
+from engine.store.traversals import traversal_credentials
 from engine.store.traversals.end import cancel_operations, supersede
 from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
@@ -403,14 +403,18 @@ class Traversals:
         kept = {key: credential for key, credential in kept.items() if credential}
         if not kept or self.keyring is None:
             return
-        projects = await credentials.projects_of(conn, [stack for stack, _ in kept])
+        projects = await traversal_credentials.projects_of(conn, [stack for stack, _ in kept])
         encrypt = self.keyring.encrypt
         encrypted = [
-            (stack, number, encrypt(credentials.scope(projects[stack], stack), credential))
+            (
+                stack,
+                number,
+                encrypt(traversal_credentials.scope(projects[stack], stack), credential),
+            )
             for (stack, number), credential in kept.items()
             if stack in projects
         ]
-        await credentials.store(conn, encrypted)
+        await traversal_credentials.store(conn, encrypted)
 
     async def start_delete(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.errors import Unavailable
-from engine.hooks.tokens import TokenKey
+from engine.hooks.derived_tokens import TokenKey
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring, Scope
 

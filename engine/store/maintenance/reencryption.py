@@ -23,7 +23,7 @@ from engine.store.encryption.secret_values import (
 )
 from engine.store.fault_points import reach
 from engine.store.stacks.stack_locks import lock_stacks
-from engine.store.traversals import credentials
+from engine.store.traversals import traversal_credentials
 from engine.words import Json
 
 
@@ -250,7 +250,7 @@ def _reencrypt_row(
         scope = Scope(project, owner, f"{table.name}.{name}")
         values.append(_reencrypt_document(row[name], scope, keyring, result))
     for name in table.texts:
-        scope = credentials.scope(project, owner)
+        scope = traversal_credentials.scope(project, owner)
         values.append(_reencrypt_text(row[name], scope, keyring, result))
     changed = any(one is not other for one, other in zip(values, before, strict=True))
     return values if changed else None

@@ -16,7 +16,7 @@ from engine.plan.traversal_result import UNSUCCESSFUL, EndedNode, TraversalResul
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.stacks.stack_locks import lock_with_parent
-from engine.store.traversals import credentials
+from engine.store.traversals import traversal_credentials
 from engine.store.traversals.advance import TraversalToEnd
 from engine.words import Action, Json, Operation, Phase, State, TraversalState
 
@@ -128,7 +128,7 @@ async def end_early(
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by.name, reason)
     await conn.execute(WAKE_WAITING, stack_id, traversal, list(supersedable_types))
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
-    await credentials.delete_unused(conn, stack_id)
+    await traversal_credentials.delete_unused(conn, stack_id)
 
 
 async def cancel_operations(

@@ -21,7 +21,6 @@ from datetime import datetime, timedelta
 from engine.errors import Findings, HeadgateError, Unavailable, nearest
 from engine.types.completion import AcceptedOperation, ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http.json_paths import InvalidPath, is_path, read_path
 from engine.types.http.observation import (
     MAX_PAGES,
@@ -67,6 +66,7 @@ from engine.types.http_client import (
 )
 from engine.types.observation import Observation, request_sent
 from engine.types.operation_outcomes import CANCELLED
+from engine.types.operator_credentials import CredentialDenied, Credentials
 from engine.types.text_cleaning import MIN_SECRET_LENGTH, mask_secrets
 from engine.words import Json, ObservedState, ResourceId
 

@@ -10,7 +10,7 @@ from engine.hot.schema.type_schema import (
     TypeSchema,
     updatable,
 )
-from engine.types.credentials import CONSTRAINT
+from engine.types.operator_credentials import CONSTRAINT
 
 #: The requests of a resource, with their default methods.
 METHODS: Mapping[str, str] = {

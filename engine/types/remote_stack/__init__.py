@@ -22,10 +22,10 @@ from engine.hot.schema.type_schema import (
     updatable,
 )
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Stopped, Wait
-from engine.types.credentials import CONSTRAINT as CREDENTIAL
-from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http_client import HttpClient, ServiceError
 from engine.types.operation_outcomes import next_poll
+from engine.types.operator_credentials import CONSTRAINT as CREDENTIAL
+from engine.types.operator_credentials import CredentialDenied, Credentials
 from engine.types.remote_stack.api import CONSTRAINT as REGION
 from engine.types.remote_stack.api import (
     DEFAULT,

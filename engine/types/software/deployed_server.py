@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engine.errors import Findings
-from engine.hooks.tokens import TokenKeys, server_secret
+from engine.hooks.derived_tokens import TokenKeys, server_secret
 from engine.hot.schema.type_schema import (
     Attribute,
     Constraint,

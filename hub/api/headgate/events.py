@@ -6,7 +6,7 @@ from typing import cast
 from aiohttp import web
 
 from channels.schemas.asyncapi import asyncapi
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from channels.selection import Selection
 from channels.store.stream import Bounds, bounds_of, history
 from channels.stream import CONTENT_TYPE, StreamFilter, document

@@ -14,7 +14,7 @@ from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, context_of
 from hub.api.request_validation import body_of, uuid_or_none
 from hub.api.routes import Route, json_response
-from hub.auth.credentials import request_credentials
+from hub.auth.request_credentials import request_credentials
 
 
 async def send(request: web.Request) -> web.Response:

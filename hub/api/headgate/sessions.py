@@ -12,9 +12,9 @@ from hub.api.app_context import identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.request_validation import Body, invalid, read_model
 from hub.api.routes import Route, json_response
-from hub.auth.credentials import RequestCredentials
 from hub.auth.cross_site import check_site
 from hub.auth.identity import Identity
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import Right
 from hub.auth.secrets import MAX_PASSWORD_LENGTH
 from hub.auth.sessions import COOKIE, BrowserSession

@@ -7,7 +7,7 @@ import pytest
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.invariants import INVARIANTS, find_violations
-from engine.store.traversals.credentials import scope
+from engine.store.traversals.traversal_credentials import scope
 from hub.checks.database import CheckState, KeyFiles, check_backup
 from tests.support.admin_command import run_admin
 from tests.support.keys import key_file

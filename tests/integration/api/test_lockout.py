@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.hooks.tokens import hook_token
+from engine.hooks.derived_tokens import hook_token
 from engine.store.access.token_keys import signing_key
 from engine.store.access.tokens import weak_passwords
 from hub.auth import secrets

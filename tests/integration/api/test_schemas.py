@@ -1,6 +1,6 @@
 """GET /schemas/{type}."""
 
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from tests.support.program import Program
 
 

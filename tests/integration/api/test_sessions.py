@@ -12,9 +12,9 @@ from engine.errors import HeadgateError
 from engine.store.database import Database
 from hub.api.headgate.sessions import SignIn
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials
 from hub.auth.cross_site import CSRF_HEADER
 from hub.auth.identity import Identity
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.sessions import COOKIE, Sessions
 from hub.program.wiring import ages
 from hub.settings.settings import Settings

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.hooks.tokens import hook_token
+from engine.hooks.derived_tokens import hook_token
 from engine.store.access.token_keys import signing_key
 from tests.support.changes import thing, until_complete
 from tests.support.keys import KEYRING

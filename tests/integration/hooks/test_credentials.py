@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import Unavailable
 from engine.store.encryption.secret_values import DecryptionFailed, Keyring
-from engine.store.traversals.credentials import scope
+from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import Failed
 from hub.keys.key_files import read_key
 from tests.support.changes import LONG_WAIT, put, thing, until_started

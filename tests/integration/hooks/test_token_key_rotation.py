@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.hooks.tokens import TokenKey, hook_token
+from engine.hooks.derived_tokens import TokenKey, hook_token
 from engine.store.access.token_keys import accepts_hook, read_token_keys, rotate_token_key
 from tests.integration.hooks.test_answers import create_waiting, hook_rule
 from tests.integration.hooks.test_signal_urls import send, signal_url_of

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.hooks.tokens import hook_token
+from engine.hooks.derived_tokens import hook_token
 from engine.store.access.token_keys import signing_key
 from hub.settings.settings import load_settings
 from tests.integration.examples.test_policies import POLICIES, Example

@@ -3,7 +3,7 @@
 import jsonschema_rs
 import pytest
 
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from tests.support.changes import error_text
 from tests.support.program import Json, Program, eventually, template
 from tests.support.receiver import Receiver, until

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engine.types.contract import Failed
-from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
+from engine.types.operator_credentials import Credentials
 from hub.http.outbound import Outbound, OutboundSettings
 from tests.support import bad_receivers
 from tests.support.bad_receivers import Fault, faulty_receiver, respond, send_bytes

@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 
 from channels.schemas.asyncapi import asyncapi
-from channels.schemas.events import SCHEMAS
+from channels.schemas.event_schemas import SCHEMAS
 from engine.words import Decision, Json
 
 DOCUMENT = asyncapi("the.answers")

@@ -13,7 +13,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, subscription_test_event
-from channels.schemas.events import HOOK_DOCUMENT, SCHEMAS
+from channels.schemas.event_schemas import HOOK_DOCUMENT, SCHEMAS
 from channels.store.records import DeliveryStackHeader, shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import ResourceAction

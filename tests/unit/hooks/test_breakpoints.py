@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 
 from engine.errors import Findings
+from engine.hooks.derived_tokens import holder_of, hook_token, signal_token
 from engine.hooks.durations import parse_duration
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Escalation, HookLimits, Rule, decode_rules, encode_rules
 from engine.hooks.rule_patterns import LEAF, check_patterns
 from engine.hooks.rule_reader import Declaration, Reader
-from engine.hooks.tokens import holder_of, hook_token, signal_token
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.syntax.document import read_document
 from engine.words import Json, Mode, OnTimeout, Point

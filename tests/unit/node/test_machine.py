@@ -9,7 +9,6 @@ from typing import NamedTuple
 import pytest
 
 from engine.hooks.rule import Rule, is_confirm, step_rule
-from engine.node.breakpoints import POINTS
 from engine.node.machine import (
     STORE_MOVES,
     TABLE,
@@ -52,6 +51,7 @@ from engine.node.node import (
     WriteFailed,
     WriteUnchanged,
 )
+from engine.node.pending_breakpoints import POINTS
 from engine.words import (
     GATES,
     REPEATED,

@@ -3,7 +3,6 @@
 import pytest
 
 from engine.hot.definition.lifecycle import Lifecycle
-from engine.plan.change import Change
 from engine.plan.expected_changes import ExpectedChange, expected_replacement
 from engine.plan.lifecycle import (
     Triggers,
@@ -11,10 +10,11 @@ from engine.plan.lifecycle import (
     trigger_digest,
     with_replacement,
 )
+from engine.plan.resource_change import ResourceChange
 from engine.words import Operation, ResourceAction
-from tests.unit.plan.test_change import actual
+from tests.unit.plan.test_resource_change import actual
 
-UPDATE = Change(Operation.UPDATE, frozenset({"free"}))
+UPDATE = ResourceChange(Operation.UPDATE, frozenset({"free"}))
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def test_a_resource_that_does_not_exist_gets_the_values_of_its_template(row: obj
         (Lifecycle(), {}, {}, UPDATE, Operation.UPDATE),
         (Lifecycle(replace_on=frozenset({"free"})), {}, {}, UPDATE, Operation.REPLACE),
         (Lifecycle(replace_on=frozenset({"other"})), {}, {}, UPDATE, Operation.UPDATE),
-        (Lifecycle(), {"x": "1"}, {"x": "2"}, Change(None), Operation.REPLACE),
-        (Lifecycle(), {"x": "1"}, {"x": "1"}, Change(None), None),
-        (Lifecycle(), {}, {"x": "1"}, Change(None), None),
-        (Lifecycle(), {"x": "1"}, {"x": None}, Change(None), None),
-        (Lifecycle(), {"x": "1"}, {"x": "2"}, Change(Operation.CREATE), Operation.CREATE),
+        (Lifecycle(), {"x": "1"}, {"x": "2"}, ResourceChange(None), Operation.REPLACE),
+        (Lifecycle(), {"x": "1"}, {"x": "1"}, ResourceChange(None), None),
+        (Lifecycle(), {}, {"x": "1"}, ResourceChange(None), None),
+        (Lifecycle(), {"x": "1"}, {"x": None}, ResourceChange(None), None),
+        (Lifecycle(), {"x": "1"}, {"x": "2"}, ResourceChange(Operation.CREATE), Operation.CREATE),
     ],
 )
 def test_a_changed_cause_replaces(
     rules: Lifecycle,
     before: dict[str, str],
     now: dict[str, str | None],
-    change: Change,
+    change: ResourceChange,
     operation: Operation | None,
 ) -> None:
     found = with_replacement(rules, Triggers(before, now), change)
@@ -64,7 +64,7 @@ def test_a_changed_cause_replaces(
 
 
 def test_an_immutable_property_may_be_a_cause() -> None:
-    change = Change(Operation.UPDATE, frozenset({"a", "b"}), fixed=frozenset({"a", "b"}))
+    change = ResourceChange(Operation.UPDATE, frozenset({"a", "b"}), fixed=frozenset({"a", "b"}))
     one = with_replacement(Lifecycle(replace_on=frozenset({"a"})), Triggers(), change)
     assert (one.operation, one.fixed) == (Operation.UPDATE, frozenset({"b"}))
     both = with_replacement(Lifecycle(replace_on=frozenset({"a", "b"})), Triggers(), change)
@@ -78,7 +78,7 @@ def test_a_dry_run_is_certain_only_of_known_causes() -> None:
     unknown = expected_replacement(rules, Triggers(), ExpectedChange(UPDATE, False, ("free",)))
     assert (unknown.change.operation, unknown.certain) == (Operation.REPLACE, False)
     later = expected_replacement(
-        Lifecycle(), Triggers({}, {"x": None}), ExpectedChange(Change(None), True)
+        Lifecycle(), Triggers({}, {"x": None}), ExpectedChange(ResourceChange(None), True)
     )
     assert (later.change.operation, later.certain) == (None, False)
 

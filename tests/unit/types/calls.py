@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from engine.errors import Finding, Findings
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.definition.stack import check_resolved, fill_defaults
 from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
 from engine.types.contract import Call, Outcome, ResourceType, RunNested, Wait
-from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
+from engine.types.operator_credentials import Credentials
 from engine.types.registry import TypeRegistry, built_in
 from engine.types.remote_stack import Endpoints, RemoteEndpoint, RemoteStack
 from engine.types.signal_urls import SignalUrls

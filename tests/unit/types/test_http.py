@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
-from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings, missing_property
 from engine.types.http.json_paths import first_value
 from engine.types.http_client import NoResponse
+from engine.types.operator_credentials import Credential, Credentials
 from engine.words import Json
 from tests.support.in_memory_service import URL, InMemoryService, answer, properties
 from tests.unit.types.calls import KEY, a_call, ended, findings_of, run

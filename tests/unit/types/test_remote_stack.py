@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Stopped, Wait
-from engine.types.credentials import Credential, Credentials
 from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import NoResponse
 from engine.types.operation_outcomes import next_poll
+from engine.types.operator_credentials import Credential, Credentials
 from engine.types.remote_stack import Endpoints, RemoteEndpoint, RemoteStack
 from engine.words import Json
 from tests.support.in_memory_heat import URL, InMemoryHeat, answer

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from engine.errors import Invalid
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
 from engine.types.signal_urls import SignalUrls, resource_of
 from engine.types.wait_conditions.handles import CFN, HEAT, SWIFT, SignalFormat, Tally, read_signal

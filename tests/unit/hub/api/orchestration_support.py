@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from engine.errors import Findings, NotFound, nearest
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.principal import Principal
 from engine.service import Engine, Limits, Output, StackRequest, StackValues

@@ -15,8 +15,8 @@ from hub.api.orchestration import documents
 from hub.api.orchestration.documents import parameter
 from hub.api.orchestration.stack_requests import stack_request
 from hub.api.orchestration.validation import validate_template
-from hub.auth.credentials import request_credentials
 from hub.auth.identity import Anonymous
+from hub.auth.request_credentials import request_credentials
 from hub.program.wiring import make_limits
 from hub.settings.settings import Settings
 from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack

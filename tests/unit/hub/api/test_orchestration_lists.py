@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine.store.stacks.events import EventFilter
-from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Anonymous, Identity
+from hub.auth.request_credentials import RequestCredentials
 from tests.unit.hub.api.orchestration_support import (
     EVENT_ID,
     OTHER_EVENT,

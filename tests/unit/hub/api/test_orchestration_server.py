@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Anonymous, Identity
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import Right
 from tests.unit.hub.api.orchestration_support import (
     STACK_ID,

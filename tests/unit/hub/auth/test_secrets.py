@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import Invalid
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials, cache_key, request_credentials
+from hub.auth.request_credentials import RequestCredentials, cache_key, request_credentials
 from hub.auth.roles import IMPLIED, RIGHTS, Right, Role, rights_of, with_implied
 from hub.auth.token_issuer import TokenRequest, issue
 

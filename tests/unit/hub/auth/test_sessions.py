@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.errors import Forbidden
-from hub.auth.credentials import RequestCredentials
 from hub.auth.cross_site import check_origin
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.sessions import BrowserSession
 
 

@@ -1,6 +1,6 @@
 """A cloud for tests of pure functions: no request is sent."""
 
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import ResourceType
 from engine.types.http_client import Request, Response
 from engine.types.openstack import openstack_types

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.hooks.tokens import TokenKeys
+from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import Done
 from engine.types.software.deployed_server import DeployedServer, ServerUrls, access_key, owner_of
 from engine.words import Json

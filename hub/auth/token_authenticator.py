@@ -12,9 +12,9 @@ from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from engine.store.database import Database
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import AT_EVERYWHERE, LOOKS_LIKE_ID, Identity, LocalAuthenticator
 from hub.auth.passwords import PasswordChecker
+from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import rights_of, with_implied
 
 #: Prefixes of the IDs of principals.

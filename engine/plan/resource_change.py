@@ -22,7 +22,7 @@ class ResourceState:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ResourceChange:
     """operation: None if nothing is to be done. changed: names of properties that differ. fixed:
     changed properties that are immutable, so that the update is refused. cause: of a replacement
     that the lifecycle of the resource demands, or "".
@@ -44,7 +44,7 @@ def forward_change(
     restores: bool = False,
     repairs: bool = False,
     nests: bool = False,
-) -> Change:
+) -> ResourceChange:
     """Return the operation that gives a resource these properties (resolved, with defaults).
 
     replaces_tainted: replace a tainted resource also after a failed update. restores: the resource
@@ -55,46 +55,46 @@ def forward_change(
     if nests:
         return _nest_change(actual, type_name, schema, properties)
     if actual is None or _was_never_created(actual):
-        return Change(Operation.CREATE, frozenset(properties))
+        return ResourceChange(Operation.CREATE, frozenset(properties))
     changed = differing_names(actual.properties or {}, properties)
     if repairs and actual.type == type_name and actual.status is not Status.COMPLETE:
-        return Change(Operation.UPDATE, changed)
+        return ResourceChange(Operation.UPDATE, changed)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
-        return Change(Operation.REPLACE, changed)
+        return ResourceChange(Operation.REPLACE, changed)
     if schema.renewed:
-        return Change(Operation.REPLACE, changed)
+        return ResourceChange(Operation.REPLACE, changed)
     if actual.tainted:
         again = actual.action is ResourceAction.UPDATE and not replaces_tainted
-        return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
+        return ResourceChange(Operation.UPDATE if again else Operation.REPLACE, changed)
     if not changed:
-        return Change(Operation.UPDATE if restores else None)
+        return ResourceChange(Operation.UPDATE if restores else None)
     if fixed := frozenset(name for name in changed if _is_fixed(schema, name)):
-        return Change(Operation.UPDATE, changed, fixed)
+        return ResourceChange(Operation.UPDATE, changed, fixed)
     in_place = all(_may_change(schema, name) for name in changed)
-    return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
+    return ResourceChange(Operation.UPDATE if in_place else Operation.REPLACE, changed)
 
 
 def _nest_change(
     actual: ResourceState | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
-) -> Change:
+) -> ResourceChange:
     """A nested stack is updated even if no property differs, because something inside may differ
     or pause. Replacing one template by another updates the nested stack.
     """
     if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
         type_name = actual.type
     change = forward_change(actual, type_name, schema, properties, repairs=True)
-    return change if change.operation else Change(Operation.UPDATE)
+    return change if change.operation else ResourceChange(Operation.UPDATE)
 
 
 def cleanup_change(
     actual: ResourceState | None, *, only_if_replaced: bool, retained: bool = False
-) -> Change:
+) -> ResourceChange:
     """Return the operation that removes a resource. only_if_replaced: keep it unless it was
     replaced. retained: keep the physical resource.
     """
     if actual is None or retained or (only_if_replaced and not actual.replaced):
-        return Change(None)
-    return Change(None if _was_never_created(actual) else Operation.DELETE)
+        return ResourceChange(None)
+    return ResourceChange(None if _was_never_created(actual) else Operation.DELETE)
 
 
 def differing_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:

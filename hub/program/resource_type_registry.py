@@ -11,10 +11,10 @@ from typing import Self
 from engine.errors import Unavailable
 from engine.types.command import AllowedProgram, Command, CommandSettings
 from engine.types.contract import ResourceType
-from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
+from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
 from engine.types.remote_stack import Catalog, Endpoints, RemoteEndpoint, RemoteStack

@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
-from engine.plan.change import ResourceState, cleanup_change, differing_names, forward_change
 from engine.plan.expected_changes import expected_change
+from engine.plan.resource_change import (
+    ResourceState,
+    cleanup_change,
+    differing_names,
+    forward_change,
+)
 from engine.plan.traversal_result import EndedNode, result_of
 from engine.words import Action, Operation, ResourceAction, State, Status, TraversalState
 

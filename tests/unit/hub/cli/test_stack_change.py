@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from hub.cli.change import Outcome, nodes_of_tree, wait_for_action
 from hub.cli.client import Client, RequestError, list_waiting_hooks
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import WaitOptions
+from hub.cli.stack_change import Outcome, nodes_of_tree, wait_for_action
 from tests.unit.hub.cli.stub import Handler, respond_with, running_stub
 
 STACK = {"id": "1", "stack_name": "web"}
