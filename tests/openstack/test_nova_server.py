@@ -100,6 +100,33 @@ async def test_a_subnet_gets_a_port_that_ends_with_the_server(
     await delete(run)
 
 
+async def test_no_port_stays_if_a_create_fails(
+    run: Program, project: Project, network: Any
+) -> None:
+    (subnet_id,) = project.cloud.network.get_network(network.id).subnet_ids
+    outside = {"subnet": subnet_id, "fixed_ip": "10.99.0.1"}
+    await run.create("s", {"a": server(networks=[{"subnet": subnet_id}, outside])})
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    assert "10.99.0.1" in await reason(run, "s")
+    assert not list(project.cloud.network.ports(network_id=network.id, device_owner=""))
+    await delete(run)
+
+
+async def test_an_address_may_be_written_in_another_form(
+    run: Program, project: Project, network: Any
+) -> None:
+    project.cloud.network.create_subnet(network_id=network.id, cidr="2001:db8::/64", ip_version=6)
+    await create(run, {"a": server()})
+    entry = {"network": network.id, "fixed_ip": "2001:DB8:0:0::77"}
+    await update(run, {"a": server(networks=[entry])})
+    (port,) = project.cloud.network.ports(network_id=network.id)
+    assert "2001:db8::77" in [one["ip_address"] for one in port.fixed_ips]
+    again = [{**entry, "fixed_ip": "2001:db8::0077"}]
+    await update(run, {"a": server(networks=again)})
+    assert [one.id for one in project.cloud.network.ports(network_id=network.id)] == [port.id]
+    await delete(run)
+
+
 async def test_another_image_rebuilds_after_its_confirmation(
     run: Program, project: Project
 ) -> None:

@@ -12,7 +12,15 @@ from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.keystone_cloud import KeystoneCloud
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.headgate import connected_headgate, reader_settings
-from tests.openstack.stacks import SETTINGS, create, delete, server, update, volume
+from tests.openstack.stacks import (
+    SETTINGS,
+    create,
+    delete,
+    resource_of,
+    server,
+    update,
+    volume,
+)
 from tests.support.changes import observed
 from tests.support.program import Program
 
@@ -76,6 +84,21 @@ async def test_drift_is_observed_and_repaired(observing: Program, project: Proje
     kept = {name for name, one in found.items() if one["physical_resource_id"] == ids[name]}
     assert kept == {"renamed", "off", "same", "volume"}
     assert {one.status for one in compute.servers()} <= {"ACTIVE"}
+    await delete(observing)
+
+
+async def test_attributes_have_what_the_requester_can_read(
+    observing: Program, openstack: OpenStack, project: Project
+) -> None:
+    """The observer, which completes the create, can read more."""
+    slow = {"testbed.spawn_seconds": "3"}
+    await create(observing, {"a": server(metadata=slow)})
+    (found,) = project.cloud.compute.servers()
+    full: Any = openstack.admin.compute.get_server(found.id)
+    assert full.compute_host and not found.compute_host
+    shown = (await resource_of(observing, "s"))["attributes"]
+    assert "OS-EXT-SRV-ATTR:host" not in shown["show"]
+    assert shown["show"]["id"] == found.id and shown["instance_name"] is None
     await delete(observing)
 
 

@@ -1,16 +1,17 @@
 """What all operations on objects of OpenStack do alike: errors become outcomes, waits are polls."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
 from engine.types.contract import Call, Failed, Outcome, ResourceType, Wait
+from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.service_errors import CloudError
 from engine.types.operation_outcomes import CANCELLED, next_poll
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
 
 #: Seconds of the longest pause between two polls of an object.
 MAX_PAUSE: Final = 5.0
@@ -76,6 +77,44 @@ def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
 def cancelled(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
     """The failure of a cancelled operation, with the object that may exist."""
     return Failed(CANCELLED, physical_id, data, public_reason=CANCELLED)
+
+
+async def observe_listed(
+    calls: Sequence[Call],
+    read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
+    compare: Callable[[Call, Mapping[str, Json]], Observation],
+    missing: str,
+) -> Mapping[ResourceId, Observation]:
+    """Compare the objects of a list with their resources. missing: the reason of a missing one.
+
+    An object that one list lacks may have moved between its pages: only if a second list lacks it
+    as well, it is missing.
+    """
+    try:
+        found = await _compare_listed(calls, read_pages, compare)
+        if absent := [call for call in calls if call.resource_id not in found]:
+            found |= await _compare_listed(absent, read_pages, compare)
+    except CloudError as error:
+        unknown = Observation.unknown(str(error), error.public)
+        return {call.resource_id: unknown for call in calls}
+    gone = Observation(ObservedState.MISSING, (), missing, missing)
+    return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
+
+
+async def _compare_listed(
+    calls: Sequence[Call],
+    read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
+    compare: Callable[[Call, Mapping[str, Json]], Observation],
+) -> dict[ResourceId, Observation]:
+    by_id: dict[str, list[Call]] = {}
+    for call in calls:
+        by_id.setdefault(str(call.physical_id), []).append(call)
+    found: dict[ResourceId, Observation] = {}
+    async for page in read_pages():
+        for one in page:
+            for call in by_id.get(str(one.get("id")), ()):
+                found[call.resource_id] = compare(call, one)
+    return found
 
 
 class CloudType(ResourceType):

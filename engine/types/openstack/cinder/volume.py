@@ -23,7 +23,7 @@ from engine.types.openstack.cinder.volume_requests import (
     volume_name,
     write_settings,
 )
-from engine.types.openstack.cinder.volume_state import MARKER, USABLE
+from engine.types.openstack.cinder.volume_state import USABLE
 from engine.types.openstack.cinder.volume_update import update_volume
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import (
@@ -31,13 +31,14 @@ from engine.types.openstack.cloud_operation import (
     ObjectProgress,
     cancelled,
     guarded,
+    observe_listed,
     poll,
     proceed,
 )
 from engine.types.openstack.lookups import IMAGES, volume_constraints
-from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.services import VOLUME as CINDER
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json, ResourceId
 
 _GONE = "the volume does not exist"
 #: Properties that name what a volume is created from; at most one can be set.
@@ -83,6 +84,7 @@ class Volume(CloudType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
+        check_metadata(properties, place, findings)
         named = [name for name in SOURCES if properties.get(name)]
         if len(named) > 1:
             both = " and ".join(named)
@@ -230,28 +232,11 @@ class Volume(CloudType):
         return volume_state.OBSERVED
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        by_id = {str(call.physical_id): call for call in calls}
-        found: dict[ResourceId, Observation] = {}
-        session = self._cloud.reader_session()
-        try:
-            async for page in _pages(session, calls[0].project):
-                for one in page:
-                    if (call := by_id.get(str(one.get("id")))) is not None:
-                        found[call.resource_id] = _observed(call, one)
-            for call in calls:  # a volume may have moved between two pages of the list
-                if call.resource_id not in found:
-                    found[call.resource_id] = _observed(
-                        call, await find_volume(session, str(call.physical_id))
-                    )
-        except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public)
-            return {call.resource_id: unknown for call in calls}
-        return found
+        session, project = self._cloud.reader_session(), calls[0].project
+        return await observe_listed(calls, lambda: _pages(session, project), _compare, _GONE)
 
 
-def _observed(call: Call, volume: Mapping[str, Json] | None) -> Observation:
-    if volume is None:
-        return Observation(ObservedState.MISSING, (), _GONE, _GONE)
+def _compare(call: Call, volume: Mapping[str, Json]) -> Observation:
     return volume_state.observe_volume(call, volume_name(call), volume)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from engine.types.contract import Call, Done, Failed
 from engine.types.openstack.cinder import volume_state
 from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.operation_marker import metadata_of
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.words import Json
@@ -79,7 +80,7 @@ async def write_settings(
     if touched and any(volume.get(name) != one for name, one in wanted.items()):
         doing = "change the name of the volume"
         await session.request(CINDER, "PUT", path, doing, {"volume": wanted})
-    metadata = volume_state.metadata_of(properties)
+    metadata = metadata_of(properties)
     touched = touches(call, "metadata") or call.previous is None
     if touched and metadata != volume_state.own_metadata(volume):
         body = {"metadata": {**metadata, **volume_state.kept_metadata(volume)}}

@@ -6,14 +6,12 @@ from typing import Final
 from engine.types.contract import Call
 from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.cloud_operation import ObjectProgress
+from engine.types.openstack.operation_marker import MARKER, metadata_of
 from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
 
 AVAILABLE, IN_USE = "available", "in-use"
 USABLE: Final = frozenset({AVAILABLE, IN_USE})
-#: In a volume's metadata: the key of the operation that created it, by which a repeated create
-#: finds it.
-MARKER: Final = "headgate_operation"
 #: Entries that Cinder itself writes into the metadata of volumes.
 _OF_CINDER = frozenset({"readonly", "attached_mode"})
 
@@ -63,12 +61,6 @@ def create_request(
     if hints := properties.get("scheduler_hints"):
         document["OS-SCH-HNT:scheduler_hints"] = hints
     return document
-
-
-def metadata_of(properties: Mapping[str, Json]) -> dict[str, str]:
-    """The metadata as Cinder accepts it: texts."""
-    given = properties.get("metadata") or {}
-    return {str(name): "" if one is None else as_text(one) for name, one in given.items()}
 
 
 def own_metadata(volume: Mapping[str, Json]) -> dict[str, Json]:

@@ -7,6 +7,7 @@ which a repeated create finds its image.
 from collections.abc import Mapping
 from typing import Final
 
+from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.cloud import Session, segment
@@ -43,6 +44,15 @@ class WebImage(CloudType):
     async def update(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._update(call), call.physical_id)
 
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        extra = properties.get("extra_properties")
+        if isinstance(extra, Mapping) and "id" in extra:
+            reason = "is reserved: Headgate finds the image of an interrupted create by its ID"
+            remedy = "Remove it. The property id sets the ID of the image."
+            findings.add(f"{place}.extra_properties.id", reason, remedy)
+
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         found = await _find(self._cloud.session(context.credential), physical_id)
         return None if found is not None else f"there is no image {physical_id}"
@@ -50,7 +60,7 @@ class WebImage(CloudType):
     async def _begin_create(self, call: Call) -> Outcome:
         session, image_id = self._cloud.session(call.credential), _image_id(call)
         if not call.repeated or await _find(session, image_id) is None:
-            image = {"id": image_id, **_fields(call), **_extra(call.properties)}
+            image = {**_fields(call), **_extra(call.properties), "id": image_id}
             image["name"] = image.get("name") or call.own_name
             await session.request(IMAGE, "POST", "/images", "create the image", image)
         return proceed(call, {"id": image_id})
@@ -148,8 +158,9 @@ def _fields(call: Call) -> dict[str, Json]:
 
 
 def _extra(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """The further properties. The ID, by which a repeated create finds the image, is none."""
     given = properties.get("extra_properties") or {}
-    return {str(name): as_text(one) for name, one in given.items()}
+    return {str(name): as_text(one) for name, one in given.items() if name != "id"}
 
 
 async def _find(session: Session, image_id: str) -> Mapping[str, Json] | None:

@@ -5,8 +5,9 @@ An entry is an item of the property `networks` with IDs in place of names. Neutr
 Headgate makes for an entry (with a subnet or `port_extra_properties`) become its `port`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
 
 from engine.words import Json
@@ -39,6 +40,17 @@ def networks_error(networks: Sequence[Mapping[str, Json]] | None) -> str | None:
         elif one.get("port") and one.get("fixed_ip"):
             return f"networks[{number}] has a port and fixed_ip: the port has its own addresses"
     return None
+
+
+def named_ports(networks: Sequence[Json]) -> list[int]:
+    """The entries whose `value_specs` set the name of the port."""
+    found = []
+    for number, one in enumerate(networks):
+        extra = one.get("port_extra_properties") if isinstance(one, Mapping) else None
+        specs = extra.get("value_specs") if isinstance(extra, Mapping) else None
+        if isinstance(specs, Mapping) and "name" in specs:
+            found.append(number)
+    return found
 
 
 def combined_error(number: int) -> str:
@@ -116,12 +128,27 @@ def _exactness(entry: Mapping[str, Json]) -> int:
 def _fits(entry: Mapping[str, Json], interface: Mapping[str, Json]) -> bool:
     if entry.get("port"):
         return bool(entry["port"] == interface["port_id"])
-    fixed = entry.get("fixed_ip")
-    return interface.get("net_id") == network_of(entry) and (not fixed or fixed in _ips(interface))
+    in_network = interface.get("net_id") == network_of(entry)
+    return in_network and has_fixed_ip(entry, addresses_of(interface))
 
 
-def _ips(interface: Mapping[str, Json]) -> Collection[str]:
+def addresses_of(interface: Mapping[str, Json]) -> list[str]:
+    """The addresses of an interface or port, as its service writes them."""
     return [str(one.get("ip_address")) for one in interface.get("fixed_ips") or []]
+
+
+def has_fixed_ip(entry: Mapping[str, Json], addresses: Iterable[str]) -> bool:
+    """Whether the address that an entry requires, if any, is one of these addresses."""
+    wanted = entry.get("fixed_ip")
+    return not wanted or _canonical(str(wanted)) in {_canonical(one) for one in addresses}
+
+
+def _canonical(address: str) -> str:
+    """The address as services write it; an invalid one stays as it is."""
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return address
 
 
 def _attachment(entry: Mapping[str, Json]) -> dict[str, Json]:
@@ -135,11 +162,15 @@ def _attachment(entry: Mapping[str, Json]) -> dict[str, Json]:
 def port_request(
     name: str, entry: Mapping[str, Json], network_id: str, security_groups: Sequence[str]
 ) -> dict[str, Json]:
-    """The document of ``POST /ports`` for an entry. security_groups: IDs. subnet: an ID."""
+    """The document of ``POST /ports`` for an entry. security_groups: IDs. subnet: an ID.
+
+    A repeated operation and the delete find the port by its name, which `value_specs` cannot
+    change.
+    """
     extra = {
-        name: one
-        for name, one in (entry.get("port_extra_properties") or {}).items()
-        if one is not None and name not in ("no_fixed_ips", "value_specs", "qos_policy")
+        key: one
+        for key, one in (entry.get("port_extra_properties") or {}).items()
+        if one is not None and key not in ("no_fixed_ips", "value_specs", "qos_policy")
     }
     given = entry.get("port_extra_properties") or {}
     port: dict[str, Json] = {"name": name, "network_id": network_id, **extra}
@@ -153,4 +184,4 @@ def port_request(
         subnet = {"subnet_id": entry["subnet"]} if entry.get("subnet") else {}
         fixed = {"ip_address": entry["fixed_ip"]} if entry.get("fixed_ip") else {}
         port["fixed_ips"] = [{**subnet, **fixed}]
-    return {"port": {**port, **(given.get("value_specs") or {})}}
+    return {"port": {**port, **(given.get("value_specs") or {}), "name": name}}

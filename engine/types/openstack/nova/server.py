@@ -21,15 +21,15 @@ from engine.types.openstack.cloud_operation import (
     ObjectProgress,
     cancelled,
     guarded,
+    observe_listed,
     poll,
     proceed,
 )
 from engine.types.openstack.lookups import IMAGES, compute_constraints, find_flavor
 from engine.types.openstack.nova import interfaces, server_state
 from engine.types.openstack.nova.server_observation import OBSERVED, observe_server
-from engine.types.openstack.nova.server_ports import ServerPorts
+from engine.types.openstack.nova.server_ports import PORT_NAMES, ServerPorts, port_names
 from engine.types.openstack.nova.server_request import (
-    MARKER,
     create_request,
     device_error,
     is_bootable,
@@ -49,12 +49,13 @@ from engine.types.openstack.nova.user_data import (
     build_user_data,
     size_error,
 )
+from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import COMPUTE, IMAGE, NETWORK
 from engine.types.software.deployed_server import OS_COLLECT_CONFIG, ServerUrls
 from engine.types.software.multipart import is_config_id
 from engine.types.software.software_store import SoftwareStore
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json, ResourceId
 
 #: Seconds between two lists of servers by the observer, at most, and until an operation looks
 #: itself although it waits for the observer.
@@ -82,9 +83,12 @@ class Server(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         progress = call.progress or {}
-        marker = call.operation_key.hex
-        ports = progress.get("ports") or []
-        data = {"name": server_name(call), "ports": ports, "marker": marker}
+        data = {
+            "name": server_name(call),
+            "ports": progress.get("ports") or [],
+            PORT_NAMES: port_names(call),
+            "marker": call.operation_key.hex,
+        }
         if call.cancelled:
             return await guarded(call, lambda: self._cancelled(call, data), None, data)
         if "id" not in progress:
@@ -94,6 +98,7 @@ class Server(CloudType):
     async def update(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Replace()
+        call = self._ports.with_names(call)
         if call.cancelled:
             return cancelled(call.physical_id, call.data)
         return await guarded(call, lambda: self._update(call), call.physical_id)
@@ -134,6 +139,13 @@ class Server(CloudType):
             if allocates and (len(networks) > 1 or len(one) > 1):
                 remedy = "Remove it, or the others."
                 findings.add(f"{place}.networks", interfaces.combined_error(number), remedy)
+        for number in interfaces.named_ports(networks):
+            findings.add(
+                f"{place}.networks[{number}].port_extra_properties.value_specs.name",
+                "is reserved: Headgate finds the port of an interrupted create by its name",
+                "Remove it, or name a port of your own: an OS::Neutron::Port in networks[].port.",
+            )
+        check_metadata(properties, place, findings)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         session = self._cloud.session(context.credential)
@@ -156,25 +168,21 @@ class Server(CloudType):
             return user_data
         flavor = await find_flavor(session, call.properties["flavor"])
         properties = await _with_image_ids(session, call.properties)
-        entries, ports = await self._ports.prepare(session, call)
-        request = create_request(
-            name,
-            properties,
-            flavor_id=str(flavor["id"]),
-            image_id=properties.get("image"),
-            networks=interfaces.requested(entries),
-            user_data=user_data,
-            marker=call.operation_key.hex,
-        )
-        try:
+        async with self._ports.removed_on_failure(session, call):
+            entries, ports = await self._ports.prepare(session, call)
+            request = create_request(
+                name,
+                properties,
+                flavor_id=str(flavor["id"]),
+                image_id=properties.get("image"),
+                networks=interfaces.requested(entries),
+                user_data=user_data,
+                marker=call.operation_key.hex,
+            )
             created = await session.create(
                 COMPUTE, "/servers", "server", "create the server", request,
                 microversion_of(call.properties),
             )  # fmt: skip
-        except CloudError as error:
-            if not error.retry:
-                await self._ports.delete(session, ports)
-            raise
         return proceed(call, {"id": str(created["id"]), "ports": ports})
 
     async def _cancelled(self, call: Call, data: Mapping[str, Json]) -> Outcome:
@@ -189,26 +197,26 @@ class Server(CloudType):
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         progress = call.progress or {}
         session = self._cloud.session(call.credential)
-        waits, server = await self._observed(call, progress["id"])
-        if server is None and waits is None:
-            server = await find_server(session, progress["id"])
+        if (waiting := await self._wait_for_observer(call, progress["id"])) is not None:
+            return waiting
+        server = await find_server(session, progress["id"])
         if server is None:
-            return waits or Failed("the server was deleted while it was created", None, data)
+            return Failed("the server was deleted while it was created", None, data)
         judged = server_state.judge(server, {ACTIVE}, "create")
         match judged.progress:
             case ObjectProgress.PENDING:
-                return waits or poll(call, progress, judged.reason, "the server is not active yet")
+                return poll(call, progress, judged.reason, "the server is not active yet")
             case ObjectProgress.BROKEN:
                 server_id = progress["id"]
                 return Failed(judged.reason, server_id, data, public_reason=judged.public)
         await self._ports.associate_floating_ips(session, call, progress["id"])
         return await self._done(session, call, server, data)
 
-    async def _observed(self, call: Call, server_id: str) -> tuple[Wait | None, Json]:
-        """(the wait for the observer, None) or (None, the complete server); (None, None) if there
-        is no observer for it."""
+    async def _wait_for_observer(self, call: Call, server_id: str) -> Wait | None:
+        """The wait for the observer. None: read the server, because the observer has found it
+        complete, or does not observe it."""
         if self.completions is None or not self._cloud.has_reader:
-            return None, None
+            return None
         progress = dict(call.progress or {})
         accepted = AcceptedOperation(
             call.project,
@@ -223,24 +231,20 @@ class Server(CloudType):
         try:
             found = await self.completions.wait(accepted)
         except Unavailable:
-            return poll(call, progress, "the database is not available"), None
+            return poll(call, progress, "the database is not available")
         except HeadgateError:
-            return None, None
-        if found is not None:
-            return None, found
-        if progress.get("observed"):
-            return None, None  # the time limit of the wait is over: look at the server itself
+            return None
+        if found is not None or progress.get("observed"):  # or the time limit of the wait is over
+            return None
         progress["observed"] = True
-        return poll(
-            call, progress, "the server is not active; the observer lists the servers"
-        ), None
+        return poll(call, progress, "the server is not active; the observer lists the servers")
 
     async def read_objects(
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
             async for page in _server_pages(self._cloud.reader_session(), project):
-                yield {str(one["id"]): one for one in page}
+                yield {str(one["id"]): server_state.progress_fields(one) for one in page}
         except CloudError as error:
             raise ObjectsUnknown(error.public or "the servers cannot be listed") from None
 
@@ -281,7 +285,7 @@ class Server(CloudType):
             server = None
         if server is not None and not server_state.is_gone(server):
             return await self._delete_again(session, call, server)
-        await self._ports.delete(session, data.get("ports") or [])
+        await self._ports.delete(session, await self._ports.find_own(session, data))
         return Done(None)
 
     async def _delete_again(
@@ -405,24 +409,10 @@ class Server(CloudType):
         return OBSERVED
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        by_id = {str(call.physical_id): call for call in calls}
-        found: dict[ResourceId, Observation] = {}
-        session = self._cloud.reader_session()
-        try:
-            async for page in _server_pages(session, calls[0].project):
-                for one in page:
-                    if (call := by_id.get(str(one.get("id")))) is not None:
-                        found[call.resource_id] = observe_server(call, one)
-            for call in calls:  # a server may have moved between two pages of the list
-                if call.resource_id not in found:
-                    server = await find_server(session, str(call.physical_id))
-                    missing = Observation(ObservedState.MISSING, (), _GONE, _GONE)
-                    seen = missing if server is None else observe_server(call, server)
-                    found[call.resource_id] = seen
-        except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public)
-            return {call.resource_id: unknown for call in calls}
-        return found
+        session, project = self._cloud.reader_session(), calls[0].project
+        return await observe_listed(
+            calls, lambda: _server_pages(session, project), observe_server, _GONE
+        )
 
 
 def _properties_error(properties: Mapping[str, Json]) -> str | None:

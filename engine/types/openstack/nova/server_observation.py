@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from engine.types.contract import Call
 from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.nova import server_state
-from engine.types.openstack.nova.server_request import metadata_of, own_metadata
+from engine.types.openstack.nova.server_request import own_metadata
 from engine.types.openstack.nova.server_requests import server_name
+from engine.types.openstack.operation_marker import metadata_of
 from engine.words import Json, ObservedState
 
 #: The properties whose differences are observed.

@@ -2,31 +2,54 @@
 update attaches and detaches.
 
 A port that Headgate makes is named after the operation and its place in `networks`, so that a
-repeated operation finds it; the IDs are in the data of the server, which deletes them.
+repeated operation finds it. The data of the server has the IDs of its ports, and the names of those
+that an operation without a result may have made; the delete removes both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Final
 
-from engine.types.contract import Call, Wait
+from engine.types.contract import Call, Failed, Wait
 from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import poll
 from engine.types.openstack.neutron.lookups import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from engine.types.openstack.nova.interfaces import (
+    InterfaceChanges,
+    addresses_of,
     allocation_of,
+    has_fixed_ip,
     interface_changes,
     needs_port,
     network_of,
     port_request,
 )
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE, NETWORK
 from engine.words import Json
 
 #: The properties of an entry that name objects of Neutron.
 _NAMED = {"port": PORTS, "network": NETWORKS, "subnet": SUBNETS}
+#: In the data of a server: the names of the ports that its operations may have made.
+PORT_NAMES: Final = "port_names"
+#: Names in one request that lists ports: the URL stays below 4 KB.
+_NAMES_AT_ONCE: Final = 10
+#: The length limit of names.
+_MAX_NAME: Final = 255
+#: How often an operation attaches interfaces before it fails because they fit no entry.
+MAX_ROUNDS: Final = 3
 
 
 class ServerPorts:
     """All methods raise CloudError."""
+
+    def with_names(self, call: Call) -> Call:
+        """The call of an update, whose data also has the names of the ports that it may make."""
+        if call.changed and "networks" not in call.changed:
+            return call
+        names = dict.fromkeys([*(call.data.get(PORT_NAMES) or []), *port_names(call)])
+        return replace(call, data={**call.data, PORT_NAMES: list(names)}) if names else call
 
     async def prepare(
         self, session: Session, call: Call
@@ -47,11 +70,26 @@ class ServerPorts:
 
     async def of_operation(self, session: Session, call: Call) -> list[str]:
         """The ports that a lost call of the operation made."""
-        made = []
-        for number, one in enumerate(call.properties.get("networks") or []):
-            if needs_port(one) and (found := await _find_port(session, call, number)) is not None:
-                made.append(str(found["id"]))
-        return made
+        return [str(one["id"]) for one in await _find_named(session, port_names(call))]
+
+    @asynccontextmanager
+    async def removed_on_failure(self, session: Session, call: Call) -> AsyncIterator[None]:
+        """If an error is final, delete the ports that the operation has made and that no server
+        uses; the delete of the server tries again."""
+        try:
+            yield
+        except CloudError as error:
+            if not error.retry:
+                with suppress(CloudError):
+                    made = await _find_named(session, port_names(call))
+                    unused = [str(one["id"]) for one in made if not one.get("device_id")]
+                    await self.delete(session, unused)
+            raise
+
+    async def find_own(self, session: Session, data: Mapping[str, Json]) -> list[str]:
+        """The ports that the operations on a server have made. data: of the server."""
+        named = await _find_named(session, data.get(PORT_NAMES) or [])
+        return list(dict.fromkeys([*(data.get("ports") or []), *(str(one["id"]) for one in named)]))
 
     async def delete(self, session: Session, ports: Sequence[str]) -> None:
         for port_id in ports:
@@ -59,12 +97,15 @@ class ServerPorts:
 
     async def change(
         self, session: Session, call: Call, progress: Mapping[str, Json]
-    ) -> Wait | list[str]:
+    ) -> Wait | Failed | list[str]:
         """Detach and attach interfaces; the IDs of the server's own ports when that is done."""
         path = f"/servers/{segment(call.physical_id)}/os-interface"
         entries, made = await self.prepare(session, call)
         found = await session.list(COMPUTE, path, "interfaceAttachments")
         changes = interface_changes(entries, found)
+        rounds = progress.get("rounds", 0)
+        if changes.attach and rounds >= MAX_ROUNDS:
+            return _misfit(call, changes, found)
         asked = set(progress.get("detached") or [])
         if changes.detach:
             for port_id in changes.detach:
@@ -75,11 +116,13 @@ class ServerPorts:
         for body in changes.attach:
             await session.request(COMPUTE, "POST", path, "attach an interface", body)
         if changes.attach:
-            return poll(call, progress, "interfaces are being attached to the server")
+            kept = {**progress, "rounds": rounds + 1}
+            return poll(call, kept, "interfaces are being attached to the server")
         await self.associate_floating_ips(session, call, str(call.physical_id))
-        kept_ports = [one for one in progress["ports"] if one in {i["port_id"] for i in found}]
-        await self.delete(session, [one for one in progress["ports"] if one not in kept_ports])
-        return [*kept_ports, *(one for one in made if one not in kept_ports)]
+        data = {**call.data, "ports": [*progress["ports"], *made]}
+        own, attached = await self.find_own(session, data), {one["port_id"] for one in found}
+        await self.delete(session, [one for one in own if one not in attached])
+        return [one for one in own if one in attached]
 
     async def associate_floating_ips(self, session: Session, call: Call, server_id: str) -> None:
         """Associate the floating IPs that entries name with the interfaces of these entries."""
@@ -101,12 +144,33 @@ class ServerPorts:
 def _is_port_of(entry: Mapping[str, Json], port: Mapping[str, Json]) -> bool:
     if entry.get("port"):
         return bool(entry["port"] == port["id"])
-    fixed = entry.get("fixed_ip")
-    addresses = [one.get("ip_address") for one in port.get("fixed_ips") or []]
     subnets = [one.get("subnet_id") for one in port.get("fixed_ips") or []]
     in_network = network_of(entry) in ("", port.get("network_id"))
     in_subnet = not entry.get("subnet") or entry["subnet"] in subnets
-    return in_network and in_subnet and (not fixed or fixed in addresses)
+    return in_network and in_subnet and has_fixed_ip(entry, addresses_of(port))
+
+
+def _misfit(call: Call, changes: InterfaceChanges, found: Sequence[Mapping[str, Json]]) -> Failed:
+    """The failure of an update whose attached interfaces do not become those of `networks`."""
+    public = f"the server has not got the interfaces of networks after {MAX_ROUNDS} attempts"
+    wanted = "; ".join(_words(one["interfaceAttachment"]) for one in changes.attach)
+    present = "; ".join(
+        f"port {one['port_id']} ({', '.join(addresses_of(one)) or 'no address'})" for one in found
+    )
+    reason = (
+        f"{public}: no interface fits {wanted}; it has {present or 'none'}. Correct networks, or"
+        " attach the interface with a port of your own"
+    )
+    return Failed(reason, call.physical_id, call.data, public_reason=public)
+
+
+def _words(attachment: Mapping[str, Json]) -> str:
+    if attachment.get("port_id"):
+        return f"port {attachment['port_id']}"
+    if not attachment.get("net_id"):
+        return "any network"
+    addresses = ", ".join(addresses_of(attachment))
+    return f"network {attachment['net_id']}{f' with {addresses}' if addresses else ''}"
 
 
 async def _with_ids(session: Session, one: Mapping[str, Json], project: str) -> dict[str, Json]:
@@ -134,12 +198,26 @@ async def _make_port(session: Session, call: Call, number: int, entry: Mapping[s
 
 
 async def _find_port(session: Session, call: Call, number: int) -> Mapping[str, Json] | None:
-    found = await session.list(NETWORK, "/ports", "ports", {"name": _port_name(call, number)})
+    found = await _find_named(session, [_port_name(call, number)])
     return found[0] if found else None
 
 
+async def _find_named(session: Session, names: Sequence[str]) -> list[Mapping[str, Json]]:
+    found: list[Mapping[str, Json]] = []
+    for start in range(0, len(names), _NAMES_AT_ONCE):
+        query = {"name": names[start : start + _NAMES_AT_ONCE]}
+        found += await session.list(NETWORK, "/ports", "ports", query)
+    return [one for one in found if one.get("name") in names]
+
+
+def port_names(call: Call) -> list[str]:
+    """The names of the ports that Headgate makes in an operation."""
+    networks = call.properties.get("networks") or []
+    return [_port_name(call, number) for number, one in enumerate(networks) if needs_port(one)]
+
+
 def _port_name(call: Call, number: int) -> str:
-    return f"{call.own_name}-port-{number}"
+    return f"{call.own_name}-port-{number}"[-_MAX_NAME:]
 
 
 async def _security_group_ids(session: Session, call: Call) -> list[str]:

@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.types.openstack.nova.user_data import encode
+from engine.types.openstack.operation_marker import MARKER, metadata_of
 from engine.types.text_cleaning import as_text
 from engine.words import Json
 
-#: In a server's metadata: the key of the operation that created it, by which a repeated create
-#: finds it.
-MARKER: Final = "headgate_operation"
 #: The newest version of Nova's API that writes files into servers.
 PERSONALITY_VERSION: Final = "compute 2.56"
 #: Names of the first disk of a server.
@@ -59,12 +57,6 @@ def create_request(
 def microversion_of(properties: Mapping[str, Json]) -> str:
     """The version of Nova's API that the create needs; "" for the usual one."""
     return PERSONALITY_VERSION if properties.get("personality") else ""
-
-
-def metadata_of(properties: Mapping[str, Json]) -> dict[str, str]:
-    """The metadata as Nova accepts it: texts."""
-    given = properties.get("metadata") or {}
-    return {str(name): "" if one is None else as_text(one) for name, one in given.items()}
 
 
 def own_metadata(server: Mapping[str, Json]) -> dict[str, Json]:

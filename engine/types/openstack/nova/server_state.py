@@ -12,6 +12,7 @@ from engine.words import Json
 ACTIVE, SHUTOFF, SUSPENDED = "ACTIVE", "SHUTOFF", "SUSPENDED"
 ERROR, VERIFY_RESIZE = "ERROR", "VERIFY_RESIZE"
 DELETED, SOFT_DELETED = "DELETED", "SOFT_DELETED"
+_TASK: Final = "OS-EXT-STS:task_state"
 #: Statuses in which Nova works on a server.
 _IN_PROGRESS = frozenset(
     {"BUILD", "HARD_REBOOT", "MIGRATING", "PASSWORD", "REBOOT", "REBUILD", "RESIZE",
@@ -45,7 +46,12 @@ def status_of(server: Mapping[str, Json]) -> str:
 
 def task_of(server: Mapping[str, Json]) -> str:
     """What Nova does with the server; "" for nothing."""
-    return str(server.get("OS-EXT-STS:task_state") or "")
+    return str(server.get(_TASK) or "")
+
+
+def progress_fields(server: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of a server that `judge` reads to tell whether Nova works on it."""
+    return {name: server.get(name) for name in ("status", _TASK)}
 
 
 def in_progress(server: Mapping[str, Json]) -> bool:

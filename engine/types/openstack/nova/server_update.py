@@ -11,8 +11,8 @@ from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import ObjectProgress, poll, proceed
 from engine.types.openstack.lookups import IMAGES, find_flavor
 from engine.types.openstack.nova import server_state
-from engine.types.openstack.nova.server_ports import ServerPorts
-from engine.types.openstack.nova.server_request import MARKER, metadata_of, own_metadata
+from engine.types.openstack.nova.server_ports import PORT_NAMES, ServerPorts, port_names
+from engine.types.openstack.nova.server_request import own_metadata
 from engine.types.openstack.nova.server_requests import find_server, post_action, server_name
 from engine.types.openstack.nova.server_state import (
     ACTIVE,
@@ -21,6 +21,7 @@ from engine.types.openstack.nova.server_state import (
     ResizePhase,
 )
 from engine.types.openstack.nova.user_data import encode
+from engine.types.openstack.operation_marker import MARKER, metadata_of
 from engine.types.openstack.services import COMPUTE
 from engine.words import Json
 
@@ -28,6 +29,8 @@ from engine.words import Json
 STEPS: Final = ("rebuild", "resize")
 _RUNNING = frozenset({ACTIVE, SHUTOFF})
 _GONE = "the server does not exist"
+#: The entries of the progress that become data of the server.
+_KEPT: Final = ("ports", PORT_NAMES)
 #: The requests of a resize: by move, the action, what it does, and the phase that it begins.
 _RESIZE_REQUESTS: Final[Mapping[ResizeMove, tuple[str, str, ResizePhase]]] = {
     ResizeMove.RESIZE: ("resize", "resize the server", ResizePhase.RESIZING),
@@ -82,7 +85,7 @@ class ServerUpdate:
             return outcome
         if not call.changed and server_state.status_of(server) == SHUTOFF:
             await self._act({"os-start": None}, "start the server")
-        data = {**call.data, "ports": self._progress["ports"]}
+        data = {**call.data, **{name: one for name, one in self._progress.items() if name in _KEPT}}
         return UpdatedServer(await self._read() or server, data)
 
     async def _begin(self, server: Mapping[str, Json]) -> Outcome | None:
@@ -222,10 +225,12 @@ class ServerUpdate:
         """None when the server has its interfaces."""
         if not self._touches("networks") or not self._call.properties.get("networks"):
             return None
-        changed = await self._ports.change(self._session, self._call, self._progress)
-        if isinstance(changed, Wait):
+        session, call = self._session, self._call
+        async with self._ports.removed_on_failure(session, call):
+            changed = await self._ports.change(session, call, self._progress)
+        if isinstance(changed, Wait | Failed):
             return changed
-        self._progress["ports"] = changed
+        self._progress |= {"ports": changed, PORT_NAMES: port_names(call)}
         return None
 
     def _touches(self, name: str) -> bool:

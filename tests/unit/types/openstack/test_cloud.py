@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import orjson
 import pytest
 
 from engine.types.contract import Done, Failed, ResourceType, Wait
-from engine.types.http_client import NoResponse, Request, Response
+from engine.types.http_client import NoResponse, Response
 from engine.types.openstack.cinder.volume import Volume
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import MAX_BUSY
@@ -19,44 +18,10 @@ from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
 from engine.words import Json
 from tests.unit.types.calls import KEY, NOW, a_call, run
-from tests.unit.types.openstack.clouds import NoIdentity
+from tests.unit.types.openstack.clouds import Answers, Renewing, answer
 
 GROUP = "11111111-1111-4111-8111-111111111111"
 ROUTER, SUBNET = GROUP, "22222222-2222-4222-8222-222222222222"
-
-
-class Answers:
-    """An HTTP client with prepared answers. requests: those that were sent."""
-
-    def __init__(self, *answers: Response | NoResponse) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
-
-    def refusal(self, url: str) -> tuple[str, str] | None:
-        return None
-
-    async def send(self, request: Request) -> Response:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, NoResponse):
-            raise answer
-        return answer
-
-    @property
-    def tokens(self) -> list[str]:
-        return [one.headers["X-Auth-Token"] for one in self.requests]
-
-
-class Renewing(NoIdentity):
-    """An identity service that replaces a token once."""
-
-    async def renew(self, token: str) -> str | None:
-        return "new" if token == "old" else None
-
-
-def answer(status: int, body: Json = None, **headers: str) -> Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Response(status, named, b"" if body is None else orjson.dumps(body))
 
 
 def session(web: Answers, token: str = "old") -> Session:

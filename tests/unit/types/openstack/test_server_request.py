@@ -16,7 +16,6 @@ from engine.types.openstack.nova.interfaces import (
     requested,
 )
 from engine.types.openstack.nova.server_request import (
-    MARKER,
     block_devices,
     create_request,
     device_error,
@@ -24,6 +23,7 @@ from engine.types.openstack.nova.server_request import (
     microversion_of,
 )
 from engine.types.openstack.nova.user_data import build_user_data, size_error
+from engine.types.openstack.operation_marker import MARKER
 
 Json = Any
 KEY = UUID(int=7)

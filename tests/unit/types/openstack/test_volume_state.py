@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from engine.types.openstack.cinder.volume_state import (
-    MARKER,
     USABLE,
     attributes_of,
     create_request,
@@ -14,6 +13,7 @@ from engine.types.openstack.cinder.volume_state import (
     own_metadata,
 )
 from engine.types.openstack.cloud_operation import ObjectProgress
+from engine.types.openstack.operation_marker import MARKER
 
 Json = Any
 

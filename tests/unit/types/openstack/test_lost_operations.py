@@ -1,0 +1,194 @@
+"""Operations that end without a result: what exists in the cloud is deleted, and nothing else."""
+
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+
+from engine.types.contract import Done, Failed, Wait
+from engine.types.http_client import NoResponse
+from engine.types.openstack.nova.server_ports import MAX_ROUNDS
+from engine.words import ObservedState, ResourceId
+from tests.unit.types.calls import KEY, a_call, findings_of, run
+from tests.unit.types.openstack.clouds import Answers, answer, type_with
+
+Json = Any
+ATTACHMENT = "OS::Cinder::VolumeAttachment"
+PAIR = {"instance_uuid": "S", "volume_id": "V"}
+MISSING, ACCEPTED = answer(404, {}), answer(202)
+LOST = NoResponse("no answer", retry=True)
+
+
+def sent(web: Answers) -> list[str]:
+    """The requests: the method and the path."""
+    return [f"{one.method} /{one.url.partition('//')[2].partition('/')[2]}" for one in web.requests]
+
+
+async def attach(web: Answers, progress: Json, **more: Json) -> Any:
+    type_ = type_with(web, ATTACHMENT)
+    return await run(
+        type_, "create", a_call(type_, PAIR, credential="t", progress=progress, **more)
+    )
+
+
+async def detach(web: Answers, failed: Failed) -> Any:
+    type_ = type_with(web, ATTACHMENT)
+    known = {"physical_id": failed.physical_id, "data": failed.data}
+    return await run(type_, "delete", a_call(type_, PAIR, credential="t", **known))
+
+
+async def test_a_cancelled_attachment_that_may_exist_is_removed() -> None:
+    waits = await attach(Answers(MISSING), None)
+    assert isinstance(waits, Wait)
+    failed = await attach(Answers(), waits.progress, repeated=True, cancelled=True)
+    assert isinstance(failed, Failed) and failed.physical_id == "V"
+    web = Answers(answer(200, {"volumeAttachment": {"volumeId": "V"}}), ACCEPTED)
+    assert isinstance(await detach(web, failed), Wait)
+    path = "/servers/S/os-volume_attachments/V"
+    assert sent(web) == [f"GET {path}", f"DELETE {path}"]
+
+
+async def test_an_attachment_without_an_answer_is_removed() -> None:
+    failed = await attach(Answers(MISSING, LOST), {"absent": True})
+    assert isinstance(failed, Failed) and failed.retry
+    assert (failed.physical_id, failed.data) == ("V", {"server": "S"})
+
+
+@pytest.mark.parametrize("progress", [None, {"absent": True}], ids=["before", "refused"])
+async def test_an_attachment_of_another_client_stays(progress: Json) -> None:
+    there = answer(200, {"volumeAttachment": {"volumeId": "V"}})
+    web = Answers(MISSING, answer(400, {})) if progress else Answers(there)
+    failed = await attach(web, progress)
+    assert isinstance(failed, Failed) and failed.physical_id is None and not failed.retry
+    assert await detach(Answers(), failed) == Done(None)
+
+
+async def test_a_moved_attachment_that_fails_is_not_that_of_another_client() -> None:
+    """The volume was attached to the new server before this operation."""
+    there = answer(200, {"volumeAttachment": {"volumeId": "V"}})
+    type_ = type_with(Answers(there), ATTACHMENT)
+    call = a_call(
+        type_, PAIR, credential="t", physical_id="V", data={"server": "old"},
+        previous={**PAIR, "instance_uuid": "old"}, changed=frozenset({"instance_uuid"}),
+        progress={"detached": True},
+    )  # fmt: skip
+    failed = await run(type_, "update", call)
+    assert isinstance(failed, Failed) and "already" in failed.reason
+    assert await detach(Answers(), failed) == Done(None)
+
+
+SERVER = "OS::Nova::Server"
+SUBNET = {"subnet": "11111111-1111-4111-8111-111111111111"}
+GIVEN = {"flavor": "f", "image": "i", "networks": [SUBNET, {"network": "n"}, SUBNET]}
+PORTS = [f"s-r-{KEY.hex[:12]}-port-{number}" for number in (0, 2)]
+
+#: The answer of a service that ignores the filter by name.
+OWN = answer(
+    200,
+    {"ports": [
+        {"id": "theirs", "name": "x"}, {"id": "a", "name": PORTS[0]}, {"id": "b", "name": PORTS[1]}
+    ]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_the_ports_of_a_create_without_a_result_are_deleted(cancelled: bool) -> None:
+    web = Answers(answer(200, {"servers": []})) if cancelled else Answers(LOST)
+    type_ = type_with(web, SERVER)
+    call = a_call(type_, GIVEN, credential="t", repeated=True, cancelled=cancelled)
+    failed = await run(type_, "create", call)
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    web = Answers(
+        answer(200, {"servers": []}),
+        OWN, answer(204), answer(204),
+    )  # fmt: skip
+    type_ = type_with(web, SERVER)
+    call = a_call(type_, GIVEN, credential="t", data=failed.data)
+    assert await run(type_, "delete", call) == Done(None)
+    names = "&".join(f"name={one}" for one in PORTS)
+    assert sent(web)[1:] == [f"GET /ports?{names}&limit=500", "DELETE /ports/a", "DELETE /ports/b"]
+
+
+async def test_the_ports_of_an_update_without_a_result_are_deleted() -> None:
+    type_ = type_with(Answers(), SERVER)
+    known = {"physical_id": "S", "previous": GIVEN, "data": {"ports": ["old"]}}
+    call = a_call(
+        type_, GIVEN, credential="t", changed=frozenset({"networks"}), cancelled=True, **known
+    )
+    failed = await run(type_, "update", call)
+    assert isinstance(failed, Failed)
+    web = Answers(MISSING, OWN, answer(204), answer(204), answer(204))
+    type_ = type_with(web, SERVER)
+    call = a_call(type_, GIVEN, credential="t", physical_id="S", data=failed.data)
+    assert await run(type_, "delete", call) == Done(None)
+    assert sent(web)[2:] == ["DELETE /ports/old", "DELETE /ports/a", "DELETE /ports/b"]
+
+
+#: What would hide the key by which an interrupted create finds its object.
+RESERVED: dict[str, Json] = {
+    "OS::Nova::Server": {**GIVEN, "metadata": {"headgate_operation": "x"}},
+    "OS::Cinder::Volume": {"size": 1, "metadata": {"headgate_operation": "x"}},
+    "OS::Glance::WebImage": {
+        "location": "http://h/i", "disk_format": "raw", "container_format": "bare",
+        "extra_properties": {"id": "x"},
+    },
+}  # fmt: skip
+NAMED_PORT = {**SUBNET, "port_extra_properties": {"value_specs": {"name": "x"}}}
+
+
+@pytest.mark.parametrize("name", [*RESERVED, "port"])
+def test_what_would_hide_the_key_of_a_create_is_refused(name: str) -> None:
+    given = RESERVED.get(name) or {**GIVEN, "networks": [NAMED_PORT]}
+    (found,) = findings_of(type_with(Answers(), name if name in RESERVED else SERVER), given)
+    assert found.reason.startswith("is reserved: Headgate") and found.remedy
+
+
+async def test_the_key_of_a_create_wins_over_properties_known_late() -> None:
+    """The value of a property may be known only when the create runs."""
+    for name, key in (("OS::Cinder::Volume", "volume"), ("OS::Glance::WebImage", "")):
+        web = Answers(answer(202, {key: {"id": "i"}} if key else {"id": "i"}))
+        type_ = type_with(web, name)
+        await run(type_, "create", a_call(type_, RESERVED[name], credential="t"))
+        body = orjson.loads(web.requests[-1].body or b"")
+        mark = body["volume"]["metadata"]["headgate_operation"] if key else body["id"]
+        assert mark in (KEY.hex, str(KEY))
+
+
+@pytest.mark.parametrize("name", ["OS::Cinder::Volume", SERVER])
+async def test_objects_that_a_list_lacks_are_looked_for_in_a_second_list(name: str) -> None:
+    key = "volumes" if name != SERVER else "servers"
+    web = Answers(answer(200, {key: [{"id": "a"}]}), answer(200, {key: [{"id": "b"}]}))
+    type_ = type_with(web, name)
+    given = {"size": 1} if name != SERVER else GIVEN
+    calls = [
+        a_call(type_, given, resource_id=ResourceId(UUID(int=n)), physical_id=one)
+        for n, one in enumerate("abcd")
+    ]
+    observed: Any = type_.observe(calls)
+    found = await observed
+    missing = [n.int for n, one in found.items() if one.state is ObservedState.MISSING]
+    assert (missing, len(web.requests)) == ([2, 3], 2)
+
+
+async def test_interfaces_that_fit_no_entry_are_not_attached_for_ever() -> None:
+    network = "22222222-2222-4222-8222-222222222222"
+    given = {**GIVEN, "networks": [{"network": network}]}
+    known = {"physical_id": "S", "previous": GIVEN, "changed": frozenset({"networks"})}
+    progress: Json = {"at": "networks", "ports": []}
+    path = "/servers/S/os-interface"
+    outcome: Any = None
+    for number in range(MAX_ROUNDS + 1):
+        web = Answers(
+            answer(200, {"server": {"id": "S", "status": "ACTIVE"}}),
+            answer(200, {"interfaceAttachments": []}),
+            answer(200, {"interfaceAttachment": {}}),
+        )
+        type_ = type_with(web, SERVER)
+        call = a_call(type_, given, credential="t", progress=progress, **known)
+        outcome = await run(type_, "update", call)
+        posts = [one for one in sent(web) if one == f"POST {path}"]
+        assert len(posts) == (number < MAX_ROUNDS)
+        progress = getattr(outcome, "progress", None)
+    assert isinstance(outcome, Failed) and not outcome.retry
+    assert f"no interface fits network {network}" in outcome.reason
