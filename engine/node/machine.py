@@ -13,8 +13,8 @@ phases, in this order:
 `TABLE` has a row for each valid combination of state, phase and input: the decision function and
 the places to which it may lead. Other inputs are refused, and nothing changes. The states done,
 failed, stopped and dropped have no rows: a node that has ended never changes. `STORE_MOVES` are the
-few moves without a decision. docs/explanation/life-of-a-node.md draws both;
-``python -m tools.node_life`` writes it.
+few moves without a decision; docs/decisions/0011-moves-of-the-store.md has the reason.
+docs/explanation/life-of-a-node.md draws both; ``python -m tools.node_life`` writes it.
 
 Rules for every input, which tests check in all reachable states:
 
@@ -218,10 +218,6 @@ STORE_MOVES: tuple[StoreMove, ...] = (
         StoreMove(
             Place(State.WAITING, phase), Place(State.READY, phase), "its dependencies are done"
         )
-        for phase in _PLANNED
-    ),
-    *(
-        StoreMove(Place(State.WAITING, phase), Place(State.DROPPED, phase), "a dependency failed")
         for phase in _PLANNED
     ),
     *(

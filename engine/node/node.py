@@ -233,8 +233,9 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The traversal has ended before the node: it was superseded, cancelled or stopped, or its
-    timeout has passed. by: who requested that. reason: for people.
+    """The traversal has ended before the node: it was superseded, cancelled or stopped, its timeout
+    has passed, or the node waits for one that did not succeed. by: who requested that. reason: for
+    people.
     """
 
     by: str = DECIDED_BY_ENGINE

@@ -159,7 +159,7 @@ STATEMENT_FAULTS = (
           "case when s.later then 0 else n.pending_dependencies end", "n.pending_dependencies",
           scenarios.RUN),
     StatementFault("nodes of a run end without having been active", "update_traversals",
-          "then -1 else 0 end + was_waiting::integer as active", "then -1 else 0 end as active",
+          "+ was_waiting::integer as active", "as active",
           scenarios.RUN),
     StatementFault("a run includes a node with hook rules", "later_nodes",
           "and n.rules is null and n.bytes", "and n.bytes", scenarios.RUN_TO_HOOK),

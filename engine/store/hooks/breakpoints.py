@@ -60,7 +60,7 @@ NODES = """
 select n.stack_id, n.traversal, n.id, n.name, n.type, n.operation, n.direction, n.state, n.phase,
        n.rules, n.breakpoints_hit,
        n.started_at is not null as started,
-       n.state in ('done', 'failed', 'stopped', 'dropped') as ended,
+       is_ended(n.state) as ended,
        case when r.id is null then s.rules else r.rules end as template_rules
   from unnest($1::uuid[], $2::integer[]) k (stack_id, traversal)
   join node n on n.stack_id = k.stack_id and n.traversal = k.traversal

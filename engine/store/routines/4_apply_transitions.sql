@@ -88,7 +88,7 @@ begin
                worker = case when s.state = 'running' then p_worker end,
                started_at = case when s.phase = 'execute' and s.state = 'running' or s.later
                                  then coalesce(n.started_at, p_now) else n.started_at end,
-               ended_at = case when s.state in ('done', 'failed', 'stopped', 'dropped') then p_now end,
+               ended_at = case when is_ended(s.state) then p_now end,
                -- The update ended with a replacement; its create is another operation.
                operation_key = case when s.later then s.operation_key
                                     when s.operation <> n.operation and s.phase <> 'execute' then null

@@ -23,16 +23,15 @@ begin
                    sum(c.blocked)::integer as blocked, bool_or(c.accepted) as accepted
               from (select stack_id, traversal,
                            operation = 'begin' and state = 'done' as accepted,
-                           case when state in ('done', 'failed', 'stopped', 'dropped')
-                                then -1 else 0 end + was_waiting::integer as active,
+                           case when is_ended(state) then -1 else 0 end
+                           + was_waiting::integer as active,
                            is_blocked::integer - was_blocked::integer as blocked
                       from changed
                     union all
                     select r.stack_id, r.traversal, false, 1, 0 from unnest(p_ready) r
                     union all -- a node that waited for an earlier operation was counted
                     select stack_id, current_traversal, false, -1, 0 from changed
-                     where successor is not null
-                       and state in ('done', 'failed', 'stopped', 'dropped')) c
+                     where successor is not null and is_ended(state)) c
              group by 1, 2) d
      where t.stack_id = d.stack_id and t.number = d.traversal;
 end;

@@ -18,7 +18,7 @@ begin
         -- Nodes that waited for an earlier operation continue with the replacement it created.
         select m.stack_id, m.current_traversal, m.successor, 1, m.replacement_id
           from changed m
-         where m.successor is not null and m.state in ('done', 'failed', 'stopped', 'dropped')
+         where m.successor is not null and is_ended(m.state)
     ), released as (
         update node n
            set pending_dependencies = n.pending_dependencies - f.times,

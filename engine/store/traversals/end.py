@@ -212,11 +212,6 @@ select name, type, operation, state, coalesce(reason, '') as reason
  where stack_id = $1 and traversal = $2 and state = any ($3)
  order by ended_at, id limit $4
 """
-DROP_WAITING = """
-update node set state = 'dropped', reason = 'a dependency did not succeed',
-       ended_at = clock_timestamp()
- where stack_id = $1 and traversal = $2 and state = 'waiting'
-"""
 END_TRAVERSAL = """
 update traversal set state = $3, reason = $4, wake_at = null, ended_at = clock_timestamp()
  where stack_id = $1 and number = $2
@@ -278,9 +273,10 @@ async def failed_nodes(conn: Connection, stack_id: UUID, traversal: int) -> Sequ
 async def end_traversal(
     conn: Connection, stack_id: UUID, traversal: int, result: TraversalResult
 ) -> None:
-    """Write the result, and drop the nodes that still wait: none of a complete traversal does."""
+    """Write the result, and end the nodes that still wait: none of a complete traversal does."""
     if result.state is not TraversalState.COMPLETE:
-        await conn.execute(DROP_WAITING, stack_id, traversal)
+        ended = Superseded(reason="a dependency did not succeed")
+        await _end_nodes(conn, stack_id, traversal, ended)
     await conn.execute(END_TRAVERSAL, stack_id, traversal, result.state.value, result.reason)
 
 

@@ -128,12 +128,7 @@ def test_the_column_of_every_literal_is_found() -> None:
             "'wating'",
             "state",
         ),
-        (
-            "engine.store.traversals.end.DROP_WAITING",
-            "set state = 'dropped'",
-            "'droped'",
-            "state",
-        ),
+        ("1_node_states.sql", "'stopped', 'dropped')", "'droped'", "state"),
         ("channels.store.delivery_results.FAIL", "set state = 'dead'", "'killed'", "state"),
         ("4_update_traversals.sql", "then 'ending' else t.state", "'endin'", "state"),
         ("4_apply_transitions.sql", "s.phase = 'execute'", "'acts'", "phase"),

@@ -3,9 +3,10 @@
 from itertools import product
 
 from engine.hooks.rule import Rule, encode_rule
+from engine.node.node import ENDED
 from engine.store.database import Database
 from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE
-from engine.words import Mode
+from engine.words import Mode, State
 
 
 async def test_a_stored_rule_blocks_as_the_rule_does(database: Database) -> None:
@@ -27,3 +28,12 @@ async def test_the_limits_of_claims_are_those_of_python(database: Database) -> N
     async with database.connection() as conn:
         row = await conn.fetchrow("select max_expired_leases() as leases, too_large() as bytes")
     assert row is not None and dict(row) == {"leases": MAX_EXPIRED_LEASES, "bytes": TOO_LARGE}
+
+
+async def test_the_ended_states_are_those_of_the_node_machine(database: Database) -> None:
+    async with database.connection() as conn:
+        rows = await conn.fetch(
+            "select state, is_ended(state) as ended from unnest($1::text[]) s (state)", list(State)
+        )
+    assert {row["state"] for row in rows if row["ended"]} == ENDED
+    assert len(rows) == len(State)
