@@ -21,7 +21,7 @@ class NotificationBroker(Section):
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""
-    exchanges: Texts = ("nova", "neutron", "cinder")
+    exchanges: Texts = ("nova", "neutron", "cinder", "openstack")
     topics: Texts = ("notifications", "versioned_notifications")
     queue: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.observations"
     kept: Count = 10_000

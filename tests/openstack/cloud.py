@@ -181,6 +181,16 @@ class OpenStack:
         self._user_ids: list[str] = []
         self.headgate_identity = self._create_service_user()
 
+    @property
+    def broker_url(self) -> str:
+        """Of the RabbitMQ to which Nova, Neutron and Cinder publish notifications."""
+        return (self.directory / "broker").read_text()
+
+    def requests(self, service: str) -> list[str]:
+        """The requests to a service since the cloud began: `GET /v2.1/servers`."""
+        log = self.directory / "log" / f"{service}-requests.log"
+        return log.read_text().splitlines()
+
     def _create_service_user(self) -> Identity:
         """The user that Headgate validates tokens as."""
         identity = Identity(

@@ -1,9 +1,11 @@
 """Servers and volumes are observed, and creates completed, with the reader credential."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from engine.types.openstack.cloud import CloudAccess
@@ -22,7 +24,8 @@ from tests.openstack.stacks import (
     volume,
 )
 from tests.support.changes import observed
-from tests.support.program import Program
+from tests.support.completions import WAITING
+from tests.support.program import Program, eventually
 
 Json = Any
 
@@ -100,6 +103,61 @@ async def test_attributes_have_what_the_requester_can_read(
     assert "OS-EXT-SRV-ATTR:host" not in shown["show"]
     assert shown["show"]["id"] == found.id and shown["instance_name"] is None
     await delete(observing)
+
+
+async def test_creates_are_completed_by_lists(
+    observing: Program,
+    openstack: OpenStack,
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One request lists all servers, or all volumes, until they are ready; each is read once."""
+    monkeypatch.setattr("engine.types.openstack.cloud_operation.READ_PAUSE", 3600.0)
+    ready = tmp_path / "ready"
+    count = 6
+    resources = {
+        **{f"s{n}": server(metadata={"testbed.spawn_file": str(ready)}) for n in range(count)},
+        **{f"v{n}": volume(metadata={"testbed.create_file": str(ready)}) for n in range(count)},
+    }
+    await observing.create("s", resources)
+
+    async def listed_often() -> bool:
+        sent = await observing.database.pool.fetch("select sent from completion_request")
+        waiting = await observing.database.pool.fetchval(WAITING)
+        return len(sent) == 2 and min(one["sent"] for one in sent) > 2 and waiting == 2 * count
+
+    await eventually(listed_often)
+    ready.touch()
+    assert await observing.until_ended("s") == "CREATE_COMPLETE"
+    found = await observing.resources("s")
+    for service, kind in (("nova", "servers"), ("cinder", "volumes")):
+        requests = openstack.requests(service)
+        lists = [one for one in requests if f"/{kind}/detail?" in one and project.id in one]
+        assert lists, requests[-20:]
+        ids = [
+            one["physical_resource_id"]
+            for one in found.values()
+            if one["resource_type"].endswith(kind[:-1].capitalize())
+        ]
+        assert len(ids) == count
+        reads = Counter(name for name in ids for one in requests if one.endswith(f"/{kind}/{name}"))
+        assert reads == dict.fromkeys(ids, 1)
+    await delete(observing)
+
+
+async def test_an_operation_reads_its_object_itself_if_the_observer_does_not_find_it(
+    database_url: str, openstack: OpenStack, project: Project, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The reader may see networks only."""
+    monkeypatch.setattr("engine.types.openstack.cloud_operation.READ_PAUSE", 1.0)
+    rules = [{"service": "network", "method": "GET", "path": "/v2.0/**"}]
+    with openstack.reader(f"reader-{project.name}", access_rules=rules) as reader:
+        settings = {**SETTINGS, **reader_settings(reader, tmp_path)}
+        async with connected_headgate(database_url, openstack, project, settings=settings) as run:
+            await create(run, {"a": server(), "b": volume()})
+            await delete(run)
 
 
 class NoUsers:

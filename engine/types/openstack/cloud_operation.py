@@ -1,11 +1,14 @@
-"""What all operations on objects of OpenStack do alike: errors become outcomes, waits are polls."""
+"""What all operations on objects of OpenStack do alike: errors become outcomes, waits are polls, or
+waits for the observer."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from engine.errors import HeadgateError, Unavailable
+from engine.types.completion import AcceptedOperation
 from engine.types.contract import Call, Failed, Outcome, ResourceType, Wait
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud
@@ -17,6 +20,12 @@ from engine.words import Json, ObservedState, ResourceId
 MAX_PAUSE: Final = 5.0
 #: Times that an operation waits as long as a service asks for, before it fails.
 MAX_BUSY: Final = 20
+#: Seconds between two lists of objects by the observer, at most.
+OBSERVER_PAUSE: Final = 5.0
+#: Seconds until an operation that waits for the observer reads its object itself.
+READ_PAUSE: Final = 30.0
+#: In the progress of an operation that waits for the observer: when it reads its object itself.
+_READ_AT: Final = "read_at"
 _BUSY, _TRIES = "busy", "tries"
 
 
@@ -63,15 +72,24 @@ def outcome_of_error(
 def poll(
     call: Call, progress: Mapping[str, Json], reason: str, public: str = "the object is not ready"
 ) -> Wait:
-    """Wait until the next poll: the pauses grow from 0.2 to 5 s."""
+    """Wait until the next poll: the pauses grow from 0.2 to 5 s. An operation that waits for the
+    observer polls less often."""
     tries = (call.progress or {}).get(_TRIES, 0)
+    if _READ_AT in progress:
+        return _read_later(call, progress, reason, public)
     when = next_poll(call.now, tries, MAX_PAUSE)
     return Wait(when, {**progress, _TRIES: tries + 1}, reason, public_reason=public)
 
 
 def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
     """Save the progress and continue at once; the next poll is the first one again."""
-    return Wait(call.now, {**progress, _TRIES: 0}, reason)
+    kept = {name: value for name, value in progress.items() if name != _READ_AT}
+    return Wait(call.now, {**kept, _TRIES: 0}, reason)
+
+
+def _read_later(call: Call, progress: Mapping[str, Json], reason: str, public: str) -> Wait:
+    until = call.now + timedelta(seconds=READ_PAUSE)
+    return Wait(until, {**progress, _READ_AT: until.isoformat()}, reason, public_reason=public)
 
 
 def cancelled(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
@@ -125,6 +143,41 @@ class CloudType(ResourceType):
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+
+    async def wait_for_observer(
+        self, call: Call, key: str, object_id: str, reason: str
+    ) -> Wait | None:
+        """Wait until the observer finds the object of a create complete in a list.
+
+        None: the operation reads the object itself, because the observer has found it, has not
+        found it for a while, or does not exist. The reader may see more of the object than the
+        requester, so what it has read is not used. key: of the list.
+        """
+        if self.completions is None or not self._cloud.has_reader:
+            return None
+        progress = dict(call.progress or {})
+        accepted = AcceptedOperation(
+            call.project,
+            call.stack_id,
+            call.operation_key,
+            self.schema.name,
+            key,
+            object_id,
+            {},
+            OBSERVER_PAUSE,
+        )
+        try:
+            found = await self.completions.wait(accepted)
+        except Unavailable:
+            return poll(call, progress, "the database is not available")
+        except HeadgateError:
+            return None
+        if found is not None:
+            return None
+        if _READ_AT not in progress:
+            return _read_later(call, progress, reason, reason)
+        until = datetime.fromisoformat(progress[_READ_AT])
+        return None if until <= call.now else Wait(until, progress, reason, public_reason=reason)
 
     async def delete(self, call: Call) -> Outcome:
         return await guarded(call, lambda: self._delete(call), call.physical_id)

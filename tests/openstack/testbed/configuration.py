@@ -26,6 +26,8 @@ SERVICE_PLUGINS = (
 )  # fmt: skip
 #: Encrypts what Nova and Cinder keep. There is no key manager.
 FIXED_KEY = "0" * 64
+#: Publishes what happens to the objects of a service, for Headgate's observer.
+NOTIFICATIONS: Sections = {"oslo_messaging_notifications": {"driver": "messagingv2"}}
 #: Volume types and the back end of each.
 VOLUME_BACKENDS = {"standard": "files", "other": "more_files"}
 
@@ -183,6 +185,11 @@ def nova(layout: Layout, broker: str) -> Sections:
         "service_user": {"send_service_user_token": "true", **auth},
         "workarounds": {"skip_cpu_compare_on_dest": "true"},
         **common(layout),
+        **NOTIFICATIONS,
+        "notifications": {
+            "notification_format": "versioned",
+            "notify_on_state_change": "vm_state",
+        },
     }
 
 
@@ -220,6 +227,7 @@ def neutron(layout: Layout, broker: str) -> Sections:
             **dict.fromkeys((f"quota_{name}" for name in NEUTRON_QUOTAS), -1),
         },
         **common(layout),
+        **NOTIFICATIONS,
     }
 
 
@@ -264,6 +272,7 @@ def cinder(layout: Layout, broker: str) -> Sections:
         },
         "service_user": {"send_service_user_token": "true", **auth},
         **common(layout),
+        **NOTIFICATIONS,
     }
 
 

@@ -44,6 +44,11 @@ class Layout:
         return self.directory / "clouds.yaml"
 
     @property
+    def broker(self) -> Path:
+        """Contains the URL of RabbitMQ, to which services publish notifications."""
+        return self.directory / "broker"
+
+    @property
     def ready(self) -> Path:
         """Contains the process ID of the supervisor once all services are ready."""
         return self.directory / "ready"
@@ -61,6 +66,10 @@ class Layout:
 
     def log(self, name: str) -> Path:
         return self.folder("log") / f"{name}.log"
+
+    def requests(self, service: str) -> Path:
+        """The log of the requests to a service: method and path of each, one per line."""
+        return self.folder("log") / f"{service}-requests.log"
 
     def url(self, service: str) -> str:
         return f"http://127.0.0.1:{self.ports[service]}"

@@ -129,8 +129,13 @@ def child_ids() -> list[int]:
     return [int(pid) for one in lists for pid in one.read_text().split()]
 
 
-def web_command(port: int, module: str, processes: int, arguments: Sequence[str] = ()) -> list[str]:
-    """The uWSGI that serves a module's `application`. arguments: those the application sees."""
+def web_command(
+    port: int, module: str, processes: int, requests: Path, arguments: Sequence[str] = ()
+) -> list[str]:
+    """The uWSGI that serves a module's `application`.
+
+    requests: the log of requests. arguments: those the application sees.
+    """
     return [
         str(ENVIRONMENT / "bin/uwsgi"),
         "--http-socket", f"127.0.0.1:{port}",
@@ -142,7 +147,8 @@ def web_command(port: int, module: str, processes: int, arguments: Sequence[str]
         # Clients would otherwise reuse a connection that has been closed.
         "--add-header", "Connection: close",
         "--buffer-size", "65535", "--listen", "100",
-        "--http-chunked-input", "--so-keepalive", "--disable-logging",
+        "--http-chunked-input", "--so-keepalive",
+        "--req-logger", f"file:{requests}", "--log-format", "%(method) %(uri)",
         *(["--pyargv", " ".join(arguments)] if arguments else []),
     ]  # fmt: skip
 

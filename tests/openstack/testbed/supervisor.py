@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,6 +39,8 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "placement": ("placement",),
     "heat": ("heat",),
 }
+#: Messages in each queue of notifications.
+KEPT_NOTIFICATIONS = 1_000
 #: Seconds that MariaDB has to end in order.
 STOP_PATIENCE = 60.0
 COUNT_WORKERS = """
@@ -89,6 +93,8 @@ class Supervisor:
         await self._until_workers_report()
         await asyncio.to_thread(seed_cloud, self.layout)
         self._write_clouds()
+        self.layout.broker.write_text(self.rabbit.url)
+        await asyncio.to_thread(limit_queues, self.rabbit)
         self.layout.ready.write_text(f"{os.getpid()}\n")
         self.report(f"ready: {self.layout.clouds}")
 
@@ -202,7 +208,8 @@ class Supervisor:
             }.get(service, config.name),
         }
         arguments = ["--config-file", str(config)] if service in ("cinder", "heat") else []
-        command = web_command(self.layout.ports[name], module, processes, arguments)
+        port, requests = self.layout.ports[name], self.layout.requests(name)
+        command = web_command(port, module, processes, requests, arguments)
         await self.processes.start(name, command, environment)
 
     def _workers(self, service: str) -> dict[str, list[str]]:
@@ -290,6 +297,25 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "cinder": (("cinder", "cinder.wsgi.api", 1),),
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
 }
+
+
+def limit_queues(rabbit: Rabbit) -> None:
+    """Keep the newest notifications only: services declare queues for them that nothing reads."""
+    policy = {
+        "pattern": r"^(versioned_)?notifications\.",
+        "definition": {"max-length": KEPT_NOTIFICATIONS},
+        "apply-to": "queues",
+    }
+    request = urllib.request.Request(
+        f"{rabbit.management_url}/api/policies/%2F/notifications",
+        json.dumps(policy).encode(),
+        {
+            "Authorization": f"Basic {b64encode(b'guest:guest').decode()}",
+            "Content-Type": "application/json",
+        },
+        method="PUT",
+    )
+    urllib.request.urlopen(request, timeout=30).close()
 
 
 def as_root(*arguments: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.errors import Findings
+from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
@@ -37,6 +38,7 @@ from engine.types.openstack.cloud_operation import (
 )
 from engine.types.openstack.lookups import IMAGES, volume_constraints
 from engine.types.openstack.operation_marker import MARKER, check_metadata
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.words import Json, ResourceId
 
@@ -126,6 +128,11 @@ class Volume(CloudType):
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        if not progress.get("restored"):  # the observer waits for the creation alone
+            reason = "the volume is not available; the observer lists the volumes"
+            waits = await self.wait_for_observer(call, "volumes", progress["id"], reason)
+            if waits is not None:
+                return waits
         volume = await find_volume(session, progress["id"])
         if volume is None:
             return Failed("the volume was deleted while it was created", None, data)
@@ -138,11 +145,16 @@ class Volume(CloudType):
         if call.properties.get("backup_id") and not progress.get("restored"):
             await restore_backup(session, call.properties["backup_id"], progress["id"])
             return proceed(call, {**progress, "restored": True})
+        changed = False
         if call.properties.get("read_only") is not None:
             await set_read_only(session, progress["id"], call.properties["read_only"])
+            changed = True
         if call.properties.get("backup_id"):  # a restore also copies the names of the backup
             await write_settings(session, call, progress["id"], volume)
-        return volume_done(await find_volume(session, progress["id"]) or volume, data)
+            changed = True
+        if changed:
+            volume = await find_volume(session, progress["id"]) or volume
+        return volume_done(volume, data)
 
     async def _cancelled(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the volume that a lost call may have created."""
@@ -221,6 +233,18 @@ class Volume(CloudType):
         reason = f'the backup of the volume is {backup.get("status")} due to "{why}"'
         public = "the backup of the volume failed"
         return Failed(reason, call.physical_id, call.data, public_reason=public)
+
+    async def read_objects(
+        self, project: str, definition: Mapping[str, Json]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        try:
+            async for page in _pages(self._cloud.reader_session(), project):
+                yield {str(one["id"]): one for one in page}
+        except CloudError as error:
+            raise ObjectsUnknown(error.public or "the volumes cannot be listed") from None
+
+    def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
+        return volume_state.judge(found, USABLE) is not ObjectProgress.PENDING
 
     def observation_key(self, call: Call) -> str | None:
         return "volumes" if self._cloud.has_reader else None

@@ -8,11 +8,10 @@ a crash continues where the lost one was.
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
-from engine.errors import Findings, HeadgateError, Unavailable
-from engine.types.completion import AcceptedOperation, ObjectsUnknown
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
+from engine.errors import Findings
+from engine.types.completion import ObjectsUnknown
+from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud, Session, segment
@@ -57,9 +56,6 @@ from engine.types.software.multipart import is_config_id
 from engine.types.software.software_store import SoftwareStore
 from engine.words import Json, ResourceId
 
-#: Seconds between two lists of servers by the observer, at most, and until an operation looks
-#: itself although it waits for the observer.
-OBSERVER_PAUSE: Final = 5.0
 _GONE = "the server does not exist"
 #: A field of a server's document that may have secrets.
 _USER_DATA = "OS-EXT-SRV-ATTR:user_data"
@@ -197,8 +193,10 @@ class Server(CloudType):
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         progress = call.progress or {}
         session = self._cloud.session(call.credential)
-        if (waiting := await self._wait_for_observer(call, progress["id"])) is not None:
-            return waiting
+        reason = "the server is not active; the observer lists the servers"
+        waits = await self.wait_for_observer(call, "servers", progress["id"], reason)
+        if waits is not None:
+            return waits
         server = await find_server(session, progress["id"])
         if server is None:
             return Failed("the server was deleted while it was created", None, data)
@@ -211,33 +209,6 @@ class Server(CloudType):
                 return Failed(judged.reason, server_id, data, public_reason=judged.public)
         await self._ports.associate_floating_ips(session, call, progress["id"])
         return await self._done(session, call, server, data)
-
-    async def _wait_for_observer(self, call: Call, server_id: str) -> Wait | None:
-        """The wait for the observer. None: read the server, because the observer has found it
-        complete, or does not observe it."""
-        if self.completions is None or not self._cloud.has_reader:
-            return None
-        progress = dict(call.progress or {})
-        accepted = AcceptedOperation(
-            call.project,
-            call.stack_id,
-            call.operation_key,
-            self.schema.name,
-            "servers",
-            server_id,
-            {},
-            OBSERVER_PAUSE,
-        )
-        try:
-            found = await self.completions.wait(accepted)
-        except Unavailable:
-            return poll(call, progress, "the database is not available")
-        except HeadgateError:
-            return None
-        if found is not None or progress.get("observed"):  # or the time limit of the wait is over
-            return None
-        progress["observed"] = True
-        return poll(call, progress, "the server is not active; the observer lists the servers")
 
     async def read_objects(
         self, project: str, definition: Mapping[str, Json]

@@ -3,7 +3,8 @@
 - knows its servers after a restart, and moves them between hosts;
 - is slow or fails if the metadata of a server asks for it: `testbed.spawn_seconds`,
   `testbed.spawn_error`, `testbed.delete_seconds`, `testbed.delete_error`, `testbed.resize_seconds`,
-  `testbed.resize_error`. An error is the text of the failure.
+  `testbed.resize_error`. An error is the text of the failure;
+- creates a server only when the file that its metadata name in `testbed.spawn_file` exists.
 """
 
 import time
@@ -12,6 +13,8 @@ from typing import Any, ClassVar
 from nova import context, exception, objects
 from nova.compute import power_state, vm_states
 from nova.virt import fake
+
+from headgate_testbed.held import wait_for_file
 
 #: Servers in these states are not on the host.
 ABSENT = (vm_states.BUILDING, vm_states.ERROR, vm_states.SHELVED_OFFLOADED)
@@ -36,6 +39,7 @@ class TestBedDriver(fake.FakeDriverWithoutFakeNodes):
 
     def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
         pause(instance, "spawn")
+        wait_for_file(requested(instance, "spawn_file"))
         error = requested(instance, "spawn_error")
         if error:  # another exception makes Nova try the next host
             raise exception.BuildAbortException(instance_uuid=instance.uuid, reason=error)

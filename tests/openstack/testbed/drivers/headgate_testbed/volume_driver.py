@@ -2,7 +2,8 @@
 
 Contents are real: images, snapshots, clones and backups are copies. A volume with
 `testbed-create-fails`, `testbed-delete-fails` or `testbed-extend-fails` in its name fails there;
-the metadata `testbed.create_seconds` makes its creation slow.
+the metadata `testbed.create_seconds` makes its creation slow, and `testbed.create_file` makes it
+wait until this file exists.
 """
 
 import subprocess
@@ -16,6 +17,8 @@ from cinder import exception, interface
 from cinder.image import image_utils
 from cinder.volume import configuration, driver, volume_utils
 from oslo_config import cfg
+
+from headgate_testbed.held import wait_for_file
 
 OPTIONS = [cfg.StrOpt("file_driver_directory", default="")]
 CAPACITY_GB = 100_000
@@ -49,7 +52,9 @@ class FileDriver(driver.CloneableImageVD, driver.MigrateVD, driver.BaseVD):
         return str(Path(self.configuration.file_driver_directory) / volume.name)
 
     def create_volume(self, volume: Any) -> None:
-        time.sleep(float((volume.metadata or {}).get("testbed.create_seconds", 0)))
+        metadata = volume.metadata or {}
+        time.sleep(float(metadata.get("testbed.create_seconds", 0)))
+        wait_for_file(metadata.get("testbed.create_file", ""))
         fail_if_requested(volume, "create")
         resize(self.local_path(volume), volume.size)
 
