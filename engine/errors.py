@@ -16,6 +16,8 @@ from engine.words import Json
 
 #: Names of the texts of a request that are not in `files`.
 TEMPLATE, ENVIRONMENT = "template", "environment"
+#: The file of a finding about a key of the body that is in none of its documents.
+BODY = "request body"
 
 #: Maximum characters of a place and of a reason.
 MAX_LENGTHS = {"place": 500, "reason": 4_000}
@@ -53,7 +55,7 @@ class Finding:
 
     place: a path such as ``resources.web.properties.size``; empty for the whole document.
     code: the class name in the Orchestration API. file: the file of the request that has the error,
-    TEMPLATE or ENVIRONMENT. inner_place: the place in that file, if it is not `place`. line,
+    TEMPLATE, ENVIRONMENT or BODY. inner_place: the place in that file, if it is not `place`. line,
     column: where that is, from 1; 0: unknown. quote: that line and a caret below the column.
     secret: the line may have a secret value, and is not quoted.
     """
@@ -232,6 +234,11 @@ class Findings:
         """Raise Invalid if there are findings."""
         if self.all:
             raise Invalid(self.all)
+
+
+def as_errors(warnings: Sequence[Finding]) -> list[Finding]:
+    """The errors that warnings are for a strict request."""
+    return [replace(one, code="StackValidationFailed") for one in warnings]
 
 
 def quote_value(value: Json) -> str:

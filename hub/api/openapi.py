@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from engine.words import Json
 from hub.api.error_middleware import Problem
 from hub.api.openapi_components import Components, Document
-from hub.api.routes import JSON, Route, json_response
+from hub.api.routes import JSON, QueryParameter, Route, json_response
 
 _PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
 _FIXED = re.compile(r"\{rest:(\w+)\}")
@@ -61,10 +61,7 @@ def _operation(route: Route, path: str, components: Components) -> dict[str, Jso
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(path)
     ]
-    parameters += [
-        {"name": name, "in": "query", "description": meaning, "schema": {"type": "string"}}
-        for name, meaning in route.query.items()
-    ]
+    parameters += [_query_parameter(name, one) for name, one in route.query.items()]
     operation: dict[str, Json] = {
         "summary": route.summary,
         "tags": [route.tag],
@@ -77,6 +74,16 @@ def _operation(route: Route, path: str, components: Components) -> dict[str, Jso
             schema = components.schema(route.body, "validation")
         operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
     return operation
+
+
+def _query_parameter(name: str, one: str | QueryParameter) -> Json:
+    parameter = QueryParameter(one) if isinstance(one, str) else one
+    return {
+        "name": name,
+        "in": "query",
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
 
 
 def _responses(route: Route, components: Components) -> dict[str, Json]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -30,6 +30,8 @@ MAX_DEPTH = 200
 TEMPLATE_KEYS = ("template", "environment", "parameters")
 Row = TypeVar("Row")
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % LONG_DIGITS)
+_DAY: Final = re.compile(r"(?:19|[2-8]\d)\d\d-\d\d-\d\d", re.ASCII)
+MARKER_REMEDY: Final = "Send `next` of the last page."
 #: A name or address with an optional port.
 _HOST = re.compile(r"(?:[\w.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?", re.ASCII)
 
@@ -125,6 +127,27 @@ def query_list(request: web.Request, name: str) -> list[str]:
     return [value for text in texts for value in text.split(",") if value]
 
 
+def parse_number(text: str) -> int | None:
+    """A whole number of 0 or more; None: it is not one, or too large."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+def parse_day(text: str) -> date | None:
+    with suppress(ValueError):
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    return None
+
+
+def parse_marker(text: str, *, numbered: bool) -> tuple[datetime, UUID, int]:
+    """The parts of a marker of the form ``TIME_ID``, with the number 0, or ``TIME_ID_NUMBER``.
+    Raises ValueError."""
+    time, item_id, number = (text if numbered else f"{text}_0").split("_")
+    place = datetime.fromisoformat(time), UUID(item_id), int(number)
+    if place[0].tzinfo is None or not 0 <= place[2] < 2**31:
+        raise ValueError
+    return place
+
+
 def query_limit(request: web.Request, *, default: int | None) -> int | None:
     if "limit" not in request.query:
         return default
@@ -133,23 +156,21 @@ def query_limit(request: web.Request, *, default: int | None) -> int | None:
 
 
 def query_page_size(request: web.Request, default: int) -> int:
-    """`limit` of Headgate's own lists, where 0 is the default."""
+    """`limit` of Headgate's own lists."""
     return query_limit(request, default=default) or default
 
 
 def query_marker(
     request: web.Request, *, numbered: bool = False
 ) -> tuple[datetime, UUID, int] | None:
-    """The parts of a `marker` of the form ``TIME_ID``, with the number 0, or ``TIME_ID_NUMBER``."""
+    """See `parse_marker`."""
     marker = request.query.get("marker")
     if not marker:
         return None
-    with suppress(ValueError):
-        time, item_id, number = (marker if numbered else f"{marker}_0").split("_")
-        place = datetime.fromisoformat(time), UUID(item_id), int(number)
-        if place[0].tzinfo is not None and 0 <= place[2] < 2**31:
-            return place
-    raise invalid("marker", f'"{marker}" is not a valid marker', "Send `next` of the last page.")
+    try:
+        return parse_marker(marker, numbered=numbered)
+    except ValueError:
+        raise invalid("marker", f'"{marker}" is not a valid marker', MARKER_REMEDY) from None
 
 
 def split_page(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], Row | None]:
@@ -161,9 +182,10 @@ def query_number(request: web.Request, name: str, *, default: int) -> int:
     text = request.query.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+    number = parse_number(text)
+    if number is None:
         raise invalid(name, f'"{text}" is not a number', "Send a whole number of 0 or more.")
-    return int(text)
+    return number
 
 
 def query_flag(request: web.Request, name: str, default: bool = False) -> bool:

@@ -18,14 +18,32 @@ PREFIX, PREFIXES = "v1", ("v1", "v1.0")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+#: Why a value is not valid, and what to send.
+Refusal = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """A query parameter.
+
+    refuse: why a value is not valid; None: it is. schema: of the values. repeatable: it can be sent
+    several times.
+    """
+
+    description: str
+    refuse: Callable[[str], Refusal | None] = lambda _: None
+    schema: Json = field(default_factory=lambda: {"type": "string"})
+    repeatable: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route, from which the application and /openapi.json are built.
 
-    query: descriptions of the query parameters by name. body: the model of the request body.
-    status, content_type: of the response. response: the type of its document if it is JSON.
-    other_responses: types of documents with other statuses that are not errors. needs: the right
-    that the caller must have; None: see `right`.
+    query: the query parameters by name; descriptions where the handler checks the values. body: the
+    model of the request body. status, content_type: of the response. response: the type of its
+    document if it is JSON. other_responses: types of documents with other statuses that are not
+    errors. needs: the right that the caller must have; None: see `right`.
     """
 
     method: str
@@ -33,7 +51,7 @@ class Route:
     handler: Handler
     summary: str
     tag: str
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] | Mapping[str, QueryParameter] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     takes_body: bool = False
     status: int = 200

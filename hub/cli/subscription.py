@@ -185,7 +185,9 @@ def deliveries(
     state: Annotated[
         str | None, typer.Option(help="Only deliveries in this state: pending, delivered or dead.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Maximum number of deliveries.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="Maximum number of deliveries.")
+    ] = 100,
 ) -> None:
     """List deliveries, newest first."""
     query = {"limit": str(limit)} | ({"state": state} if state else {})

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Finding, Findings, Invalid
+from engine.errors import Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import declarations_of_parent
@@ -208,7 +208,7 @@ def build(
     reader = Reader(findings, limits.hooks, decide, registry.steps())
     rules = _read_rules(reader, request, template, environment, nested)
     strict = request.strict or limits.strict
-    warnings = warnings_of(parsed, definition)
+    warnings = warnings_of(request, parsed, definition)
     if strict:
         findings.all += as_errors(warnings)
     if definition is None:
@@ -294,16 +294,13 @@ def _read_rules(
     return _Rules(by_request, by_environment, reader.declarations(template.hook_declarations))
 
 
-def warnings_of(parsed: ParsedRequest, definition: StackDefinition | None) -> tuple[Finding, ...]:
+def warnings_of(
+    request: StackRequest, parsed: ParsedRequest, definition: StackDefinition | None
+) -> tuple[Finding, ...]:
     """The warnings about a request. definition: None if it is not valid."""
     if definition is None:
-        return (*parsed.template.warnings, *parsed.environment.warnings)
-    return definition.warnings
-
-
-def as_errors(warnings: Sequence[Finding]) -> list[Finding]:
-    """The errors that warnings are for a strict request."""
-    return [replace(one, code="StackValidationFailed") for one in warnings]
+        return (*request.warnings, *parsed.template.warnings, *parsed.environment.warnings)
+    return (*request.warnings, *definition.warnings)
 
 
 def hidden_names(

@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from engine.errors import ENVIRONMENT, Finding, Findings, Invalid, LimitReached
+from engine.errors import ENVIRONMENT, Finding, Findings, Invalid, LimitReached, as_errors
 from engine.hot.environment.environment import Environment, parse_environment
 from engine.hot.environment.merging import (
     HIDDEN_PARAMETERS_SECTION,
@@ -146,6 +146,7 @@ def _template(
             return stored.template
         findings = Findings()
         findings.add("template", "is missing", "Send it as an object or as text.")
+        findings.all += as_errors(request.warnings)  # the name of a key can be misspelt
         raise Invalid(findings.all)
     return _document(request.template, "template", limits, warnings)
 

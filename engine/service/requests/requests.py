@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.errors import Findings
+from engine.errors import Finding, Findings
 from engine.plan.draft import AdoptedResource
 from engine.principal import UNKNOWN_PRINCIPAL, Principal
 from engine.words import Json
@@ -39,6 +39,7 @@ class StackRequest:
     list, or ``resource:point`` texts; they apply to this traversal only. strict: warnings are
     errors. converge: an update also repairs resources that differ from their recorded state,
     according to the last observation. credential: the cloud credential that the operations use.
+    warnings: about the keys of the request.
     """
 
     name: str = ""
@@ -66,6 +67,7 @@ class StackRequest:
     strict: bool = False
     converge: bool = False
     credential: str = field(default="", repr=False)
+    warnings: Sequence[Finding] = ()
 
     @property
     def uses_stored(self) -> bool:

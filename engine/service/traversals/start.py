@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
+from engine.errors import Conflict, Finding, Findings, Invalid, NotFound, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
@@ -30,7 +30,6 @@ from engine.service.requests.blueprint import (
     Blueprint,
     Limits,
     NestedPlace,
-    as_errors,
     build,
     node_inputs,
     stored_outputs,

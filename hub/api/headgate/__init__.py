@@ -1,5 +1,8 @@
 """Headgate's own routes, beside the Orchestration API."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from hub.api.headgate import (
     audit_log,
     breakpoints,
@@ -23,9 +26,16 @@ from hub.api.headgate import (
     usage,
     versions,
 )
+from hub.api.query_parameters import with_checked_query
+from hub.api.routes import Route
 
-ROUTES = (
+#: Their clients may send further query parameters: probes, and programs that have only a URL.
+UNCHECKED: tuple[Route, ...] = (
     *monitoring.ROUTES,
+    *resource_signals.ROUTES,
+    *server_metadata.ROUTES,
+)
+CHECKED: tuple[Route, ...] = (
     *hooks.ROUTES,
     *breakpoints.ROUTES,
     *audit_log.ROUTES,
@@ -44,6 +54,13 @@ ROUTES = (
     *usage.ROUTES,
     *template_schema.ROUTES,
     *retention.ROUTES,
-    *resource_signals.ROUTES,
-    *server_metadata.ROUTES,
 )
+
+
+def _with_checked_queries(routes: Sequence[Route]) -> tuple[Route, ...]:
+    return tuple(
+        replace(route, handler=with_checked_query(route.handler, route.query)) for route in routes
+    )
+
+
+ROUTES = (*UNCHECKED, *_with_checked_queries(CHECKED))

@@ -12,6 +12,7 @@ from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
 from hub.api.orchestration.stacks import S
+from hub.api.query_parameters import limit, number, place_marker, text
 from hub.api.request_validation import (
     query_marker,
     query_number,
@@ -96,13 +97,13 @@ ROUTES = (
     Route("GET", "/v1/{project}/decisions", show_project_log,
           "The audit log of all stacks, newest first", "hooks",
           query={
-              "by": "only decisions of this principal",
-              "stack": "only this stack, by name or ID, with its nested stacks",
-              "limit": "maximum number of items",
-              "marker": "`next` of the previous page",
+              "by": text("only decisions of this principal"),
+              "stack": text("only this stack, by name or ID, with its nested stacks"),
+              "limit": limit(PROJECT_PAGE),
+              "marker": place_marker(numbered=True),
           },
           response=responses.ProjectAuditLog),
     Route("GET", f"{S}/decisions", show_stack_log, "The audit log of a stack", "stacks",
-          query={"after": "only entries after this number", "limit": "maximum number of items"},
+          query={"after": number("only entries after this number"), "limit": limit(STACK_PAGE)},
           response=responses.StackAuditLog),
 )  # fmt: skip

@@ -9,9 +9,9 @@ from channels.schemas.asyncapi import asyncapi
 from channels.schemas.event_schemas import SCHEMAS
 from channels.selection import Selection
 from channels.store.stream import Bounds, bounds_of, history
-from channels.stream import CONTENT_TYPE, StreamFilter, document
+from channels.stream import CONTENT_TYPE, StreamFilter, document, parse_event_id
 from channels.webhook.client import WebhookChannel
-from engine.errors import NotFound, nearest
+from engine.errors import Invalid, NotFound, nearest
 from engine.store.connection import Connection
 from engine.store.records import StackRecord
 from hub.api import http_headers
@@ -20,6 +20,7 @@ from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
+from hub.api.query_parameters import flag, globs, limit, number, text
 from hub.api.request_validation import (
     query_flag,
     query_list,
@@ -27,7 +28,7 @@ from hub.api.request_validation import (
     query_page_size,
     stack_of,
 )
-from hub.api.routes import Route, json_response
+from hub.api.routes import QueryParameter, Refusal, Route, json_response
 
 PAGE_SIZE = 500
 #: Query parameter of the stream -> field of the selection. `types` selects event types, because
@@ -135,27 +136,40 @@ async def show_schema(request: web.Request) -> web.Response:
     return json_response({"$schema": schema["$schema"], **schema["properties"]["data"]})
 
 
+def _invalid_event_id(value: str) -> Refusal | None:
+    try:
+        if value:
+            parse_event_id(value)
+    except Invalid as error:
+        return error.finding.reason, error.finding.remedy
+    return None
+
+
 ROUTES = (
     Route("GET", f"{S}/history", show_history, "All events of a stack, in order", "events",
           query={
-              "traversal": "only those of this traversal, by its number",
-              "nested": "true: include events of nested stacks, in the order of time",
-              "after": "`next` of the previous page; for a single stack also an event number",
-              "limit": "maximum number of items; default 500",
+              "traversal": number("only those of this traversal, by its number", least=1),
+              "nested": flag("true: include events of nested stacks, in the order of time"),
+              "after": number(
+                  "`next` of the previous page; for a single stack also an event number"
+              ),
+              "limit": limit(PAGE_SIZE),
           },
           response=responses.History),
     Route("GET", "/v1/{project}/events/stream", stream,
           "Events as they happen; Last-Event-ID resumes", "events",
           query={
-              "stack": "only this stack (name or ID) and its nested stacks",
-              "nested": "false: exclude nested stacks, except the one that is named",
-              "types": "globs on the event type, comma separated",
-              "stacks": "globs on the name of the stack or its root stack",
-              "resources": "globs on the resource's name or path, such as web/0/server",
-              "resource_types": "globs on the resource's type",
-              "points": "globs on the hook's point",
-              "tags": "globs on the stack's tags",
-              "last_event_id": "for clients that cannot send the header",
+              "stack": text("only this stack (name or ID) and its nested stacks"),
+              "nested": flag("false: exclude nested stacks, except the one that is named"),
+              "types": globs("globs on the event type, comma separated"),
+              "stacks": globs("globs on the name of the stack or its root stack"),
+              "resources": globs("globs on the resource's name or path, such as web/0/server"),
+              "resource_types": globs("globs on the resource's type"),
+              "points": globs("globs on the hook's point"),
+              "tags": globs("globs on the stack's tags"),
+              "last_event_id": QueryParameter(
+                  "for clients that cannot send the header", _invalid_event_id
+              ),
           },
           content_type=CONTENT_TYPE),
     Route("GET", "/v1/{project}/webhook-key", show_webhook_key,

@@ -19,6 +19,7 @@ from hub.api.headgate.explanations import (
 )
 from hub.api.openapi_components import document_of
 from hub.api.orchestration.stacks import S
+from hub.api.query_parameters import flag, number
 from hub.api.request_validation import query_flag, query_number, stack_of
 from hub.api.routes import Route, json_response
 
@@ -119,8 +120,8 @@ ROUTES = (
     Route("GET", f"{S}/graph", show_graph, "The graph of the current or an earlier traversal",
           "stacks",
           query={
-              "nested": "true: include the graphs of nested stacks, in `stacks`",
-              "traversal": "the number of the traversal; default: the current one",
+              "nested": flag("true: include the graphs of nested stacks, in `stacks`"),
+              "traversal": number("the number of the traversal; default: the current one", least=1),
           },
           response=responses.Graph | responses.GraphWithNested),
     Route("GET", f"{S}/why", show_why, "Explain why a stack makes no progress", "stacks",

@@ -1,7 +1,6 @@
 """Hooks: list, show, answer and hand over."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from pydantic import Field
 from channels.envelope import hook_document, notification_documents, notified_documents
 from channels.store.hook_notifications import notifications_of
 from channels.store.records import NotificationRecord
-from engine.errors import HeadgateError, nearest
+from engine.errors import HeadgateError, one_of
 from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
 from engine.principal import BY_NAME
@@ -25,6 +24,7 @@ from hub.api.headgate import responses
 from hub.api.headgate.audit_log import entry_document
 from hub.api.hook_answers import CONTINUE, MAX_REASON, Signal, answer_from, read_signal
 from hub.api.openapi_components import Document
+from hub.api.query_parameters import choice, flag, limit, marker, span, text
 from hub.api.request_validation import (
     Body,
     body_of,
@@ -37,7 +37,7 @@ from hub.api.request_validation import (
     uuid_of,
     uuid_or_none,
 )
-from hub.api.routes import Route, json_response
+from hub.api.routes import QueryParameter, Refusal, Route, json_response
 from hub.auth.roles import Right
 
 
@@ -70,11 +70,11 @@ async def list_hooks(request: web.Request) -> web.Response:
     hooks = await context.engine.reads.hooks(
         project,
         HookFilter(
-            state=_one_of(request, "state", [state.value for state in HookState]),
+            state=request.query.get("state"),
             stack_id=stack_id,
-            point=_point(request),
+            point=request.query.get("point"),
             path=request.query.get("path"),
-            older=_older(request),
+            older=parse_span(request.query.get("older")),
             mine=_mine(request),
             me=_me(request),
             dry=query_flag(request, "dry") if "dry" in request.query else None,
@@ -88,30 +88,6 @@ async def list_hooks(request: web.Request) -> web.Response:
             hooks=await hook_documents(context, page), next=str(last.id) if last else None
         )
     )
-
-
-def _one_of(request: web.Request, name: str, known: list[str]) -> str | None:
-    value = request.query.get(name)
-    if value is not None and value not in known:
-        remedy = nearest(value, known) or f"Known: {', '.join(known)}."
-        raise invalid(name, f'"{value}" is not known', remedy)
-    return value
-
-
-def _point(request: web.Request) -> str | None:
-    """A point, or a glob such as pre-*."""
-    point = request.query.get("point")
-    if point is None or "*" in point or point.startswith(CONFIRM):
-        return point
-    return _one_of(request, "point", [*(point.value for point in Point), *STACK_POINTS, DRIFT])
-
-
-def _older(request: web.Request) -> timedelta | None:
-    text = request.query.get("older")
-    older = parse_span(text) if text is not None else None
-    if text is not None and older is None:
-        raise invalid("older", f'"{text}" is not a valid time', "Send 90s, 30m, 2h or 1d.")
-    return older
 
 
 def _mine(request: web.Request) -> list[str] | None:
@@ -197,16 +173,26 @@ async def list_decisions(request: web.Request) -> web.Response:
     )
 
 
+def _unknown_point(value: str) -> Refusal | None:
+    """A point, or a glob such as pre-*."""
+    known = [*(point.value for point in Point), *STACK_POINTS, DRIFT]
+    if "*" in value or value.startswith(CONFIRM) or value in known:
+        return None
+    return f'"{value}" is not known', one_of(value, known, "Known")
+
+
 QUERY = {
-    "state": "waiting, answered, expired or superseded",
-    "stack": "only hooks of this stack, by name or ID, and of its nested stacks",
-    "path": "only hooks at this path from the root stack, such as web/db or web/*",
-    "point": "only hooks at this point, such as pre-create or pre-*",
-    "older": "only hooks that have been open for longer: 30m",
-    "mine": "true: only hooks that you may answer and have not answered",
-    "dry": "true: only hooks of dry-run rules; false: only others",
-    "limit": "maximum number of items; default 100",
-    "marker": "`next` of the previous page",
+    "state": choice("only hooks in this state", [state.value for state in HookState]),
+    "stack": text("only hooks of this stack, by name or ID, and of its nested stacks"),
+    "path": text("only hooks at this path from the root stack, such as web/db or web/*"),
+    "point": QueryParameter(
+        "only hooks at this point, such as pre-create or pre-*", _unknown_point
+    ),
+    "older": span("only hooks that have been open for longer: 30m"),
+    "mine": flag("true: only hooks that you may answer and have not answered"),
+    "dry": flag("true: only hooks of dry-run rules; false: only others"),
+    "limit": limit(100),
+    "marker": marker(),
 }
 ROUTES = (
     Route("GET", "/v1/{project}/hooks", list_hooks, "List hooks", "hooks", query=QUERY,

@@ -16,15 +16,14 @@ from engine.words import Action
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
+from hub.api.query_parameters import flag, globs, ids, limit, place_marker, text
 from hub.api.request_validation import (
-    invalid,
     query_flag,
     query_list,
     query_marker,
     query_page_size,
-    uuid_or_none,
 )
-from hub.api.routes import Route, json_response
+from hub.api.routes import QueryParameter, Refusal, Route, json_response
 
 PAGE_SIZE = 50
 
@@ -57,44 +56,36 @@ def _counts(counts: StatusCounts | None) -> responses.StackCounts | None:
 
 
 def _filter(request: web.Request) -> OverviewFilter:
-    marker = query_marker(request)
+    position = query_marker(request)
     hidden = context_of(request).settings.server.hidden_stack_tags
     return OverviewFilter(
         search=request.query.get("search") or None,
         tags=query_list(request, "tags") or None,
         hidden=() if query_flag(request, "show_hidden") else hidden,
-        statuses=[_status(text) for text in query_list(request, "status")] or None,
+        statuses=[one for one in map(_status, query_list(request, "status")) if one] or None,
         waiting=query_flag(request, "waiting"),
-        ids=[_id(text) for text in query_list(request, "stack")] or None,
-        after=PagePosition(*marker[:2]) if marker else None,
+        ids=[UUID(one) for one in query_list(request, "stack")] or None,
+        after=PagePosition(*position[:2]) if position else None,
         limit=query_page_size(request, PAGE_SIZE),
         counted=query_flag(request, "counts"),
     )
 
 
-def _status(text: str) -> tuple[str | None, str]:
-    """``FAILED`` or ``CREATE_FAILED``."""
+def _status(text: str) -> tuple[str | None, str] | None:
+    """``FAILED`` or ``CREATE_FAILED``; None: it is neither."""
     name = text.upper()
     if name in STATES:
         return None, name
     action, _, status = name.partition("_")
-    if status not in STATES or action not in list(Action):
-        known = ", ".join(STATES)
-        raise invalid(
-            "status",
-            f'"{text}" is not known',
-            f"Known: {known}; or with an action, such as CREATE_FAILED.",
-        )
-    return action, status
+    return (action, status) if status in STATES and action in list(Action) else None
 
 
-def _id(text: str) -> UUID:
-    stack_id = uuid_or_none(text)
-    if stack_id is None:
-        raise invalid(
-            "stack", f'"{text}" is not a valid ID', "Send ids of stacks, comma separated."
-        )
-    return stack_id
+def _unknown_status(value: str) -> Refusal | None:
+    unknown = next((one for one in value.split(",") if one and _status(one) is None), None)
+    if unknown is None:
+        return None
+    known = f"Known: {', '.join(STATES)}; or with an action, such as CREATE_FAILED."
+    return f'"{unknown}" is not known', known
 
 
 def _marker(place: PagePosition) -> str:
@@ -106,15 +97,19 @@ ROUTES = (
     Route("GET", "/v1/{project}/overview", show_overview,
           "The stacks of a project with their current activity, latest change first", "stacks",
           query={
-              "search": "part of the name or ID",
-              "status": "only in this status, such as FAILED or CREATE_FAILED; repeatable",
-              "waiting": "true: only stacks with a waiting hook, also in nested stacks",
-              "tags": "only stacks with all of these tags, comma separated",
-              "stack": "only stacks with these IDs, comma separated",
-              "show_hidden": "true: include stacks with a tag that the operator hides",
-              "counts": "true: include the number of stacks in each status",
-              "limit": "maximum number of items; default 50",
-              "marker": "`next` of the previous page",
+              "search": text("part of the name or ID"),
+              "status": QueryParameter(
+                  "only in this status, such as FAILED or CREATE_FAILED; repeatable",
+                  _unknown_status,
+                  repeatable=True,
+              ),
+              "waiting": flag("true: only stacks with a waiting hook, also in nested stacks"),
+              "tags": globs("only stacks with all of these tags, comma separated"),
+              "stack": ids("only stacks with these IDs, comma separated"),
+              "show_hidden": flag("true: include stacks with a tag that the operator hides"),
+              "counts": flag("true: include the number of stacks in each status"),
+              "limit": limit(PAGE_SIZE),
+              "marker": place_marker(),
           },
           response=responses.Overview),
 )  # fmt: skip

@@ -24,6 +24,7 @@ from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.quotas import SUBSCRIPTIONS
 from hub.api.openapi_components import document_of
+from hub.api.query_parameters import choice, limit, marker
 from hub.api.request_validation import (
     Body,
     channel_of,
@@ -38,6 +39,8 @@ from hub.api.routes import Route, json_response
 from hub.auth.identity import Identity
 from hub.auth.roles import Right
 
+#: Items of a page.
+PAGE_SIZE = 100
 Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=100)]
 
 
@@ -123,12 +126,12 @@ async def create(request: web.Request) -> web.Response:
 
 async def list_subscriptions(request: web.Request) -> web.Response:
     context, project = context_of(request), project_of(request)
-    limit = query_page_size(request, 100)
+    page_size = query_page_size(request, PAGE_SIZE)
     async with context.database.connection() as conn:
         rows = await subscriptions.list_page(
-            conn, project, marker=query_uuid(request, "marker"), limit=limit + 1
+            conn, project, marker=query_uuid(request, "marker"), limit=page_size + 1
         )
-    page, last = split_page(rows, limit)
+    page, last = split_page(rows, page_size)
     return json_response(
         responses.Subscriptions(
             subscriptions=[document(one) for one in page], next=str(last.id) if last else None
@@ -223,16 +226,12 @@ async def rotate(request: web.Request) -> web.Response:
 
 async def list_deliveries(request: web.Request) -> web.Response:
     one = await _read(request)
-    state = request.query.get("state")
-    known = [each.value for each in DeliveryState]
-    if state is not None and state not in known:
-        raise invalid("state", f'"{state}" is not known', f"Known: {', '.join(known)}.")
-    limit = query_page_size(request, 100)
+    state, page_size = request.query.get("state"), query_page_size(request, PAGE_SIZE)
     async with context_of(request).database.connection() as conn:
         rows = await deliveries.list_page(
-            conn, one.id, state=state, marker=query_uuid(request, "marker"), limit=limit + 1
+            conn, one.id, state=state, marker=query_uuid(request, "marker"), limit=page_size + 1
         )
-    page, last = split_page(rows, limit)
+    page, last = split_page(rows, page_size)
     return json_response(
         responses.Deliveries(
             deliveries=[delivery_document(each) for each in page],
@@ -276,7 +275,7 @@ def _time(text: str) -> datetime:
 
 _P = "/v1/{project}/subscriptions"
 _S = _P + "/{subscription}"
-_PAGE = {"limit": "maximum number of items; default 100", "marker": "`next` of the previous page"}
+_PAGE = {"limit": limit(PAGE_SIZE), "marker": marker()}
 _T = "subscriptions"
 ROUTES = (
     Route("POST", _P, create, "Create a subscription; the response has its secret", _T,
@@ -292,7 +291,8 @@ ROUTES = (
     Route("POST", f"{_S}/rotate", rotate, "Rotate the signing secret", _T,
           response=responses.RotatedSecret),
     Route("GET", f"{_S}/deliveries", list_deliveries, "List deliveries, newest first", _T,
-          query=_PAGE | {"state": "pending, delivered or dead"}, response=responses.Deliveries),
+          query=_PAGE | {"state": choice("only deliveries in this state", list(DeliveryState))},
+          response=responses.Deliveries),
     Route("POST", f"{_S}/redeliver", redeliver, "Deliver events again", _T, body=RedeliverRequest,
           takes_body=True, status=202, response=responses.Redelivery),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
+from hub.api.query_parameters import flag
 from hub.api.request_validation import Body, query_flag, read_model, uuid_of
 from hub.api.routes import Route, json_response
 from hub.auth.identity import Identity
@@ -91,10 +92,10 @@ def _project(request: web.Request, who: Identity, *, everywhere: bool) -> str:
     return EVERYWHERE if everywhere else project_of(request)
 
 
-EVERYWHERE_QUERY = {"everywhere": "true: tokens that are valid in every project"}
+EVERYWHERE_QUERY = {"everywhere": flag("true: tokens that are valid in every project")}
 ROUTES = (
     Route("GET", "/v1/{project}/tokens", list_tokens, "List tokens and passwords", "access",
-          query=EVERYWHERE_QUERY | {"all": "true: include revoked and expired tokens"},
+          query=EVERYWHERE_QUERY | {"all": flag("true: include revoked and expired tokens")},
           response=responses.Tokens, needs=Right.ADMINISTER),
     Route("POST", "/v1/{project}/tokens", create, "Create a token or password", "access",
           body=CreateToken, takes_body=True, status=201, response=responses.NewToken,

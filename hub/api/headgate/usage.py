@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
@@ -12,13 +11,13 @@ from engine.store.projects.usage import DayUsage
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
-from hub.api.request_validation import invalid
+from hub.api.query_parameters import day
+from hub.api.request_validation import parse_day
 from hub.api.routes import Route, json_response
 
 #: Days that are shown without a query.
 DAYS = 30
 CSV = "text/csv"
-_DAY = re.compile(r"(?:19|[2-8]\d)\d\d-\d\d-\d\d", re.ASCII)
 
 
 async def show(request: web.Request) -> web.Response:
@@ -47,15 +46,7 @@ async def _read(request: web.Request) -> tuple[date, date, Sequence[DayUsage]]:
 
 
 def _query_day(request: web.Request, name: str) -> date | None:
-    text = request.query.get(name)
-    if not text:
-        return None
-    try:
-        if not _DAY.fullmatch(text):
-            raise ValueError
-        return date.fromisoformat(text)
-    except ValueError:
-        raise invalid(name, f'"{text}" is not a day', "Send a day such as 2026-11-26.") from None
+    return parse_day(request.query.get(name, ""))
 
 
 def _document(one: DayUsage) -> responses.DayUsage:
@@ -63,8 +54,8 @@ def _document(one: DayUsage) -> responses.DayUsage:
 
 
 QUERY = {
-    "from": "the first day, such as 2026-11-01. Default: 29 days before the last one",
-    "to": "the last day. Default: today, in UTC",
+    "from": day("the first day, such as 2026-11-01. Default: 29 days before the last one"),
+    "to": day("the last day. Default: today, in UTC"),
 }
 ROUTES = (
     Route("GET", "/v1/{project}/usage", show, "What the project used on each day", "access",

@@ -9,6 +9,7 @@ from hub.api.headgate.graph import traversal_document
 from hub.api.openapi_components import document_of
 from hub.api.orchestration import documents
 from hub.api.orchestration.stacks import S
+from hub.api.query_parameters import limit
 from hub.api.request_validation import query_page_size, stack_of
 from hub.api.routes import Route, json_response
 
@@ -19,8 +20,8 @@ PAGE_SIZE = 100
 async def list_versions(request: web.Request) -> web.Response:
     """Newest first. The version of a listed traversal may be purged."""
     stack = await stack_of(request)
-    limit = query_page_size(request, PAGE_SIZE)
-    rows, traversals = await context_of(request).engine.reads.history(stack, limit)
+    page_size = query_page_size(request, PAGE_SIZE)
+    rows, traversals = await context_of(request).engine.reads.history(stack, page_size)
     return json_response(
         responses.TemplateVersions(
             versions=[document_of(responses.TemplateVersion, one) for one in rows],
@@ -55,7 +56,7 @@ async def list_resource_snapshots(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", f"{S}/versions", list_versions, "List template versions and traversals",
-          "stacks", query={"limit": "maximum number of traversals; default 100"},
+          "stacks", query={"limit": limit(PAGE_SIZE)},
           response=responses.TemplateVersions),
     Route("GET", f"{S}/versions/{{version}}", show_version, "Show a template version", "stacks",
           response=responses.TemplateVersionContent),

@@ -6,7 +6,7 @@ from functools import partial
 
 from aiohttp import web
 
-from engine.errors import ENVIRONMENT, TEMPLATE, Finding, Invalid
+from engine.errors import BODY, ENVIRONMENT, TEMPLATE, Finding, Invalid
 from engine.hot.syntax.source_lines import locate
 from engine.service import StackRequest
 from hub.api.app_context import context_of, project_of
@@ -16,7 +16,9 @@ from hub.api.orchestration import responses
 def texts_of(new: StackRequest) -> dict[str, str]:
     """The texts of a request by their names in findings. Documents sent as objects have none."""
     own = {TEMPLATE: new.template, ENVIRONMENT: new.environment}
-    return {**new.files, **{name: text for name, text in own.items() if isinstance(text, str)}}
+    texts = {**new.files, **{name: text for name, text in own.items() if isinstance(text, str)}}
+    texts.pop(BODY, None)
+    return texts
 
 
 @asynccontextmanager
@@ -38,7 +40,7 @@ async def warning_documents(
             "code": one.code,
             "message": f"{one.reason.rstrip('.')}. {one.remedy}".rstrip(),
             "path": one.place,
-            "file": one.file or None,
+            "file": None if one.file == BODY else one.file or None,
             "line": one.line or None,
             "column": one.column or None,
             "quote": one.quote or None,

@@ -1,14 +1,23 @@
 """Reads the bodies of requests that create, update, preview and validate stacks."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from aiohttp import web
 
-from engine.errors import Findings, HeadgateError, Invalid
+from engine.errors import (
+    BODY,
+    MAX_WARNINGS,
+    Finding,
+    Findings,
+    HeadgateError,
+    Invalid,
+    one_of,
+)
 from engine.hot.environment.event_sinks import EventSink, read_event_sinks
 from engine.hot.syntax.document import DocumentLimits, read_document
 from engine.principal import Principal
@@ -19,6 +28,10 @@ from hub.api.request_validation import body_of, channel_of, invalid
 
 #: Of a number of minutes.
 MAX_DIGITS = 8
+#: Of an adoption, which only a create can be.
+ADOPT = "adopt_stack_data"
+#: The code of a warning about a key of the body that nothing reads.
+UNKNOWN_KEY = "UnknownKey"
 SINKS = "event_sinks"
 _DIGEST = re.compile("[0-9a-f]{64}")
 _KINDS: Mapping[type, str] = {
@@ -34,10 +47,25 @@ class _Body:
 
     def __init__(self, body: Mapping[str, Json]) -> None:
         self._body = body
+        self._read: dict[str, None] = {}
         self.findings = Findings()
 
+    def unread(self) -> tuple[Finding, ...]:
+        """Warnings about the keys that were not read."""
+        known, unread = [*self._read, "template_url"], Findings()
+        names = (name for name in self._body if name not in self._read)
+        # One more than is shown, for the warning that there are more.
+        for name in islice(names, MAX_WARNINGS + 1):
+            remedy, reason = one_of(name, known, "Known"), f'"{name}" is not a known key here'
+            unread.warn_all([Finding(name, reason, remedy, UNKNOWN_KEY, BODY)])
+        return unread.warnings
+
+    def value(self, name: str) -> Json:
+        self._read[name] = None
+        return self._body.get(name)
+
     def get(self, name: str, default: Any, *kinds: type) -> Any:
-        value = self._body.get(name)
+        value = self.value(name)
         if value is None:
             return default
         if not isinstance(value, kinds):
@@ -54,14 +82,14 @@ class _Body:
         return list(values)
 
     def flag(self, name: str) -> bool | None:
-        value = self._body.get(name)
+        value = self.value(name)
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
         flag: bool | None = self.get(name, None, bool)
         return flag
 
     def minutes(self, name: str) -> int | None:
-        value = self._body.get(name)
+        value = self.value(name)
         text = str(value).strip()
         if value is None or isinstance(value, bool) or not text.isascii() or not text.isdigit():
             if value is not None:
@@ -94,12 +122,13 @@ async def read_stack_request(
     parsed = stack_request(
         body,
         existing=existing,
+        adopt=adopt,
         requested_by=identity_of(request).principal,
         idempotency_key=idempotency_key,
         credential=credential,
     )
-    if adopt and body.get("adopt_stack_data"):
-        parsed = context.engine.exports.adoption(project, parsed, body["adopt_stack_data"])
+    if adopt and body.get(ADOPT):
+        parsed = context.engine.exports.adoption(project, parsed, body[ADOPT])
     await _check_sinks(context, project, parsed)
     return parsed if existing or parsed.tags is not None else replace(parsed, tags=())
 
@@ -109,12 +138,14 @@ def stack_request(
     *,
     existing: bool,
     requested_by: Principal,
+    adopt: bool = False,
     idempotency_key: str = "",
     credential: str = "",
 ) -> StackRequest:
-    """Parse a body. existing: it changes the current template (PATCH). Raises Invalid."""
+    """Parse a body. existing: it changes the current template (PATCH). adopt: it may be an
+    adoption. Raises Invalid."""
     values = _Body(body)
-    if body.get("files_container"):
+    if values.value("files_container"):
         reason = "this server has no object store to read files from"
         values.findings.add("files_container", reason, "Send them in `files`.", "NotSupported")
     clear, add = _hooks(values)
@@ -147,8 +178,10 @@ def stack_request(
         converge=values.flag("converge") is True,
         credential=credential,
     )
+    if adopt:
+        values.value(ADOPT)
     values.findings.raise_if_any()
-    return request
+    return replace(request, warnings=values.unread())
 
 
 def _tags(values: _Body) -> Sequence[str] | None:
@@ -177,8 +210,12 @@ def _moved(values: _Body) -> list[Move]:
         to = item.get("to") if isinstance(item, dict) else None
         stack: Json = ""
         name = source
+        unknown = _unknown_keys(item, ("from", "to"))
         if isinstance(source, dict):
             stack, name = source.get("stack"), source.get("resource")
+            unknown += [f"from.{key}" for key in _unknown_keys(source, ("stack", "resource"))]
+        for key in unknown:
+            values.findings.add(f"{place}.{key}", "is not a known key", "Leave it out.")
         if all(isinstance(text, str) for text in (stack, name, to)) and name and to:
             moves.append(Move(str(name), str(to), str(stack)))
         else:
@@ -187,6 +224,10 @@ def _moved(values: _Body) -> list[Move]:
             )
             values.findings.add(place, "is not a valid move", remedy)
     return moves
+
+
+def _unknown_keys(item: Json, known: Collection[str]) -> list[str]:
+    return [key for key in item if key not in known] if isinstance(item, dict) else []
 
 
 def _hooks(values: _Body) -> tuple[list[str], list[Json]]:

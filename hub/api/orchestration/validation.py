@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from engine.errors import Finding, Findings, Invalid
+from engine.errors import Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.stack import (
@@ -29,7 +29,7 @@ from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.template.template import Template
 from engine.service import Limits, StackRequest
 from engine.service.reads.stack_outputs import with_stack_outputs
-from engine.service.requests.blueprint import as_errors, warnings_of
+from engine.service.requests.blueprint import warnings_of
 from engine.service.requests.parsing import ParsedRequest
 from engine.words import Json
 from hub.api.app_context import context_of, project_of
@@ -81,7 +81,8 @@ async def validate(request: web.Request) -> web.Response:
             validated = await _validate(request, new, types, limits, validators, show_nested)
     except Invalid as error:
         raise InvalidTemplate(error.findings) from None
-    warnings = await warning_documents(request, new, validated.definition.warnings)
+    found = (*new.warnings, *validated.definition.warnings)
+    warnings = await warning_documents(request, new, found)
     return json_response(validated.document(warnings, show_nested))
 
 
@@ -187,7 +188,7 @@ def validate_template(
     )  # fmt: skip
     _check_hooks(parsed, limits, types, findings)
     if new.strict or limits.strict:
-        findings.all += as_errors(warnings_of(parsed, definition))
+        findings.all += as_errors(warnings_of(new, parsed, definition))
     if findings.all and parsed.nesting.missing:
         raise MissingTemplates(findings.all, parsed.nesting.missing)
     if findings.all or definition is None:

@@ -6,12 +6,15 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from yarl import URL
 
 import hub
+from hub.api import headgate
 from hub.api.application import all_routes
+from hub.api.openapi import plain_path
 from hub.api.request_validation import UNAUTHENTICATED_BODY
 from hub.api.routes import Route
 from tests.support.openapi_check import OpenApiDocument, RecordedResponse
@@ -256,6 +259,94 @@ async def test_every_query_is_read_or_refused(probing: tuple[Prober, PopulatedPr
     assert prober.sent > 1000
     assert await stored(prober.run) == before
     await check_waiting_stack(prober.run)
+
+
+#: Invalid values of Headgate's own query parameters, by the type in /openapi.json.
+INVALID_BY_TYPE = {
+    "integer": ("", "x", "-1", "1.5", "1e5", "9" * 30, "%EF%BC%91"),
+    "boolean": ("", "1", "maybe"),
+}
+#: Of those that are strings, by name. The first is no value of an enumeration.
+INVALID_STRINGS = {
+    "state": ("colour", ""),
+    "point": ("pre-crate", ""),
+    "older": ("soon", "", "99999999d"),
+    "marker": ("none", "1_2_3"),
+    "from": ("soon", "2026-13-01", "2026-11-1", "0001-01-01"),
+    "to": ("soon", "2026-02-30"),
+    "status": ("GREEN", "FAILED,GREEN", "CREATE_GREEN"),
+    "last_event_id": ("x", "1-2-3"),
+}
+#: Strings of any content: names, globs and texts to search for.
+ANY_STRING = frozenset({"search", "tags", "by", "path", "types", "stacks", "resources",
+                        "resource_types", "points"})  # fmt: skip
+#: `stack` is an ID in this route, and a name or an ID in the others.
+STACK_IDS = "/v1/{project}/overview"
+REPEATABLE = frozenset(
+    {"status", "tags", "types", "stacks", "resources", "resource_types", "points"}
+)
+
+
+async def test_every_own_query_parameter_refuses_nonsense_with_its_name(
+    probing: tuple[Prober, PopulatedProject],
+) -> None:
+    """Of all of Headgate's own routes in /openapi.json, and parameters that a route does not have."""
+    prober, target = probing
+    _, document = await prober.run.call("GET", "//openapi.json")
+    tried = 0
+
+    async def refused(route: Route, query: str, name: str) -> None:
+        nonlocal tried
+        data = json.dumps({}) if route.takes_body else None
+        path = f"{target.path(route)}?{query}"
+        status, text = await prober.send(route.method, path, data=data)
+        assert status == 400, (route.path, query, text[:300])
+        (finding,) = json.loads(text)["error"]["findings"]
+        assert finding["place"] == name and finding["reason"] and finding["remedy"], finding
+        tried += 1
+
+    before = await stored(prober.run)
+    for route in headgate.CHECKED:
+        operation = document["paths"][plain_path(route.path)][route.method.lower()]
+        parameters = [one for one in operation["parameters"] if one["in"] == "query"]
+        assert [one["name"] for one in parameters] == list(route.query)
+        await refused(route, "no_such_parameter=1", "no_such_parameter")
+        for one in parameters:
+            name, kind = one["name"], one["schema"]["type"]
+            wrong: tuple[str, ...]
+            if name == "stack":
+                wrong = ("x", f"{UUID(int=9)},x") if route.path == STACK_IDS else ()
+            elif name in ANY_STRING:
+                wrong = ()
+            else:
+                wrong = INVALID_BY_TYPE.get(kind) or INVALID_STRINGS[name]
+            for value in wrong:
+                await refused(route, f"{name}={value}", name)
+            if name not in REPEATABLE and not (name == "stack" and route.path == STACK_IDS):
+                await refused(route, f"{name}=&{name}=", name)
+            await refused(route, f"{name}x=1", f"{name}x")
+            if name == "limit":
+                await refused(route, "limit=0", name)
+    assert tried > 200
+    assert await stored(prober.run) == before
+    await check_waiting_stack(prober.run)
+
+
+async def test_all_findings_of_a_query_are_reported(running: Program) -> None:
+    status, response = await running.call("GET", "/hooks?limit=0&state=wating&stat=1")
+    assert status == 400
+    found = {one["place"]: one["remedy"] for one in response["error"]["findings"]}
+    assert found == {
+        "limit": "Send 1 or more.",
+        "state": 'Did you mean "waiting"?',
+        "stat": 'Did you mean "state"?',
+    }
+
+
+async def test_heat_routes_ignore_parameters_that_heat_ignores(running: Program) -> None:
+    for path in ("/stacks?colour=1", "/resource_types?colour=1", "/build_info?colour=1"):
+        status, response = await running.call("GET", path)
+        assert status == 200, response
 
 
 async def test_unknown_names_are_not_found(probing: tuple[Prober, PopulatedProject]) -> None:

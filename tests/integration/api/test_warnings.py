@@ -194,3 +194,64 @@ async def test_warnings_about_values_in_an_environment_quote_no_line(
     assert status == (400 if strict else 201)
     assert [(one["line"], one["quote"]) for one in found] == [(3, None)]
     assert "its-secret" not in str(response)
+
+
+async def test_an_unknown_key_of_the_body_is_a_warning_as_heat_ignores_it(running: Program) -> None:
+    """In every request of stacks; the event that starts the action records it."""
+    sent = {"stack_name": "s", "template": template({"a": resource()}), "paramters": {"a": 1}}
+    expected = {
+        "code": "UnknownKey",
+        "message": '"paramters" is not a known key here. Did you mean "parameters"?',
+        "path": "paramters",
+        **dict.fromkeys(("file", "line", "column", "quote")),
+    }
+    for path in ("/validate", "/stacks/preview", "/stacks"):
+        status, response = await running.call("POST", path, sent)
+        assert status in (200, 201), response
+        shown = response["stack"] if path == "/stacks/preview" else response
+        assert shown["warnings"] == [expected], path
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    path = f"/stacks/s/{(await running.stack('s'))['id']}"
+    for method, route, adds in (
+        ("PUT", path, []),
+        ("PATCH", path, []),
+        ("PUT", f"{path}/preview", []),
+        ("PATCH", f"{path}/preview", []),
+        ("PUT", f"{path}/preview", ["adopt_stack_data"]),
+    ):
+        more = dict.fromkeys(adds, "{}")
+        status, response = await running.call(method, route, sent | more)
+        assert status in (200, 202), response
+        assert [one["path"] for one in response["warnings"]] == ["paramters", *adds]
+    async with running.database.pool.acquire() as conn:
+        started = await conn.fetch("select data from event where type like '%.stack.%.started'")
+    warned = ["is not a known key here" in str(row["data"]) for row in started]
+    assert len(warned) >= 3 and all(warned), started
+
+
+async def test_an_unknown_key_of_the_body_is_an_error_of_a_strict_request(
+    running: Program,
+) -> None:
+    sent = {"stack_name": "s", "template": template({}), "tag": "a", "strict": True}
+    for path in ("/validate", "/stacks/preview", "/stacks"):
+        status, response = await running.call("POST", path, sent)
+        assert status == 400, path
+        (finding,) = response["error"]["findings"]
+        assert (finding["place"], finding["remedy"]) == ("tag", 'Did you mean "tags"?')
+        assert finding["file"] is finding["line"] is None
+
+
+async def test_a_missing_template_names_the_unknown_keys(running: Program) -> None:
+    status, response = await running.call("POST", "/stacks", {"stack_name": "s", "tempalte": {}})
+    assert status == 400
+    found = {one["place"]: one["remedy"] for one in response["error"]["findings"]}
+    assert found["tempalte"] == 'Did you mean "template"?' and "template" in found
+
+
+async def test_many_unknown_keys_are_limited(running: Program) -> None:
+    keys = {f"unknown_{number}": 1 for number in range(1000)}
+    sent = {"stack_name": "s", "template": template({})} | keys
+    status, response = await running.call("POST", "/validate", sent)
+    assert status == 200
+    assert len(response["warnings"]) == 101
+    assert response["warnings"][-1]["code"] == "MoreWarnings"
