@@ -59,7 +59,7 @@ class FairQueue(Generic[J]):
                     return job
         return None
 
-    def done(self, job: J) -> None:
+    def release(self, job: J) -> None:
         """Count a job that `take` returned as ended."""
         self._of_group -= Counter([job.group])
         self._of_member -= Counter([(job.group, job.member)])

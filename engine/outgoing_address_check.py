@@ -98,7 +98,7 @@ def check(address: Address, allow: Sequence[Network]) -> str | None:
     """
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return "bound to one interface (it has a zone)"
-    embedded = _embedded(address)
+    embedded = _embedded_address(address)
     if any(
         seen in network for network in allow for seen in (address, embedded) if seen is not None
     ):
@@ -111,7 +111,7 @@ def check(address: Address, allow: Sequence[Network]) -> str | None:
     return None
 
 
-def _embedded(address: Address) -> IPv4Address | None:
+def _embedded_address(address: Address) -> IPv4Address | None:
     """The IPv4 address that an IPv6 address contains (mapped, 6to4 or NAT64), if any."""
     if isinstance(address, IPv4Address):
         return None

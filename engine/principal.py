@@ -42,7 +42,7 @@ class Principal:
         return (*(f"user:{one}" for one in self.aliases), *(f"role:{one}" for one in self.roles))
 
 
-def named(name: str, roles: tuple[str, ...] = ()) -> Principal:
+def principal_of_name(name: str, roles: tuple[str, ...] = ()) -> Principal:
     """Return a principal that is known only by name."""
     return Principal(BY_NAME + name, name, (name,), roles)
 

@@ -128,19 +128,19 @@ def _add_field(name: str, value: int) -> Processor:
 
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Mask the values of fields with secret names, at any depth, and secrets in text."""
-    return {name: _masked(str(name), value) for name, value in event.items()}
+    return {name: _mask(str(name), value) for name, value in event.items()}
 
 
-def _masked(name: str, value: Any) -> Any:
+def _mask(name: str, value: Any) -> Any:
     if SECRET.search(name) and value is not None:
         return MASK
     match value:
         case str():
             return IN_TEXT.sub(_mask_of, value)
         case Mapping():
-            return {key: _masked(str(key), below) for key, below in value.items()}
+            return {key: _mask(str(key), below) for key, below in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_masked("", below) for below in value]
+            return [_mask("", below) for below in value]
         case _:
             return value
 

@@ -35,7 +35,7 @@ from engine.store.maintenance.monitoring import (
 )
 from engine.words import ObservedState
 from engine.work.endpoint_back_off import EndpointBackOff
-from engine.work.worker_metrics import Measures
+from engine.work.worker_metrics import WorkerMetrics
 from hub.metrics_exchange import MetricsExchange
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -61,7 +61,7 @@ NAN = float("nan")
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class Metrics(Measures):
+class Metrics(WorkerMetrics):
     """One registry for each program, so that several can live in one process."""
 
     def __init__(
@@ -166,24 +166,24 @@ class Metrics(Measures):
             await wait_at_most(stop, TICK)
             self._lag.observe(max(0.0, loop.time() - due))
 
-    def requested(self, route: str, method: str, status: int, seconds: float | None) -> None:
+    def record_request(self, route: str, method: str, status: int, seconds: float | None) -> None:
         """route: the template. seconds: None for streams."""
         label = method if method in METHODS else OTHER
         self._requests.labels(route, label, str(status)).inc()
         if seconds is not None:
             self._request_seconds.labels(route, label).observe(seconds)
 
-    def tried(self, channel: str, state: DeliveryState, seconds: float) -> None:
+    def record_delivery(self, channel: str, state: DeliveryState, seconds: float) -> None:
         self._deliveries.labels(channel, OUTCOME[state]).inc()
         self._delivery_seconds.labels(channel).observe(seconds)
 
-    def internal_error(self, loop: str) -> None:
+    def record_internal_error(self, loop: str) -> None:
         self._internal_errors.labels(loop).inc()
 
-    def clock_jumped(self, seconds: float) -> None:
+    def record_clock_jump(self, seconds: float) -> None:
         self._clock_jumps.labels("back" if seconds < 0 else "forward").inc()
 
-    def purged(self, kind: str, count: int) -> None:
+    def record_purge(self, kind: str, count: int) -> None:
         self._purged.labels(kind).inc(count)
 
     def watch_endpoints(self, back_off: EndpointBackOff) -> None:
@@ -193,47 +193,49 @@ class Metrics(Measures):
             lambda: len(back_off),
         )  # fmt: skip
 
-    def observed(self, state: str) -> None:
+    def record_observation(self, state: str) -> None:
         self._observed.labels(state).inc()
 
-    def observation_called(self, outcome: str) -> None:
+    def record_observation_call(self, outcome: str) -> None:
         self._observation_calls.labels(outcome).inc()
 
-    def drift_found(self, count: int) -> None:
+    def record_drift(self, count: int) -> None:
         self._drift.inc(count)
 
-    def provider_asked(self, requests: int) -> None:
+    def record_provider_requests(self, requests: int) -> None:
         self._provider_requests.inc(requests)
 
-    def changes_reported(self, outcome: str, count: int) -> None:
+    def record_reported_changes(self, outcome: str, count: int) -> None:
         self._reported.labels(outcome).inc(count)
 
-    def notification_received(self, outcome: str) -> None:
+    def record_notification(self, outcome: str) -> None:
         self._notifications.labels(outcome).inc()
 
-    def claimed(self, seconds: float) -> None:
+    def record_claim(self, seconds: float) -> None:
         self._claim_seconds.observe(seconds)
 
-    def operated(self, type_name: str, operation: str, outcome: str, seconds: float) -> None:
+    def record_operation(
+        self, type_name: str, operation: str, outcome: str, seconds: float
+    ) -> None:
         self._operation(type_name, operation, outcome).inc()
         self._operation_time(type_name, operation).observe(seconds)
 
-    def restarted(self, type_name: str, operation: str) -> None:
+    def record_restart(self, type_name: str, operation: str) -> None:
         self._restarts.labels(type_name, operation).inc()
 
-    def node_ended(self, operation: str, state: str) -> None:
+    def record_node_end(self, operation: str, state: str) -> None:
         self._node(operation, state).inc()
 
-    def hook_opened(self, point: str, mode: str) -> None:
+    def record_hook(self, point: str, mode: str) -> None:
         self._opened.labels(point, mode).inc()
 
-    def hook_answered(self, channel: str, decision: str) -> None:
+    def record_answer(self, channel: str, decision: str) -> None:
         self._answers.labels(channel, decision).inc()
 
-    def answer_ignored(self, reason: IgnoredReason) -> None:
+    def record_ignored_answer(self, reason: IgnoredReason) -> None:
         self._ignored.labels(reason).inc()
 
-    def hooks_expired(self, count: int) -> None:
+    def record_expired_hooks(self, count: int) -> None:
         self._expired.inc(count)
 
 

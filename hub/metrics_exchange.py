@@ -72,7 +72,7 @@ class MetricsExchange:
             return own
         numbers = range(1, self._count + 1)
         others = await asyncio.gather(*(self._read(number, own) for number in numbers))
-        return _merged(dict(zip(numbers, others, strict=True)))
+        return _merge(dict(zip(numbers, others, strict=True)))
 
     async def _read(self, number: int, own: bytes) -> bytes | None:
         """None: the process does not answer."""
@@ -99,14 +99,14 @@ class _Families(Collector):
         return self._families
 
 
-def _merged(texts: Mapping[int, bytes | None]) -> bytes:
+def _merge(texts: Mapping[int, bytes | None]) -> bytes:
     """texts: by the number of the process."""
     registry = CollectorRegistry()
     up = Gauge("headgate_process_up", "1 if the process answers", (LABEL,), registry=registry)
     families: dict[str, Metric] = {}
     for number, text in texts.items():
         up.labels(str(number)).set(text is not None)
-        for family in _labelled(text or b"", number):
+        for family in _label(text or b"", number):
             known = families.setdefault(family.name, family)
             if known is not family:
                 known.samples += family.samples
@@ -114,7 +114,7 @@ def _merged(texts: Mapping[int, bytes | None]) -> bytes:
     return generate_latest(registry)
 
 
-def _labelled(text: bytes, number: int) -> Iterator[Metric]:
+def _label(text: bytes, number: int) -> Iterator[Metric]:
     """The metrics of a process, with its number as a label of each value."""
     for family in text_string_to_metric_families(text.decode()):
         family.samples = [

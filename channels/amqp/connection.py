@@ -78,11 +78,11 @@ class BrokerConnection:
         runs on each connection while it is open."""
 
         async def turn() -> None:
-            await self._connected(stop, prepare, consume)
+            await self._run_connection(stop, prepare, consume)
 
         await self._guard.run(turn, stop)
 
-    async def _connected(
+    async def _run_connection(
         self,
         stop: asyncio.Event,
         prepare: Callable[[AbstractConnection], Awaitable[None]],
@@ -95,7 +95,7 @@ class BrokerConnection:
         try:
             connection = await self._connect(url)
         except (*LOST, TimeoutError) as error:
-            self._lost(url, f"cannot connect: {error_text(error)}")
+            self._report_loss(url, f"cannot connect: {error_text(error)}")
             back_off = BackOff(self._settings.first_retry, self._settings.max_retry)
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
@@ -107,12 +107,12 @@ class BrokerConnection:
             await _use(connection, stop, consume)
             self._failures = 0
         except* LOST as group:
-            self._lost(url, error_text(group.exceptions[0]))
+            self._report_loss(url, error_text(group.exceptions[0]))
             self._failures = 1
             await wait_at_most(stop, self._settings.first_retry)
         finally:
             self.is_open = False
-            await _closed(connection)
+            await _close(connection)
 
     async def probe(self) -> str | None:
         """Why no node of the cluster can be reached; None: a node can be reached."""
@@ -123,7 +123,7 @@ class BrokerConnection:
             except (*LOST, TimeoutError) as error:
                 why = error_text(error)
             else:
-                await _closed(connection)
+                await _close(connection)
                 return None
         return why
 
@@ -135,7 +135,7 @@ class BrokerConnection:
                 client_properties={"connection_name": "headgate"},
             )
 
-    def _lost(self, url: URL, why: str) -> None:
+    def _report_loss(self, url: URL, why: str) -> None:
         if why != self.reason:
             log.warning(f"{self._name}.disconnected", broker=_address(url), reason=why)
         self.reason = why
@@ -167,7 +167,7 @@ async def ensure_queue(connection: AbstractConnection, name: str, arguments: Fie
         log.warning("amqp.queue_differs", queue=name, reason=error_text(error), remedy=remedy)
 
 
-async def _closed(connection: AbstractConnection) -> None:
+async def _close(connection: AbstractConnection) -> None:
     try:
         async with asyncio.timeout(CLOSING):
             await connection.close()

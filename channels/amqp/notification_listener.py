@@ -166,7 +166,10 @@ class ProviderNotificationListener:
         while found:
             try:
                 return await self._guard.split(
-                    found, self._report_all, self._failed, lambda one: _named(one.message)
+                    found,
+                    self._report_all,
+                    self._report_failure,
+                    lambda one: _source_of(one.message),
                 )
             except Unavailable as error:
                 self._log("deferred", str(error))
@@ -178,11 +181,11 @@ class ProviderNotificationListener:
             changes = read(message.body, self._settings.rules)
         except InvalidNotification as error:
             self._count(NotificationOutcome.INVALID)
-            self._log("invalid", str(error), **_named(message))
+            self._log("invalid", str(error), **_source_of(message))
             return None
         except Exception as error:
             self._count(NotificationOutcome.FAILED)
-            self._guard.report(error, **_named(message))
+            self._guard.report(error, **_source_of(message))
             return None
         if changes is None:
             self._count(NotificationOutcome.IGNORED)
@@ -200,7 +203,7 @@ class ProviderNotificationListener:
         for _ in notifications:
             self._count(NotificationOutcome.REPORTED)
 
-    async def _failed(self, _: _Notification, fault: Fault) -> None:
+    async def _report_failure(self, _: _Notification, fault: Fault) -> None:
         self._count(NotificationOutcome.FAILED)
         self._log("lost", str(fault))
 
@@ -210,5 +213,5 @@ class ProviderNotificationListener:
             log.warning(f"{NAME}.{what}", reason=reason, **fields)
 
 
-def _named(message: AbstractIncomingMessage) -> dict[str, str | None]:
+def _source_of(message: AbstractIncomingMessage) -> dict[str, str | None]:
     return {"exchange": message.exchange, "routing_key": message.routing_key}

@@ -82,7 +82,7 @@ def notification(event: EventMessage) -> dict[str, Json] | None:
             "tags": stack["tags"],
             "description": "No description",
         },
-        "timestamp": _spaced(event.document["time"]),
+        "timestamp": _format_time(event.document["time"]),
         "_unique_id": event.id.replace("-", ""),
     }
 
@@ -92,6 +92,6 @@ def _seconds(time: str) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _spaced(time: str) -> str:
+def _format_time(time: str) -> str:
     """The notation of oslo.messaging."""
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S.%f}"

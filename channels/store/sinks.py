@@ -132,7 +132,7 @@ async def _update(
 ) -> None:
     before_ids = {one.id for one in stored if _is_declared(one)}
     enabled = {one.id for one in stored if _is_declared(one) and one.state == "enabled"}
-    dropped = dict(_dropped(changes.values()))
+    dropped = dict(_find_dropped(changes.values()))
     new = [one | {"secret": subscriptions.encrypted_secret(_new_secret(), one["project"], name)}
             for name, one in sorted(declared.items()) if name not in enabled]  # fmt: skip
     await conn.execute(ENABLE, new)
@@ -155,7 +155,7 @@ def _new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def _dropped(
+def _find_dropped(
     changes: Iterable[Sequence[tuple[int, Set[UUID]]]],
 ) -> Iterable[tuple[UUID, int]]:
     """Sinks that the last change of a stack does not declare, with the event that dropped them."""
@@ -180,10 +180,10 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
         {
             "channel": sink["type"],
             "target": sink["target"],
-            "events": _listed(sink.get("events")),
-            "resources": _listed(sink.get("resources")),
-            "types": _listed(sink.get("resource_types")),
-            "points": _listed(sink.get("points")),
+            "events": _as_list(sink.get("events")),
+            "resources": _as_list(sink.get("resources")),
+            "types": _as_list(sink.get("resource_types")),
+            "points": _as_list(sink.get("points")),
             "ordered": sink.get("ordered", True),
         }
         for sink in row["sinks"] or []
@@ -203,6 +203,6 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
     ]
 
 
-def _listed(globs: Json) -> list[str]:
+def _as_list(globs: Json) -> list[str]:
     """A single glob may be written without a list."""
     return [globs] if isinstance(globs, str) else list(globs or [])

@@ -256,7 +256,7 @@ async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) 
     """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
     `keeps_secret`."""
     async with conn.transaction():
-        before = await _configured(conn)
+        before = await _lock_configured(conn)
         removed = sorted(before.keys() - {new.id for new in subscriptions})
         events = [
             one for name in removed for one in events_of_change(before[name], None, "configuration")
@@ -266,7 +266,7 @@ async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) 
         await conn.executemany(
             CONFIGURE, [(*columns_of(new), new.keeps_secret) for new in subscriptions]
         )
-        after = await _configured(conn)
+        after = await _lock_configured(conn)
         changes = (
             events_of_change(before.get(name), one, "configuration") for name, one in after.items()
         )
@@ -274,5 +274,5 @@ async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) 
         await conn.execute(WAKE)
 
 
-async def _configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
+async def _lock_configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
     return {row["id"]: record_of(row) for row in await conn.fetch(LOCK_CONFIGURED)}

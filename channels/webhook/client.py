@@ -70,7 +70,7 @@ class WebhookSettings:
     key: Ed25519PrivateKey | None = field(default=None, repr=False)
     operator_allow: tuple[Network, ...] = ()
 
-    def allowed(self, *, configured: bool) -> tuple[Network, ...]:
+    def allowed_networks(self, *, configured: bool) -> tuple[Network, ...]:
         """configured: for a subscription in the settings file."""
         return (*self.allow, *self.operator_allow) if configured else self.allow
 
@@ -88,7 +88,7 @@ class WebhookChannel:
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
         self._resolvers = {
             configured: GuardedResolver(
-                lookup or self._system_lookup, settings.allowed(configured=configured)
+                lookup or self._system_lookup, settings.allowed_networks(configured=configured)
             )
             for configured in (False, True)
         }
@@ -122,7 +122,7 @@ class WebhookChannel:
         settings = self._settings
         if settings.proxy:
             return aiohttp.TCPConnector(ssl=settings.tls or True, limit=0)
-        allow = settings.allowed(configured=configured)
+        allow = settings.allowed_networks(configured=configured)
         return guarded_connector(self._resolvers[configured], allow, tls=settings.tls)
 
     async def __aexit__(
@@ -156,8 +156,8 @@ class WebhookChannel:
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Make one attempt. Raises CancelledError only."""
-        allow = self._settings.allowed(configured=endpoint.configured)
-        url, found = _parsed(endpoint.target, allow)
+        allow = self._settings.allowed_networks(configured=endpoint.configured)
+        url, found = _parse(endpoint.target, allow)
         if url is None:
             return Failed("; ".join(str(one) for one in found))
         session = self._sessions.get(endpoint.configured)
@@ -194,7 +194,7 @@ def _trace(message: EventMessage) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(target: str, allow: tuple[Network, ...]) -> tuple[URL | None, list[Finding]]:
+def _parse(target: str, allow: tuple[Network, ...]) -> tuple[URL | None, list[Finding]]:
     """Cached: the result depends on the text only, and not on the resolved addresses."""
     return parse_target(target, allow)
 

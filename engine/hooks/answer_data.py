@@ -81,7 +81,7 @@ def check_data(ask: str, data: Json) -> DataCheck:
     try:
         cost = schema_cost(schema).estimate(extent)
     except SchemaRefused as refused:
-        return DataCheck(ask, [_refused("", f"the schema of the hook's `ask` {refused}", SIMPLER)])
+        return DataCheck(ask, [_refusal("", f"the schema of the hook's `ask` {refused}", SIMPLER)])
     if cost > BUDGET:
         raise _too_large("too large for the schema of the hook's `ask`", "Send less data.")
     return DataCheck(ask, _findings(schema, data, every=cost <= EVERY_ERROR))
@@ -93,7 +93,7 @@ def _findings(schema: Json, data: Json, *, every: bool) -> Sequence[Finding]:
             schema, offline=True, pattern_options=PATTERN_OPTIONS
         )
     except (ValueError, jsonschema_rs.ReferencingError):
-        return [_refused("", "the schema of the hook's `ask` cannot be evaluated", SIMPLER)]
+        return [_refusal("", "the schema of the hook's `ask` cannot be evaluated", SIMPLER)]
     if every:
         return [_finding(error) for error in validator.iter_errors(data)]
     try:
@@ -108,10 +108,10 @@ def _finding(error: jsonschema_rs.ValidationError) -> Finding:
     message = error.message
     if len(message) > MAX_MESSAGE_LENGTH:
         message = f"{message[:MAX_MESSAGE_LENGTH]}..."
-    return _refused(place, message, "See `ask` of the hook for the required data.")
+    return _refusal(place, message, "See `ask` of the hook for the required data.")
 
 
-def _refused(place: str, reason: str, remedy: str) -> Finding:
+def _refusal(place: str, reason: str, remedy: str) -> Finding:
     return Finding(f"data{place}", reason, remedy, "DataRefused")
 
 

@@ -111,7 +111,7 @@ def judge(
         case HookState.ANSWERED if _is_same(hook, answer):
             return RepeatedAnswer()
         case HookState.ANSWERED | HookState.EXPIRED | HookState.SUPERSEDED:
-            return _refused(hook, *_REFUSALS[hook.state](hook))
+            return _build_refusal(hook, *_REFUSALS[hook.state](hook))
         case _ as never:
             assert_never(never)
 
@@ -124,8 +124,8 @@ def may_hand_over(hook: StoredHook, answer: Answer, now: datetime) -> AnswerRefu
     """
     check_right(hook, answer.by, answer.automation)
     if hook.state is not HookState.WAITING:
-        return _refused(hook, *_REFUSALS[hook.state](hook))
-    return _refused(hook, *_expired(hook)) if has_expired(hook.clock, now) else None
+        return _build_refusal(hook, *_REFUSALS[hook.state](hook))
+    return _build_refusal(hook, *_describe_expired(hook)) if has_expired(hook.clock, now) else None
 
 
 def _is_same(hook: StoredHook, answer: Answer) -> bool:
@@ -138,13 +138,13 @@ def _judge_waiting(
     hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: HookLimits
 ) -> Judgement | AnswerRefused:
     if has_expired(hook.clock, now):
-        return _refused(hook, *_expired(hook))
+        return _build_refusal(hook, *_describe_expired(hook))
     if answer.digest and answer.digest != hook.digest:
         why = "the hook has changed since you read it: the digest differs"
-        return _refused(hook, "DigestChanged", why, "Read the hook again, then answer it.")
+        return _build_refusal(hook, "DigestChanged", why, "Read the hook again, then answer it.")
     _check_allowed(hook, answer)
     if answer.decision is Decision.PROGRESS:
-        return _extended(hook, answer, now, limits)
+        return _extend_deadline(hook, answer, now, limits)
     if answer.decision in RESUMING_DECISIONS:
         _check_data(hook.rule, check)
         _check_choice(hook, answer.data)
@@ -209,7 +209,7 @@ def _check_choice(hook: StoredHook, data: Json) -> None:
         raise _wrong(names.place, names.reason, names.remedy)
 
 
-def _extended(
+def _extend_deadline(
     hook: StoredHook, answer: Answer, now: datetime, limits: HookLimits
 ) -> DeadlineExtension:
     at_most = hook.rule.at_most or limits.max_timeout
@@ -226,7 +226,7 @@ def _wrong(place: str, reason: str, remedy: str) -> Invalid:
     return Invalid([Finding(place, reason, remedy, "AnswerInvalid")])
 
 
-def _answered(hook: StoredHook) -> tuple[str, str, str]:
+def _describe_answered(hook: StoredHook) -> tuple[str, str, str]:
     why = f"it was already answered: {hook.decision} by {hook.decided_by}"
     return (
         "HookAlreadyAnswered",
@@ -235,7 +235,7 @@ def _answered(hook: StoredHook) -> tuple[str, str, str]:
     )
 
 
-def _expired(hook: StoredHook) -> tuple[str, str, str]:
+def _describe_expired(hook: StoredHook) -> tuple[str, str, str]:
     why = "its deadline passed without an answer"
     # The rule decides at the deadline, even if its decision is not written yet.
     decision = hook.decision or hook.rule.on_timeout
@@ -244,7 +244,7 @@ def _expired(hook: StoredHook) -> tuple[str, str, str]:
     return "HookExpired", why, f"Its rule then decided: {decision}."
 
 
-def _superseded(hook: StoredHook) -> tuple[str, str, str]:
+def _describe_superseded(hook: StoredHook) -> tuple[str, str, str]:
     if hook.point == DRIFT:
         why = "the drift has changed or ended, or a change of the stack concerns the resource"
         return "HookSuperseded", why, "Show the drift of the stack, and answer the newer hook."
@@ -253,13 +253,13 @@ def _superseded(hook: StoredHook) -> tuple[str, str, str]:
 
 
 _REFUSALS: dict[HookState, Callable[[StoredHook], tuple[str, str, str]]] = {
-    HookState.ANSWERED: _answered,
-    HookState.EXPIRED: _expired,
-    HookState.SUPERSEDED: _superseded,
+    HookState.ANSWERED: _describe_answered,
+    HookState.EXPIRED: _describe_expired,
+    HookState.SUPERSEDED: _describe_superseded,
 }
 
 
-def _refused(hook: StoredHook, code: str, why: str, remedy: str) -> AnswerRefused:
+def _build_refusal(hook: StoredHook, code: str, why: str, remedy: str) -> AnswerRefused:
     of = hook.resource_name or "the stack"
     reason = f"hook {hook.point} of {of} cannot be answered: {why}"
     decided = HookDecision(hook.decision, hook.decided_by, hook.decided_at)

@@ -194,10 +194,10 @@ def always(condition: Json, place: str) -> bool:
 
 
 def _tolerant(decide: Decide) -> Decide:
-    def decided(condition: Json, place: str) -> bool:
+    def decide_or_false(condition: Json, place: str) -> bool:
         try:
             return decide(condition, place)
         except FunctionError:
             return False
 
-    return decided
+    return decide_or_false

@@ -55,13 +55,15 @@ class Breakpoints:
         """
         if not self._sources and not stored and not self._operator.some:
             return ()
-        return self._chosen(name, stored, self._operator)
+        return self._choose_rules(name, stored, self._operator)
 
     def find_stack_rules(self, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
         """Return the rules for the stack as a whole, one per point."""
-        return self._chosen("", stored, self._of_stack)
+        return self._choose_rules("", stored, self._of_stack)
 
-    def _chosen(self, name: str, stored: Sequence[Rule], operator: "_Source") -> tuple[Rule, ...]:
+    def _choose_rules(
+        self, name: str, stored: Sequence[Rule], operator: "_Source"
+    ) -> tuple[Rule, ...]:
         # The current rules of the operator are in `operator`; earlier ones no longer apply.
         chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
         for source in reversed(self._sources):

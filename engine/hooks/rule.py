@@ -110,7 +110,7 @@ def encode_rules(rules: Iterable[Rule]) -> Json:
 
 def encode_rule(rule: Rule) -> dict[str, Json]:
     return {
-        name: _ENCODE.get(name, _unchanged)(value)
+        name: _ENCODE.get(name, _keep_value)(value)
         for name in _NAMES
         if (value := getattr(rule, name)) != getattr(_DEFAULT, name)
     }
@@ -137,7 +137,7 @@ _NAMES = tuple(one.name for one in fields(Rule))
 _DEFAULT = Rule("")
 
 
-def _unchanged(value: Any) -> Json:
+def _keep_value(value: Any) -> Json:
     return value
 
 

@@ -98,7 +98,7 @@ class Reader:
         texts = [(f"{place}[{number}]", text) for number, text in enumerate(cleared_breakpoints)]
         check_globs(texts, "resources", place, self.findings)
 
-    def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
+    def read_requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
         """Read rules of a request: maps with ``at``, or texts ``resource:point``."""
         hooks: list[HookDeclaration] = []
         for number, item in enumerate(items):

@@ -14,7 +14,7 @@ def _none(rule: Rule) -> bool:
     return False
 
 
-def _stepped(rule: Rule) -> bool:
+def _is_stepped(rule: Rule) -> bool:
     return rule.stepped
 
 
@@ -63,7 +63,7 @@ STEP_MODE_CHANGES: Mapping[str, StepModeChange] = {
     word_of(Decision.STEP, StepKind.OVER): _STEP,
     word_of(Decision.STEP, StepKind.INTO): _STEP,
     word_of(Decision.STEP, StepKind.OUT): StepModeChange(
-        own=TO_RULES, nested=STEP_TO_RULES, parents=TO_STEP, resumes=_stepped
+        own=TO_RULES, nested=STEP_TO_RULES, parents=TO_STEP, resumes=_is_stepped
     ),
     Decision.RUN: StepModeChange(
         own=TO_RUN, nested=TO_RUN, parents=STEP_TO_RULES, resumes=_passable, decision=Decision.RUN

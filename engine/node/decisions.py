@@ -71,11 +71,11 @@ def begin(node: Node, node_input: Claimed) -> Step | InvalidInput:
             f"{operation} is not valid for a node with the operation {node.operation}"
         )
     if operation is None:
-        return _unchanged(node)
+        return _end_unchanged(node)
     return _before(replace(node, operation=operation))
 
 
-def _unchanged(node: Node) -> Step:
+def _end_unchanged(node: Node) -> Step:
     """End a node without changes. As in Heat, a short-form breakpoint opens its hook anyway."""
     if node.operation is Operation.DELETE:
         return Step(node.at(State.DONE, node.phase), (WriteUnchanged(),))
@@ -117,9 +117,9 @@ def expire_before(node: Node, node_input: Expired) -> Step:
         case OnTimeout.CONTINUE:
             return Step(replace(node, state=State.READY))
         case OnTimeout.REJECT:
-            return _fail(node, _unanswered(node))
+            return _fail(node, _unanswered_reason(node))
         case OnTimeout.STOP:
-            return Step(replace(node, state=State.STOPPED, reason=_unanswered(node)))
+            return Step(replace(node, state=State.STOPPED, reason=_unanswered_reason(node)))
         case _ as never:
             assert_never(never)
 
@@ -227,9 +227,9 @@ def expire_step(node: Node, node_input: Expired) -> Step:
                 node, Decision.CONTINUE, DECIDED_BY_ENGINE, "no answer before the deadline"
             )
         case OnTimeout.REJECT:
-            return _notify_type(node, Decision.REJECT, DECIDED_BY_ENGINE, _unanswered(node))
+            return _notify_type(node, Decision.REJECT, DECIDED_BY_ENGINE, _unanswered_reason(node))
         case OnTimeout.STOP:
-            stopped = replace(node, state=State.STOPPED, reason=_unanswered(node))
+            stopped = replace(node, state=State.STOPPED, reason=_unanswered_reason(node))
             return Step(stopped, _stopped_in_operation(stopped))
         case _ as never:
             assert_never(never)
@@ -275,9 +275,9 @@ def expire_after(node: Node, node_input: Expired) -> Step:
         case OnTimeout.CONTINUE:
             return _after(node)
         case OnTimeout.REJECT:
-            return _fail(node, _unanswered(node))
+            return _fail(node, _unanswered_reason(node))
         case OnTimeout.STOP:
-            return Step(replace(node, state=State.STOPPED, reason=_unanswered(node)))
+            return Step(replace(node, state=State.STOPPED, reason=_unanswered_reason(node)))
         case _ as never:
             assert_never(never)
 
@@ -331,7 +331,7 @@ def _reject(node: Node, node_input: Answered) -> Step:
     return _fail(node, f"{why}: {node_input.reason}" if node_input.reason else why)
 
 
-def _unanswered(node: Node) -> str:
+def _unanswered_reason(node: Node) -> str:
     return f"no answer at {node.breakpoints_hit[-1]} before its deadline"
 
 

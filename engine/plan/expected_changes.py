@@ -49,7 +49,7 @@ class KnownValues:
     attributes: Mapping[str, Json] | None = None
     secret: Collection[str] = ()
 
-    def masked(self) -> "KnownValues":
+    def mask(self) -> "KnownValues":
         reference = MASK if self.reference and REFERENCE in self.secret else self.reference
         if self.attributes is None:
             return KnownValues(reference)

@@ -118,13 +118,13 @@ def _first_guess(draft: Draft, name: str) -> Operation:
     """
     row = draft.current.get(name)
     if row is None:
-        return Operation.ADOPT if adopted(draft, name) else Operation.CREATE
+        return Operation.ADOPT if adopted_resource(draft, name) else Operation.CREATE
     if row.adoptable or draft.desired[name].is_data:
         return Operation.ADOPT
     return Operation.UPDATE if row.is_managed else Operation.CREATE
 
 
-def adopted(draft: Draft, name: str) -> AdoptedResource | None:
+def adopted_resource(draft: Draft, name: str) -> AdoptedResource | None:
     """Return the physical resource that a new resource adopts, if any."""
     external = draft.desired[name].external_id
     return AdoptedResource(external) if external else draft.options.adopted.get(name)
@@ -179,7 +179,14 @@ def add_rows(draft: Draft) -> None:
         )
         node = draft.nodes[index]
         draft.rows.append(
-            NewRow(node.resource_id, name, node.type, requires, node.rules, adopted(draft, name))
+            NewRow(
+                node.resource_id,
+                name,
+                node.type,
+                requires,
+                node.rules,
+                adopted_resource(draft, name),
+            )
         )
 
 

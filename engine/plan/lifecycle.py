@@ -28,7 +28,7 @@ class Triggers:
     before: Mapping[str, Json] = field(default_factory=dict)
     now: Mapping[str, str | None] = field(default_factory=dict)
 
-    def changed(self) -> list[str]:
+    def changed_expressions(self) -> list[str]:
         """Return the expressions whose value has changed. One without an earlier value has not."""
         return [
             text
@@ -80,7 +80,7 @@ def with_replacement(
     """Return the change as a replacement if `replace_when` demands that, with the cause."""
     if change.operation not in (None, Operation.UPDATE):
         return change
-    causes = [*sorted(change.changed & rules.replace_on), *triggers.changed()]
+    causes = [*sorted(change.changed & rules.replace_on), *triggers.changed_expressions()]
     if not causes:
         return change
     fixed = change.fixed - rules.replace_on

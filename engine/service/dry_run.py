@@ -23,7 +23,7 @@ from engine.service.actions.moves import Moves
 from engine.service.observations import repair_drift
 from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResource, read_rows
 from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
-from engine.service.requests.adoption import check_imported, imported
+from engine.service.requests.adoption import check_imported, imported_resources
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change_checks import check_immutable, check_name, name_taken
 from engine.service.requests.desired_state import CurrentState, DesiredState, read_whole_state
@@ -86,7 +86,7 @@ class StackContext:
     members: MemberCount = field(compare=False)
     nesting: NestedTemplates = field(compare=False)
 
-    def nested(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
+    def nested_context(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
         return replace(self, name=name, path=[*self.path, resource], stack_id=stack_id)
 
@@ -124,7 +124,7 @@ class DryRun:
         stack_id = self._traversals.new_id()
         desired = DesiredState(
             stack_id, Action.CREATE, 1, 1, blueprint, CurrentState(), request.requested_by,
-            options=Options(adopted=imported(blueprint.definition)),
+            options=Options(adopted=imported_resources(blueprint.definition)),
             cleared_breakpoints=request.hooks_clear, wanted_plan=request.plan_digest,
         )  # fmt: skip
         async with self._database.connection() as conn:
@@ -226,7 +226,7 @@ class DryRun:
         for one in shown:
             child, preview = found.get(one.physical_id or ""), None
             if one.kind not in ("unchanged", "deleted") and registry.has_nested_stack(one.type):
-                parsed = parsed or self._parsed(desired, target)
+                parsed = parsed or self._parsed_request(desired, target)
                 owner = _Owner(desired, target, one, prediction, parsed)
                 kept = None if one.kind == "replaced" else child
                 preview = await self._preview_nested(conn, owner, kept)
@@ -258,7 +258,7 @@ class DryRun:
         desired, one = owner.desired, owner.resource
         stack_id = child.id if child else self._traversals.new_id()
         name = child.name if child else previewed_name(owner.stack.name, one.name)
-        target = owner.stack.nested(one.name, name, child.id if child else None)
+        target = owner.stack.nested_context(one.name, name, child.id if child else None)
         current_child = await _read_child(conn, target.project, child) if child else None
 
         async def define(outputs: StackOutputs) -> Blueprint | None:
@@ -353,7 +353,7 @@ class DryRun:
         self, conn: Connection, parent: StackContext, one: PreviewedResource, child: NestedStackName
     ) -> Preview:
         """The nested stack of a resource that is deleted or unchanged."""
-        target = parent.nested(one.name, child.name, child.id)
+        target = parent.nested_context(one.name, child.name, child.id)
         existing = await read_existing(conn, child.id)
         found = await read_nested_stacks(conn, child.id)
         planned = await self._traversals.plan_delete(
@@ -361,7 +361,7 @@ class DryRun:
         )
         rows = await read_rows(conn, child.id, planned, EMPTY)
         registry = self._traversals.registry
-        prediction = Prediction(registry, planned, EMPTY, _unrestricted, existing, rows)
+        prediction = Prediction(registry, planned, EMPTY, _no_restrictions, existing, rows)
         nested = {
             each.name: await self._preview_other(conn, target, each, found[each.physical_id])
             for each in prediction.walk()
@@ -369,7 +369,7 @@ class DryRun:
         }
         return _with_stack(prediction.preview(nested), target)
 
-    def _parsed(self, desired: DesiredState, target: StackContext) -> ParsedRequest:
+    def _parsed_request(self, desired: DesiredState, target: StackContext) -> ParsedRequest:
         """The parent stack, from which nested stacks are built."""
         blueprint = desired.blueprint
         return ParsedRequest(
@@ -403,7 +403,7 @@ class _Owner:
         return self.prediction.secret.get(self.resource.name, frozenset())
 
 
-def _unrestricted(name: str) -> frozenset[Restriction]:
+def _no_restrictions(name: str) -> frozenset[Restriction]:
     return frozenset()
 
 

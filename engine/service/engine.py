@@ -30,7 +30,7 @@ from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.records import StackRecord
 from engine.types.registry import TypeRegistry
-from engine.work.worker_metrics import Measures
+from engine.work.worker_metrics import WorkerMetrics
 
 
 class Engine:
@@ -54,7 +54,7 @@ class Engine:
         wake: Callable[[], None] = lambda: None,
         lifecycle_plugins: bool = False,
         keyring: Keyring | None = None,
-        measures: Measures | None = None,
+        metrics: WorkerMetrics | None = None,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
         notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
@@ -87,7 +87,7 @@ class Engine:
             self.breakpoints,
             new_id=new_id,
             wake=wake,
-            measures=measures or Measures(),
+            metrics=metrics or WorkerMetrics(),
         )
         self.reads = Reads(database, registry, limits)
         self.resource_inspection = ResourceInspection(database, registry)

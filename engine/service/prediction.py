@@ -202,7 +202,7 @@ class Prediction:
             self._operations[index] = self._predict(nodes[index])
         for row in self._existing:
             if row.replaced_by is None and row.name not in self._shown:
-                self._shown[row.name] = self._unchanged(row)
+                self._shown[row.name] = self._preview_unchanged(row)
         return [self._shown[name] for name in sorted(self._shown)]
 
     def preview(
@@ -249,7 +249,7 @@ class Prediction:
         found = by_reference.get(reference, reference)
         return self.known_parts(found) if found in self._definition.resources else None
 
-    def _unchanged(self, row: ExistingResource) -> PreviewedResource:
+    def _preview_unchanged(self, row: ExistingResource) -> PreviewedResource:
         found = self._registry.schemas().get(row.type)
         return PreviewedResource(
             name=row.name,
@@ -389,7 +389,7 @@ class Prediction:
         known = {name: self._known[name] for name in wanted.reads if name in self._known}
         if not any(one.secret for one in known.values()):
             return declared
-        view = KnownView({name: one.masked() for name, one in known.items()})
+        view = KnownView({name: one.mask() for name, one in known.items()})
         try:
             found = known_properties(wanted.properties, view, masked=True)
         except FunctionError:
@@ -435,7 +435,7 @@ class Prediction:
             changes=changes if prediction.change.operation in _CHANGING else {},
             unknown=[name for name in prediction.unknown if name],
             requires=self._requires(node.name),
-            denied=self._denied(node, row, prediction),
+            denied=self._refusal_reason(node, row, prediction),
             replace_reason=prediction.change.cause or None,
             attributes=sorted(schema.attributes),
             imported_id=self._definition.imported.get(node.name)
@@ -443,7 +443,7 @@ class Prediction:
             else None,
         )
 
-    def _denied(
+    def _refusal_reason(
         self, node: PlannedNode, row: PlannedRecord | None, prediction: ExpectedChange
     ) -> str | None:
         if fixed := prediction.change.fixed.difference(prediction.unknown):

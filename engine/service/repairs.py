@@ -40,7 +40,7 @@ class Repair:
     limit: int | None
     resources: Sequence[UUID] | None = None
 
-    def chosen(self, definition: StackDefinition) -> Callable[[str], bool]:
+    def make_filter(self, definition: StackDefinition) -> Callable[[str], bool]:
         """Whether the update may change a resource: those with drift, and dependent ones."""
         requires = {name: one.requires for name, one in definition.resources.items()}
         return downstream(requires, self.names).__contains__

@@ -17,7 +17,7 @@ from engine.service.dry_run import DryRun
 from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.repairs import Repair, RepairNotNeeded, check_repair
-from engine.service.requests.adoption import check_adopted, check_imported, imported
+from engine.service.requests.adoption import check_adopted, check_imported, imported_resources
 from engine.service.requests.change_checks import (
     PARTICIPLES,
     check_immutable,
@@ -111,7 +111,8 @@ class Stacks:
                     requested_by=request.requested_by,
                     cleared_breakpoints=request.hooks_clear,
                     options=Options(
-                        adopted=imported(blueprint.definition) | {**(request.adopted or {})}
+                        adopted=imported_resources(blueprint.definition)
+                        | {**(request.adopted or {})}
                     ),
                     wanted_plan=request.plan_digest,
                     credential=request.credential,
@@ -214,7 +215,7 @@ class Stacks:
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
-            chosen = repair.chosen(blueprint.definition) if repair else None
+            chosen = repair.make_filter(blueprint.definition) if repair else None
             if request.converge:
                 selected = await self._traversals.select_defined(request, blueprint, project)
                 drifted = repair.names if repair else selected

@@ -59,7 +59,7 @@ class JsonbCodec:
                 return value.document
             if isinstance(value, EncryptedValue):
                 markers += 1
-                return value.stored()
+                return value.as_document()
             if isinstance(value, Secret):
                 markers += 1
                 return self._encrypt(value)
@@ -90,10 +90,10 @@ class JsonbCodec:
 
 def size_of(document: Json) -> int:
     """Bytes of a document as JSON, with unencrypted secrets. Raises the same errors as writing."""
-    return len(orjson.dumps(document, default=_unencrypted))
+    return len(orjson.dumps(document, default=_plain_value))
 
 
-def _unencrypted(value: object) -> Json:
+def _plain_value(value: object) -> Json:
     match value:
         case Secret():
             return value.value

@@ -81,7 +81,7 @@ def reach(point: str, name: str = "") -> None:
 
 
 @contextmanager
-def injected(fault: str) -> Iterator[None]:
+def inject_fault(fault: str) -> Iterator[None]:
     """Inject a fault as HEADGATE_FAULT does, until the context ends."""
     global _reached
     before = _reached

@@ -49,7 +49,7 @@ class NotificationListener:
             self._task = asyncio.create_task(self._keep(connection), name="listening")
         elif self._connection is not None:
             try:
-                await self._connection.add_listener(channel, self._notified)
+                await self._connection.add_listener(channel, self._notify)
             except FAILURES:
                 self._connection.terminate()  # the loop opens another, also for this channel
 
@@ -70,7 +70,7 @@ class NotificationListener:
                 # Listeners can be added meanwhile.
                 while more := self._callbacks.keys() - listened:
                     for channel in more:  # few; asyncpg adds one listener at a time
-                        await connection.add_listener(channel, self._notified)
+                        await connection.add_listener(channel, self._notify)
                     listened |= more
         except BaseException:
             connection.terminate()
@@ -78,7 +78,7 @@ class NotificationListener:
         self._connection = connection
         return connection
 
-    def _notified(self, _: object, _pid: int, channel: str, _payload: object) -> None:
+    def _notify(self, _: object, _pid: int, channel: str, _payload: object) -> None:
         for callback in self._callbacks[channel]:
             callback()
 

@@ -73,7 +73,7 @@ class TemplateRecord:
         """The outputs of other stacks with the values that the version has read."""
         return decode_stack_outputs(self.stack_outputs)
 
-    def ordered(self) -> "TemplateRecord":
+    def restore_order(self) -> "TemplateRecord":
         """The record with the keys of its documents in the order in which they were sent."""
         return replace(
             self,

@@ -41,11 +41,13 @@ class Credentials(CustomConstraint):
         self._known = known
 
     def validate(self, value: Json, context: ValidationContext) -> str | None:
-        return None if self._allowed(value, context.project) else _unknown(value, context.project)
+        return (
+            None if self._find_allowed(value, context.project) else _unknown(value, context.project)
+        )
 
     def headers(self, name: str, project: str, url: str) -> dict[str, str]:
         """The headers of a request to this URL. Raises CredentialDenied."""
-        found = self._allowed(name, project)
+        found = self._find_allowed(name, project)
         if found is None:
             raise CredentialDenied(_unknown(name, project))
         if str(URL(url).origin()) not in [str(URL(one).origin()) for one in found.origins]:
@@ -60,7 +62,7 @@ class Credentials(CustomConstraint):
         known = self._known.values()
         return [text for one in known for text in (one.secret, one.value.rpartition(" ")[2])]
 
-    def _allowed(self, name: Json, project: str) -> Credential | None:
+    def _find_allowed(self, name: Json, project: str) -> Credential | None:
         found = self._known.get(name) if isinstance(name, str) else None
         allowed = found and any(fnmatchcase(project, one) for one in found.projects)
         return found if allowed else None

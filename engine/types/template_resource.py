@@ -35,35 +35,39 @@ class TemplateResource(ResourceType):
     )
 
     def create(self, call: Call) -> Outcome:
-        return run_nested(call, "create", ReconcileNested(None, call.properties), _completed(call))
+        return run_nested(
+            call, "create", ReconcileNested(None, call.properties), _completion_of(call)
+        )
 
     def update(self, call: Call) -> Outcome:
-        restored = restore_nested(call, call.properties, _completed(call))
+        restored = restore_nested(call, call.properties, _completion_of(call))
         if restored is not None:
             return restored
-        return run_nested(call, "update", ReconcileNested(None, call.properties), _completed(call))
+        return run_nested(
+            call, "update", ReconcileNested(None, call.properties), _completion_of(call)
+        )
 
     def delete(self, call: Call) -> Outcome:
         return (
-            _deleted()
+            _end_delete()
             if call.child is None
-            else run_nested(call, "delete", DeleteNested(), lambda _: _deleted())
+            else run_nested(call, "delete", DeleteNested(), lambda _: _end_delete())
         )
 
     def adopt(self, call: Call) -> Outcome:
-        return adopt_nested(call, lambda _: ReconcileNested(None, call.properties), _completed)
+        return adopt_nested(call, lambda _: ReconcileNested(None, call.properties), _completion_of)
 
     def snapshot(self, call: Call) -> Outcome:
         return snapshot_nested(call)
 
     def check(self, call: Call) -> Outcome:
-        return run_nested(call, "check", ActOnNested(Operation.CHECK), _completed(call))
+        return run_nested(call, "check", ActOnNested(Operation.CHECK), _completion_of(call))
 
     def suspend(self, call: Call) -> Outcome:
-        return run_nested(call, "suspend", ActOnNested(Operation.SUSPEND), _completed(call))
+        return run_nested(call, "suspend", ActOnNested(Operation.SUSPEND), _completion_of(call))
 
     def resume(self, call: Call) -> Outcome:
-        return run_nested(call, "resume", ActOnNested(Operation.RESUME), _completed(call))
+        return run_nested(call, "resume", ActOnNested(Operation.RESUME), _completion_of(call))
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
@@ -71,11 +75,11 @@ class TemplateResource(ResourceType):
         return str(data.get("reference") or physical_id or resource_name)
 
 
-def _deleted() -> Done:
+def _end_delete() -> Done:
     return Done(None)
 
 
-def _completed(call: Call) -> Callable[[Child], Done]:
+def _completion_of(call: Call) -> Callable[[Child], Done]:
     """The outcome when a command on the nested stack has completed."""
 
     def done(child: Child) -> Done:

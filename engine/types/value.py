@@ -37,13 +37,13 @@ class Value(InternalType):
     )
 
     def create(self, call: Call) -> Outcome:
-        return _done(str(call.operation_key), call.properties)
+        return _convert(str(call.operation_key), call.properties)
 
     def update(self, call: Call) -> Outcome:
-        return _done(call.physical_id, call.properties)
+        return _convert(call.physical_id, call.properties)
 
     def check(self, call: Call) -> Outcome:
-        return _done(call.physical_id, call.properties)
+        return _convert(call.physical_id, call.properties)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -57,7 +57,7 @@ class Value(InternalType):
                 findings.add(f"{place}.value", reason)
 
 
-def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
+def _convert(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
     value, kind = properties.get("value"), properties.get("type")
     try:
         return Done(physical_id, {"value": CONVERT[kind](value) if kind else value})

@@ -23,7 +23,7 @@ def failed_precondition(prepared: PreparedNode) -> str | None:
     stored = (work.definition or {}).get("preconditions")
     if not stored or work.phase != Phase.PRE or prepared.change.operation not in CHECKED:
         return None
-    return _failed(prepared, "precondition", stored, Inputs(work.inputs or {}))
+    return _first_failure(prepared, "precondition", stored, Inputs(work.inputs or {}))
 
 
 def failed_postcondition(prepared: PreparedNode, result: Result) -> str | None:
@@ -36,10 +36,12 @@ def failed_postcondition(prepared: PreparedNode, result: Result) -> str | None:
         return None
     own = [result.reference, result.attributes, result.secret_attributes]
     view = Inputs({**(work.inputs or {}), work.name: own})
-    return _failed(prepared, "postcondition", stored, view, secret=bool(result.secret_attributes))
+    return _first_failure(
+        prepared, "postcondition", stored, view, secret=bool(result.secret_attributes)
+    )
 
 
-def _failed(
+def _first_failure(
     prepared: PreparedNode, kind: str, stored: Json, view: Inputs, *, secret: bool = False
 ) -> str | None:
     work = prepared.work

@@ -39,12 +39,12 @@ async def sign_heads(conn: Connection, signer: Signer) -> int:
             return 0
         heads = await unsigned_heads(conn)
         found, now = await lock_chains(conn, sorted(heads))
-        checkpoints = list(_signed(heads, found, now, signer)) if now else []
+        checkpoints = list(_sign_heads(heads, found, now, signer)) if now else []
         await store_checkpoints(conn, checkpoints)
     return len(checkpoints)
 
 
-def _signed(
+def _sign_heads(
     heads: Mapping[str, Sequence[Head]], chains: Mapping[str, Chain], now: datetime, signer: Signer
 ) -> Iterator[Checkpoint]:
     for project, of_project in heads.items():

@@ -28,7 +28,7 @@ from engine.types.contract import ResourceType
 from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
-from engine.work.worker_metrics import Measures
+from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -72,7 +72,7 @@ class CompletionObserver:
         chance: Callable[[], float] = lambda: 0.5,
         timeout: timedelta = TIMEOUT,
         supervisor: Supervisor | None = None,
-        measures: Measures | None = None,
+        metrics: WorkerMetrics | None = None,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -80,7 +80,7 @@ class CompletionObserver:
         self._timeout = timeout.total_seconds()
         supervisor = supervisor or Supervisor()
         self._guard = supervisor.guard("completions", max_pause=POLL.total_seconds())
-        self._measures = measures or Measures()
+        self._metrics = metrics or WorkerMetrics()
         work = DueWork(
             claim=self._claim,
             until_next=self._until_next,
@@ -143,7 +143,7 @@ class CompletionObserver:
         except Exception as error:
             reason = str(self._guard.report(error, resource_type=claimed.type))
         if sent:
-            self._measures.observation_called("failed" if reason else "succeeded")
+            self._metrics.record_observation_call("failed" if reason else "succeeded")
         failures = claimed.failures + 1 if reason else 0
         if reason:
             log.warning(

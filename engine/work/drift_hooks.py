@@ -36,7 +36,7 @@ def holds(policy: ConvergencePolicy | None) -> bool:
     return policy is not None and policy.on_drift is OnDrift.HOLD
 
 
-def _tolerated(policy: ConvergencePolicy | None) -> timedelta | None:
+def _tolerated_duration(policy: ConvergencePolicy | None) -> timedelta | None:
     """How long drift must last; None: the policy does not hold it."""
     return policy.tolerate if policy is not None and holds(policy) else None
 
@@ -50,7 +50,7 @@ class DriftHooks:
 
     async def read_due(self, policies: Mapping[UUID, ConvergencePolicy | None]) -> list[UUID]:
         """The stacks with hooks to open or to close. policies: by stack."""
-        held = {stack_id: _tolerated(policy) for stack_id, policy in policies.items()}
+        held = {stack_id: _tolerated_duration(policy) for stack_id, policy in policies.items()}
         async with self._database.connection() as conn:
             found = await read_drift_hooks(conn, held)
         return [
@@ -66,7 +66,7 @@ class DriftHooks:
             locked = await lock_stack(conn, None, one.stack_id)
             if locked is None or locked.deleted:
                 return
-            found = await read_drift_hooks(conn, {locked.id: _tolerated(policy)})
+            found = await read_drift_hooks(conn, {locked.id: _tolerated_duration(policy)})
             steps = [
                 (row, _step(row, policy, changing=locked.state in UNDER_WAY))
                 for row in found.get(locked.id, [])

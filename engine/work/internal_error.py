@@ -59,7 +59,7 @@ def fail(
     context: NodeContext, reason: str, *, new_id: Callable[[], UUID], default_timeout: timedelta
 ) -> Json:
     """Return the step that fails a node, with as much of its data as can be encoded."""
-    for result_of in (_with_properties, _with_physical_id, _untouched):
+    for result_of in (_with_properties, _with_physical_id, _unchanged_result):
         try:
             job = Job(context.work, _without_rules(context.work))
             node_input = NodeInput(OperationFailed(reason), result_of(context))
@@ -84,7 +84,7 @@ def _with_properties(context: NodeContext) -> Result:
 
 
 def _with_physical_id(context: NodeContext) -> Result:
-    result = _untouched(context)
+    result = _unchanged_result(context)
     data = getattr(context.outcome, "data", None)
     result.physical_id = _physical_id(context.outcome)
     result.data = data if isinstance(data, Mapping) else {}
@@ -96,7 +96,7 @@ def _physical_id(outcome: Outcome | None) -> str | None:
     return physical_id if isinstance(physical_id, str) else None
 
 
-def _untouched(context: NodeContext) -> Result:
+def _unchanged_result(context: NodeContext) -> Result:
     return Result(
         properties=context.work.properties, masked_properties=context.work.masked_properties
     )

@@ -71,10 +71,10 @@ def prepare_claim(work: Work, registry: TypeRegistry) -> tuple[Job, NodeInput | 
         return job, NodeInput(OperationFailed(reason), unchanged)
     if job.node.phase is Phase.EXECUTE:
         return job, None
-    return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged(job.prepared))
+    return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged_result(job.prepared))
 
 
-def _unchanged(prepared: PreparedNode) -> Result:
+def _unchanged_result(prepared: PreparedNode) -> Result:
     """Return the result for an unchanged resource. Its definition may make more values secret."""
     work = prepared.work
     if prepared.change.operation is not None or work.direction == Direction.CLEANUP:

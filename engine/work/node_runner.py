@@ -39,7 +39,7 @@ from engine.work.prepare import PreparedNode
 from engine.work.resource_size import check_size, check_size_before
 from engine.work.runs import LaterNodes, LaterStep, Runs
 from engine.work.step_queue import StepOrigin, StepQueue, WaitingStep
-from engine.work.worker_metrics import Measures, outcome_of, report_step
+from engine.work.worker_metrics import WorkerMetrics, outcome_of, report_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -62,7 +62,7 @@ class RunnerSettings:
     exchange: Exchange
     run_nested: RunNestedOperation | None
     signal_urls: SignalUrls | None
-    measures: Measures
+    metrics: WorkerMetrics
     tracer: Tracer
 
 
@@ -151,7 +151,7 @@ class NodeRunner:
             "operation.restarted", type=work.type, operation=work.operation,
             operation_key=str(work.operation_key), attempt=work.restarts + 1,
         )  # fmt: skip
-        self.measure(lambda measures: measures.restarted(work.type, work.operation))
+        self.measure(lambda metrics: metrics.record_restart(work.type, work.operation))
 
     def run_node(
         self,
@@ -183,7 +183,7 @@ class NodeRunner:
                 self._decide(job, node_input)
             elif job.prepared is not None:
                 seconds = asyncio.get_running_loop().time() - claimed_at
-                self.measure(lambda measures: measures.claimed(seconds))
+                self.measure(lambda metrics: metrics.record_claim(seconds))
                 self._execute(group, job, job.prepared, later)
 
     async def _await_outcome(self, prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
@@ -280,7 +280,9 @@ class NodeRunner:
         )
         work = job.work
         self.measure(
-            lambda measures: measures.operated(work.type, work.operation, outcome_name, seconds)
+            lambda metrics: metrics.record_operation(
+                work.type, work.operation, outcome_name, seconds
+            )
         )
         call.span.end(outcome=outcome_name)
         self._decide(job, node_input, outcome, later)
@@ -325,7 +327,7 @@ class NodeRunner:
             step = bare_failure(context, reason)
         self._queue.add(_waiting_step(step, context))
 
-    def refused(self, one: WaitingStep, error: Exception) -> None:
+    def fail_refused(self, one: WaitingStep, error: Exception) -> None:
         """Fail the node of a step that the database refuses in a batch of its own.
 
         The failure carries none of its documents. If that is refused as well, the claim is dropped
@@ -370,7 +372,7 @@ class NodeRunner:
         """Release the claim of a step that is durable, and count it. alone: the later nodes of its
         run were not written."""
         self.claims.pop(one.claim, None)
-        self.measure(lambda measures: report_step(one.step, measures))
+        self.measure(lambda metrics: report_step(one.step, metrics))
         for later in () if alone else one.later:
             self._report_later(later)
 
@@ -379,17 +381,17 @@ class NodeRunner:
         work = one.work
         now = asyncio.get_running_loop().time()
         self.measure(
-            lambda measures: measures.operated(work.type, work.operation, "done", one.seconds)
+            lambda metrics: metrics.record_operation(work.type, work.operation, "done", one.seconds)
         )
-        self.measure(lambda measures: report_step(one.step, measures))
+        self.measure(lambda metrics: report_step(one.step, metrics))
         span = self._begin_span(work, seconds_ago=now - one.began)
         span.end(outcome="done")
 
-    def measure(self, record: Callable[[Measures], None]) -> None:
+    def measure(self, record: Callable[[WorkerMetrics], None]) -> None:
         """Record a metric. An exception is logged and fails no node."""
         try:
             reach("worker.measure")
-            record(self._settings.measures)
+            record(self._settings.metrics)
         except Exception as error:
             report(error, self._settings.new_id(), "measure")
 

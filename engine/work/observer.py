@@ -40,7 +40,7 @@ from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.drift_hooks import DriftHooks, holds
 from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
 from engine.work.prepare import HIDDEN_REASON
-from engine.work.worker_metrics import Measures
+from engine.work.worker_metrics import WorkerMetrics
 
 #: Batches that are observed at the same time, of all projects and of one; calls of types at the
 #: same time for each batch.
@@ -123,12 +123,12 @@ class _Progress:
         stack, policy = self.stack, self.policy
         return bool(stack.requested or stack.reported or (policy and policy.every))
 
-    def reported(self) -> list[tuple[UUID, UUID]]:
+    def left_of_reported(self) -> list[tuple[UUID, UUID]]:
         """Its stack and the ID of each resource that is left of the reported ones."""
         left = sorted(one for one in self.stack.resources or () if one > self.after)
         return [(self.stack.stack_id, one) for one in left]
 
-    def finished(self) -> FinishedObservation:
+    def finish(self) -> FinishedObservation:
         every = self.policy.every if self.policy else None
         every = every and every * self.variation
         if every is not None and self.retry is not None:
@@ -169,7 +169,7 @@ class Observer:
         page_timeout: timedelta = PAGE_TIMEOUT,
         chance: Callable[[], float] = lambda: 0.5,
         supervisor: Supervisor | None = None,
-        measures: Measures | None = None,
+        metrics: WorkerMetrics | None = None,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -181,7 +181,7 @@ class Observer:
         self._new_id = new_id
         self._page_timeout = page_timeout.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
-        self._measures = measures or Measures()
+        self._metrics = metrics or WorkerMetrics()
         self._chance = chance
         self.back_off = EndpointBackOff(monotonic, chance)
         self._slot = new_id().int % SLOTS
@@ -291,7 +291,7 @@ class Observer:
             if first.resources is None:
                 after = {stack_id: one.after for stack_id, one in pending.items()}
                 return await observations.read_page(conn, after, *size)
-            left = [pair for one in pending.values() for pair in one.reported()]
+            left = [pair for one in pending.values() for pair in one.left_of_reported()]
             return await observations.read_reported(conn, left, *size)
 
     async def _react(self, ended: Sequence[_Progress]) -> None:
@@ -391,7 +391,7 @@ class Observer:
         async with self._database.connection() as conn:
             if due and not await self._may_observe(conn, batch[0].project):
                 over, due, roots = [one.stack for one in due], [], []
-                self._measures.observation_called("over_quota")
+                self._metrics.record_observation_call("over_quota")
                 await observation_schedule.release(conn, over, await usage.until_tomorrow(conn))
             if deleted:
                 await observation_schedule.forget(conn, deleted)
@@ -420,7 +420,7 @@ class Observer:
             drift = 0
             if written := [one for one in observed.resources if one.stack_id in held]:
                 drift = await observations.write(conn, written)
-            finished = [one.finished() for one in ended if one.stack.stack_id in held]
+            finished = [one.finish() for one in ended if one.stack.stack_id in held]
             if finished:
                 await observation_schedule.finish(conn, finished)
             if observed.resources and stacks:
@@ -428,8 +428,8 @@ class Observer:
                     conn, stacks[0].project, self._slot, observations=len(observed.resources),
                     requests=observed.requests, drift=drift,
                 )  # fmt: skip
-        self._measures.drift_found(drift)
-        self._measures.provider_asked(observed.requests)
+        self._metrics.record_drift(drift)
+        self._metrics.record_provider_requests(observed.requests)
         left = held.difference(one.stack.stack_id for one in ended)
         return {stack_id: one for stack_id, one in pending.items() if stack_id in left}
 
@@ -442,8 +442,8 @@ class Observer:
             progress = pending[one.stack_id]
             progress.observable += 1
             judged = progress.judge(one.name, observation)
-            self._measures.observed(judged.state)
-            found.append(_observed(one, judged))
+            self._metrics.record_observation(judged.state)
+            found.append(_observed_resource(one, judged))
             await asyncio.sleep(0)  # patterns of the policy may match many differences
         return _ObservedPage(found, sum(one.requests for one in groups))
 
@@ -497,7 +497,7 @@ class Observer:
             if failed is None:
                 called.append(group)
                 continue
-            self._measures.observation_called("skipped")
+            self._metrics.record_observation_call("skipped")
             results.append((group, {}, failed.observation))
             self._retry(pending, group, self.back_off.remaining(failed))
 
@@ -535,7 +535,7 @@ class Observer:
         for group, found, unknown in answers:
             states = list(found.values()) or [unknown]
             usable = any(one.state is not ObservedState.UNKNOWN for one in states)
-            self._measures.observation_called("succeeded" if usable else "failed")
+            self._metrics.record_observation_call("succeeded" if usable else "failed")
             failure = None if usable else states[0]
             by_endpoint.setdefault(group.endpoint, []).append((group, failure))
         for endpoint, outcomes in by_endpoint.items():
@@ -606,7 +606,7 @@ def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call
     )
 
 
-def _observed(recorded: RecordedResource, observation: Observation) -> ObservedResource:
+def _observed_resource(recorded: RecordedResource, observation: Observation) -> ObservedResource:
     """The row of an observation, without secrets."""
     if observation.state is ObservedState.PRESENT:
         return ObservedResource(recorded.stack_id, recorded.id, recorded.updated_at, None)

@@ -121,7 +121,7 @@ def start(
             kept = keyring.decrypt(scope(work.project, work.key.stack_id), work.credential)
         if prepared.type.has_nested_stack and run_nested is not None:
             # The nested stack stores the credential as it is, without an exchange.
-            return _guarded(prepared, run_nested(prepared, with_credential(kept), run))
+            return _await_outcome(prepared, run_nested(prepared, with_credential(kept), run))
         credential = exchange(kept) if kept else ""
         if isinstance(credential, str):
             outcome = run(with_credential(credential))
@@ -131,7 +131,7 @@ def start(
         return failure(prepared, error)
     if isinstance(outcome, OUTCOMES) or not isawaitable(outcome):
         return outcome
-    return _guarded(prepared, outcome)
+    return _await_outcome(prepared, outcome)
 
 
 _OPERATIONS: Mapping[
@@ -159,7 +159,7 @@ async def _call_with_exchanged(
     return await outcome if isawaitable(outcome) else outcome
 
 
-async def _guarded(prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
+async def _await_outcome(prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
     try:
         return await outcome
     except asyncio.CancelledError as error:

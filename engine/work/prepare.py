@@ -77,7 +77,7 @@ class Inputs:
     def has_secrets(self) -> bool:
         return any(secrets_of(one) for one in self._values.values())
 
-    def masked(self, secret_references: Collection[str] = ()) -> "Inputs":
+    def mask(self, secret_references: Collection[str] = ()) -> "Inputs":
         """Return a copy with secret values masked. secret_references: names of resources whose
         reference is secret as well, in addition to what their rows say.
         """
@@ -126,7 +126,7 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
     if work.operation in IN_PLACE_OPERATIONS:
         change = ResourceChange(Operation(work.operation))
         return PreparedNode(work, type_, work.properties or {}, change, check_refusal(work))
-    properties = _resolved(work, type_.schema)
+    properties = _resolve_properties(work, type_.schema)
     if (lifecycle := (work.definition or {}).get("lifecycle")) is not None:
         return _prepare_with_lifecycle(work, type_, decode_lifecycle(lifecycle), properties)
     change = _forward_change(work, type_, properties)
@@ -224,7 +224,7 @@ def _actual(work: Work) -> ResourceState | None:
     )
 
 
-def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
+def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
     definition = work.definition or {}
     if definition.get("static"):
         work.metadata_now = definition["metadata"]

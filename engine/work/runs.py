@@ -145,7 +145,7 @@ class Runs:
         max_bytes = self._resource_bytes(work.project)
         if job.prepared is None or node_input or check_size_before(job.prepared, None, max_bytes):
             raise _NotInRun
-        node_input = self._judged(job.prepared, max_bytes)
+        node_input = self._judge_outcome(job.prepared, max_bytes)
         seconds = clock() - began
         step = self._decide(job, node_input)
         size = size_of(step)
@@ -154,7 +154,7 @@ class Runs:
         step["operation_key"] = work.operation_key
         return LaterStep(work, step, began, seconds, size)
 
-    def _judged(self, prepared: PreparedNode, max_bytes: int) -> NodeInput:
+    def _judge_outcome(self, prepared: PreparedNode, max_bytes: int) -> NodeInput:
         outcome = start(prepared)
         if not isinstance(outcome, OUTCOMES):
             if iscoroutine(outcome):

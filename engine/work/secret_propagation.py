@@ -32,13 +32,13 @@ def _secret_now(prepared: PreparedNode, done: Done, reference: str, shown: Json)
     """Return the names that the type declares secret, and those derived from secret properties."""
     work, schema = prepared.work, prepared.type.schema
     found = {REFERENCE} if schema.has_secret_reference() else set[str]()
-    found.update(_declared(done.attributes, schema))
+    found.update(_declared_secrets(done.attributes, schema))
     if (done.attributes.get(MEMBERS_ENTRY) or {}).get("secret"):
         found.add(MEMBERS_ENTRY)  # it lists the secret values of each member
     if done.secret is not None:
         found.update(done.secret)
     elif is_tainted(prepared, shown):
-        found.update(_derived(done.attributes, schema))
+        found.update(_derived_attributes(done.attributes, schema))
         if reference not in (work.name, done.physical_id):
             found.add(REFERENCE)
     return found
@@ -173,10 +173,10 @@ def _texts_behind(properties: Mapping[str, Json], seen: Mapping[str, Json]) -> s
         if contains_mask(view):
             for text in secret_texts(properties.get(name), view):
                 found.update((text, _masked_part(text, view)))
-    return found | {form for text in found for form in _escaped(text)}
+    return found | {form for text in found for form in _escape(text)}
 
 
-def _escaped(text: str) -> Iterator[str]:
+def _escape(text: str) -> Iterator[str]:
     """Yield a text as messages quote it, in Python's and in JSON's notation."""
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
@@ -200,11 +200,11 @@ def _without(value: Json, hidden: set[str]) -> Json:
     return [_without(item, hidden) for item in value] if isinstance(value, list) else value
 
 
-def _declared(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
+def _declared_secrets(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
     return (name for name, one in schema.attributes.items() if one.secret and name in attributes)
 
 
-def _derived(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
+def _derived_attributes(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
     """Yield the attributes that may repeat a property. Members record their own secrets."""
     for name in attributes:
         known = schema.attributes.get(name)

@@ -26,7 +26,7 @@ from engine.store.hooks.deadlines import (
 from engine.store.hooks.locked_hooks import LockedHook, lock_hooks, record_events
 from engine.words import AnswerChannel, HookState, Json, OnTimeout
 from engine.work.hook_decisions import DECIDED_BY_ENGINE, Verdict, apply, hook_event
-from engine.work.worker_metrics import Measures, report_step
+from engine.work.worker_metrics import WorkerMetrics, report_step
 
 #: The principal that is recorded for decisions of deadlines.
 BY_DEADLINE = internal(DECIDED_BY_ENGINE)
@@ -45,14 +45,14 @@ class Timers:
         poll: timedelta,
         default_timeout: timedelta,
         new_id: Callable[[], UUID],
-        measures: Measures | None = None,
+        metrics: WorkerMetrics | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database
         self._poll = poll.total_seconds()
         self._default_timeout = default_timeout
         self._new_id = new_id
-        self._measures = measures or Measures()
+        self._metrics = metrics or WorkerMetrics()
         supervisor = supervisor or Supervisor()
         self._deadlines = supervisor.guard("deadlines", max_pause=self._poll)
         self._reminders = supervisor.guard("reminders", max_pause=self._poll)
@@ -113,9 +113,9 @@ class Timers:
             steps = await apply(
                 conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout
             )
-        self._measures.hooks_expired(len(verdicts))
+        self._metrics.record_expired_hooks(len(verdicts))
         for step in steps:
-            report_step(step, self._measures)
+            report_step(step, self._metrics)
 
     async def _fail(self, key: HookKey, fault: Fault) -> None:
         async with self._database.transaction("expire") as conn:

@@ -109,13 +109,13 @@ class TransitionEncoder:
             case WakeAt(until=until):
                 self.wake_at = until
             case WriteDone():
-                self._done()
+                self._write_done()
             case WriteUnchanged():
-                self._unchanged()
+                self._write_unchanged()
             case WriteFailed(reason=reason, tainted=tainted):
-                self._failed(reason, tainted)
+                self._write_failed(reason, tainted)
             case Remove():
-                self._removed()
+                self._write_removed()
             case Record(kind=kind, reason=reason):
                 self._record(kind, reason)
             case NotifyType():
@@ -125,22 +125,22 @@ class TransitionEncoder:
             case _ as never:
                 assert_never(never)
 
-    def _done(self) -> None:
+    def _write_done(self) -> None:
         self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
         if self.node.operation is Operation.ADOPT and self._is_external():
             self.action = ResourceAction.CHECK  # the last action on it, as Heat's clients see it
         reason = self.result.reason or "state changed"
         if self.node.operation in IN_PLACE_OPERATIONS:
-            self._done_in_place(reason)
+            self._write_done_in_place(reason)
         else:
-            self._done_with_definition(reason)
+            self._write_done_with_definition(reason)
 
     def _is_external(self) -> bool:
         """Return whether the resource has `external_id`: the stack does not own it."""
         definition = self.work.definition or {}
         return definition.get("external_id") is not None and not definition.get("data")
 
-    def _done_in_place(self, reason: str) -> None:
+    def _write_done_in_place(self, reason: str) -> None:
         """An in-place action keeps the definition that was applied last.
 
         A check or a snapshot also keeps the status of a suspended resource, by which a resume
@@ -175,7 +175,7 @@ class TransitionEncoder:
             return False
         return may_be_suspended(ResourceAction(work.action), Status(work.status))
 
-    def _done_with_definition(self, reason: str) -> None:
+    def _write_done_with_definition(self, reason: str) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         definition = work.definition or {}
         self.physical_id = result.physical_id
@@ -223,7 +223,7 @@ class TransitionEncoder:
             return {}
         return {"lifecycle": work.lifecycle_now}
 
-    def _failed(self, reason: str, tainted: bool) -> None:
+    def _write_failed(self, reason: str, tainted: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         # In these phases the replacement has failed, and the original is unchanged.
         replaces = operation is Operation.REPLACE and self.node.phase in (
@@ -267,7 +267,7 @@ class TransitionEncoder:
             "masked_properties": self.result.masked_properties,
         }
 
-    def _unchanged(self) -> None:
+    def _write_unchanged(self) -> None:
         work, definition = self.work, self.work.definition or {}
         if work.direction == "cleanup":
             gone = not definition.get("only_if_replaced") or work.replaced_by is not None
@@ -303,7 +303,7 @@ class TransitionEncoder:
 
     def _remove_unoperated(self, *, retained: bool) -> None:
         """Delete a row without an operation; record it if earlier events named the resource."""
-        self._removed()
+        self._write_removed()
         if self.work.action in (None, ResourceAction.INIT):
             return
         reason = "removed: no physical resource exists"
@@ -313,7 +313,7 @@ class TransitionEncoder:
             data["retained"] = True
         self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, data)
 
-    def _removed(self) -> None:
+    def _write_removed(self) -> None:
         if self.work.action is not None:
             self.resource = {
                 "write": "remove", "id": self.work.resource_id, "replaced_by": self.work.replaced_by

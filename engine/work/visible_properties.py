@@ -105,15 +105,15 @@ def _shown_by_definition(prepared: PreparedNode) -> dict[str, Json]:
     inputs = Inputs(work.inputs or {})
     if not _hides_properties(definition) and not inputs.has_secrets:
         return mask_properties(prepared.properties, schema)
-    view = inputs.masked(definition.get("secret_references") or ())
-    found = mask_properties(_resolved(definition, view, prepared.properties), schema)
+    view = inputs.mask(definition.get("secret_references") or ())
+    found = mask_properties(_resolve_properties(definition, view, prepared.properties), schema)
     patched = mask_properties(work.patched or {}, schema)
     return found | {
         name: MASK if contains_mask(found.get(name)) else value for name, value in patched.items()
     }
 
 
-def _resolved(
+def _resolve_properties(
     definition: Mapping[str, Json], view: Inputs, properties: Mapping[str, Json]
 ) -> Mapping[str, Json]:
     """Return the template's properties with secrets masked."""

@@ -44,7 +44,7 @@ from engine.work.node_runner import NodeRunner, RunnerSettings
 from engine.work.operation_call import Exchange, OperationRetries, RunNestedOperation
 from engine.work.runs import RUN_SECONDS, LaterNodes
 from engine.work.step_queue import StepQueue, WaitingStep
-from engine.work.worker_metrics import Measures
+from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -109,7 +109,7 @@ class Worker:
         run_nested: RunNestedOperation | None = None,
         signal_urls: SignalUrls | None = None,
         resource_bytes: Callable[[str], int] = lambda _: RESOURCE_BYTES,
-        measures: Measures | None = None,
+        metrics: WorkerMetrics | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """end: ends a traversal whose nodes have all ended, or whose timeout has passed.
@@ -150,7 +150,7 @@ class Worker:
                 exchange=exchange,
                 run_nested=run_nested,
                 signal_urls=signal_urls,
-                measures=measures or Measures(),
+                metrics=metrics or WorkerMetrics(),
                 tracer=tracer or Tracer(),
             ),
             self._queue,
@@ -260,7 +260,7 @@ class Worker:
         if how is Blame.POSSIBLE and one.tries < TRIES:
             self._queue.set_apart([one])
         else:
-            self._runner.refused(one, error)
+            self._runner.fail_refused(one, error)
 
     def _free_capacity(self) -> int:
         """Return how many nodes to claim: a batch if operations only compute; with I/O as many as

@@ -145,7 +145,7 @@ def _span(request: web.Request) -> Span:
 
 def _count(request: web.Request, status: int, seconds: float) -> None:
     endless = request.path.endswith(ENDLESS)
-    request.app[CONTEXT].metrics.requested(
+    request.app[CONTEXT].metrics.record_request(
         _route(request), request.method, status, None if endless else seconds
     )
 

@@ -75,7 +75,7 @@ class Gatekeeper:
         left = self._lockout.seconds_left(block, now)
         if left > 0:
             raise _too_many_wrong(left) from None
-        self._lockout.failed(block, now)
+        self._lockout.count_failure(block, now)
 
 
 def _too_many_wrong(wait: float) -> TooManyRequests:

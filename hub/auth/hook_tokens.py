@@ -36,7 +36,7 @@ class HookTokens:
                     return subscription_id, one
             return None
 
-        known = await self._keys.checked(find)
+        known = await self._keys.check_refreshed(find)
         if known is None:
             return None
         subscription_id, key = known
@@ -44,9 +44,9 @@ class HookTokens:
             if not await accepts_hook(conn, hook_id, key):
                 return None
             found = await automation_of(conn, subscription_id)
-        return None if found is None else await self.entitled(found)
+        return None if found is None else await self.update_right(found)
 
-    async def entitled(self, automation: Automation) -> Automation:
+    async def update_right(self, automation: Automation) -> Automation:
         """Set whether the owner may currently answer hooks. Raises Unavailable."""
         if automation.configured:
             return replace(automation, approves=True)

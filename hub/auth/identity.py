@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from engine.principal import Principal, named
+from engine.principal import Principal, principal_of_name
 from engine.types.openstack.cloud import CloudAccess, CloudIdentity
 from engine.types.remote_stack import Catalog
 from hub.auth.request_credentials import RequestCredentials
@@ -142,7 +142,7 @@ class Anonymous(LocalAuthenticator):
     async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
         name = sanitize_name(credentials.user) or ANONYMOUS
         roles = map(sanitize_name, credentials.claimed_roles)
-        who = named(name, tuple(roles))
+        who = principal_of_name(name, tuple(roles))
         return Identity(
             name,
             project,

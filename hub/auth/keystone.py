@@ -18,7 +18,7 @@ from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.keystone_cloud import KeystoneCloud
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
-from hub.auth.token_authenticator import unauthorized
+from hub.auth.token_authenticator import unauthorized_error
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -74,7 +74,7 @@ class Keystone:
     async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
         token = _token_in(credentials)
         if not token:
-            raise unauthorized(
+            raise unauthorized_error(
                 "authentication required",
                 "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one.",
             )

@@ -9,7 +9,7 @@ from typing import Any, Self
 import aiohttp
 
 from engine.errors import Forbidden, Unavailable
-from hub.auth.token_authenticator import unauthorized
+from hub.auth.token_authenticator import unauthorized_error
 from hub.connection_errors import describe
 
 Json = Any
@@ -89,19 +89,19 @@ class KeystoneClient:
         try:
             status, document, _ = await self._ask("GET", "/auth/tokens", subject=token)
             if status == 200:
-                return _scoped(document["token"])
+                return _scope_of(document["token"])
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
         if status != 404:
             raise unavailable(f"it responded with {status}")
-        raise unauthorized(
+        raise unauthorized_error(
             "Keystone rejected the token: it is invalid, revoked or expired",
             "Get a new one: `openstack token issue`.",
         )
 
     async def make_trust(self, token: str, of: TokenScope, expires_at: str) -> str | None:
         """Create a trust and return its ID; None: refused. expires_at: in RFC 3339."""
-        own = await self._renewed(None)
+        own = await self._renew(None)
         trust = {
             "trustor_user_id": of.user_id,
             "trustee_user_id": own.user_id,
@@ -169,22 +169,22 @@ class KeystoneClient:
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
         if status == 401:
-            raise unauthorized("Keystone rejected the token", "Request the change again.")
+            raise unauthorized_error("Keystone rejected the token", "Request the change again.")
         raise unavailable(f"it responded with {status} to the request for the service catalog")
 
     async def _ask(
         self, method: str, path: str, *, subject: str
     ) -> tuple[int, Json, Mapping[str, str]]:
         """With the service user's token, which is renewed once if it has expired."""
-        own, seen = await self._renewed(None), 0
+        own, seen = await self._renew(None), 0
         while True:
             headers = {"X-Auth-Token": own.token, "X-Subject-Token": subject}
             found = await self._request(method, path, None, headers)
             if found[0] != 401 or seen:
                 return found
-            own, seen = await self._renewed(own), 1
+            own, seen = await self._renew(own), 1
 
-    async def _renewed(self, expired: _ServiceToken | None) -> _ServiceToken:
+    async def _renew(self, expired: _ServiceToken | None) -> _ServiceToken:
         """The service user's token. expired: a token that must be renewed. Raises Unavailable."""
         async with self._renewing:
             if not self._own.token or self._own is expired:
@@ -224,7 +224,7 @@ class KeystoneClient:
             return response.status, document, response.headers
 
 
-def _scoped(token: Mapping[str, Json]) -> TokenScope:
+def _scope_of(token: Mapping[str, Json]) -> TokenScope:
     """Raises Forbidden."""
     project, user = token.get("project"), token["user"]
     if project is None:

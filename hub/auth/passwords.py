@@ -42,7 +42,7 @@ class PasswordHasher:
         """
         task = asyncio.create_task(self._run(block, work))
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._forget_task)
         return await asyncio.shield(task)
 
     async def _run(self, block: str, work: Callable[[], Result]) -> Result:
@@ -52,7 +52,7 @@ class PasswordHasher:
         except QueueFull:
             raise queue_full() from None
 
-    def _done(self, task: asyncio.Task[object]) -> None:
+    def _forget_task(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved, because the caller may be cancelled
@@ -96,10 +96,10 @@ class PasswordChecker:
         if task is None:
             task = asyncio.create_task(self._check(credentials, project, key))
             self._tasks[key] = task
-            task.add_done_callback(lambda done: self._done(key, done))
+            task.add_done_callback(lambda done: self._forget_task(key, done))
         return await asyncio.shield(task)
 
-    def _done(self, key: str, task: asyncio.Task[TokenRecord | None]) -> None:
+    def _forget_task(self, key: str, task: asyncio.Task[TokenRecord | None]) -> None:
         del self._tasks[key]
         if not task.cancelled():
             task.exception()  # retrieved, because the caller may be cancelled

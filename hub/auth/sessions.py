@@ -70,7 +70,9 @@ class Sessions:
             owner=who.key,
             token_id=UUID(who.key) if self._mode == "tokens" else None,
             name=credentials.user if self._mode == "none" else "",
-            encrypted=self._encrypted(secret, credentials) if self._mode == "keystone" else None,
+            encrypted=self._encrypt_token(secret, credentials)
+            if self._mode == "keystone"
+            else None,
         )
         async with self._database.connection() as conn:
             record = await store.begin(conn, new, self.lasts)
@@ -101,7 +103,7 @@ class Sessions:
         if _COOKIE.fullmatch(cookie):
             await self.end(hashlib.sha256(_secret(cookie)).digest())
 
-    def _encrypted(self, secret: bytes, credentials: RequestCredentials) -> bytes:
+    def _encrypt_token(self, secret: bytes, credentials: RequestCredentials) -> bytes:
         """The Keystone token, which only the cookie can decrypt."""
         nonce, token = self._random_bytes(_NONCE_BYTES), credentials.token or credentials.bearer
         return nonce + AESGCM(_key(secret)).encrypt(nonce, token.encode(), None)
@@ -118,7 +120,7 @@ def _session(secret: bytes, record: SessionRecord, block: str) -> BrowserSession
     credentials = RequestCredentials(
         bearer=token, user=record.name, block=block, session_token=record.token_id
     )
-    return BrowserSession(record.id, credentials, _derived(secret, "csrf"), record.expires_at)
+    return BrowserSession(record.id, credentials, _derive(secret, "csrf"), record.expires_at)
 
 
 def _secret(cookie: str) -> bytes:
@@ -132,7 +134,7 @@ def _key(secret: bytes) -> bytes:
     return hmac.digest(secret, b"token of Keystone", "sha256")
 
 
-def _derived(secret: bytes, purpose: str) -> str:
+def _derive(secret: bytes, purpose: str) -> str:
     return base64_text(hmac.digest(secret, purpose.encode(), "sha256"))
 
 

@@ -84,7 +84,7 @@ class TurnQueue:
             yield
         finally:
             if turn.start.done() and not turn.start.cancelled():
-                self._queue.done(turn)
+                self._queue.release(turn)
             else:
                 self._queue.discard(turn)
             self._start_next()
@@ -99,6 +99,6 @@ class TurnQueue:
     def _start_next(self) -> None:
         while (turn := self._queue.take()) is not None:
             if turn.start.done():  # cancelled
-                self._queue.done(turn)
+                self._queue.release(turn)
             else:
                 turn.start.set_result(None)

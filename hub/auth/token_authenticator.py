@@ -21,7 +21,7 @@ from hub.auth.roles import rights_of, with_implied
 OF_TOKEN, OF_ACCOUNT = "token:", "account:"
 
 
-def unauthorized(reason: str, remedy: str) -> HeadgateError:
+def unauthorized_error(reason: str, remedy: str) -> HeadgateError:
     return HeadgateError(reason, remedy=remedy, code="Unauthorized")
 
 
@@ -56,14 +56,14 @@ class Tokens(LocalAuthenticator):
 
     async def identify(self, credentials: RequestCredentials, project: str) -> Identity:
         if credentials.is_empty:
-            raise unauthorized(
+            raise unauthorized_error(
                 "authentication required",
                 "Send a token as X-Auth-Token or `Authorization: Bearer`, or a name and a password"
                 " by HTTP basic; an admin creates them with `headgate token create`.",
             )
         found = await self._find(credentials, project)
         if found is None:
-            raise unauthorized(
+            raise unauthorized_error(
                 "the credentials are invalid, revoked or expired",
                 "Ask an admin for a new one: `headgate token create`.",
             )

@@ -18,7 +18,7 @@ class TokenLockout:
         self._rule = LockoutRule(failures, seconds)
         self._counts: TtlCache[str, FailedAttempts] = TtlCache(max_entries=MAX_ADDRESSES)
 
-    def failed(self, key: str, now: float) -> None:
+    def count_failure(self, key: str, now: float) -> None:
         counted = self._rule.count(self._counts.get(key, now), now)
         self._counts.keep(key, counted, now + self._rule.seconds)
 

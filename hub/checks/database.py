@@ -47,11 +47,11 @@ class CheckResult:
         return asdict(self)
 
 
-def passed(check: str, reason: str) -> CheckResult:
+def ok_result(check: str, reason: str) -> CheckResult:
     return CheckResult(check, CheckState.OK, reason)
 
 
-def failed(check: str, error: HeadgateError) -> CheckResult:
+def error_result(check: str, error: HeadgateError) -> CheckResult:
     one = error.finding
     place = f"{one.place}: " if one.place else ""
     return CheckResult(check, CheckState.ERROR, f"{place}{one.reason}", one.remedy)
@@ -72,10 +72,10 @@ async def check_pooler(url: str) -> CheckResult:
     try:
         pooling = await check_pooling(url)
     except Conflict as error:
-        return failed("pooler", error)
+        return error_result("pooler", error)
     if pooling is Pooling.NONE:
-        return passed("pooler", "there is no connection pooler in front of PostgreSQL")
-    return passed("pooler", "the connection pooler in front of PostgreSQL uses session mode")
+        return ok_result("pooler", "there is no connection pooler in front of PostgreSQL")
+    return ok_result("pooler", "the connection pooler in front of PostgreSQL uses session mode")
 
 
 async def check_routines(conn: Connection) -> CheckResult:
@@ -84,9 +84,9 @@ async def check_routines(conn: Connection) -> CheckResult:
     try:
         check_not_newer(there, own)
     except HeadgateError as error:
-        return failed("routines", error)
+        return error_result("routines", error)
     if there == own:
-        return passed("routines", f"the functions and views have {own} of this headgate")
+        return ok_result("routines", f"the functions and views have {own} of this headgate")
     if there is None or there < own:
         found = "missing" if there is None else f"{there}, older than {own} of this headgate"
         return CheckResult("routines", CheckState.ERROR, f"they are {found}", _MIGRATE)
@@ -106,7 +106,7 @@ async def check_clock(conn: Connection) -> CheckResult:
         reason = f"the database's clock was set back by {seen.set_back_by} at {seen.set_back_at}"
         more = "; the deadlines of hooks that were open then are later by this time"
         return CheckResult("timekeeping", CheckState.WARNING, reason + more, remedy)
-    return passed("timekeeping", "the database's clock was not set back")
+    return ok_result("timekeeping", "the database's clock was not set back")
 
 
 async def check_rules(conn: Connection, remedy: str) -> AsyncIterator[CheckResult]:
@@ -122,7 +122,7 @@ async def check_rules(conn: Connection, remedy: str) -> AsyncIterator[CheckResul
         reason = f"{rule}: {len(found_rows)} rows break this rule: {some}"
         yield CheckResult("rules", CheckState.ERROR, reason, remedy)
     if not broken:
-        yield passed("rules", f"all {len(INVARIANTS)} rules hold")
+        yield ok_result("rules", f"all {len(INVARIANTS)} rules hold")
 
 
 async def check_passwords(conn: Connection) -> AsyncIterator[CheckResult]:
@@ -150,7 +150,7 @@ async def check_keys(conn: Connection, files: KeyFiles) -> AsyncIterator[CheckRe
     """Whether the configured keys are those that encrypt the database."""
     check = await key_check(conn)
     if check is None:
-        yield passed("key", "no value is encrypted yet")
+        yield ok_result("key", "no value is encrypted yet")
         return
     remedy = "Restore the key of [credentials] key_file that belongs to this database"
     try:
@@ -191,7 +191,7 @@ async def _check_credentials(
             f"this database is only partly encrypted with {files.key}: the rotation has not ended"
         )
         return CheckResult("key", CheckState.WARNING, reason, _ROTATE)
-    return passed("key", f"this database is encrypted with {files.key}")
+    return ok_result("key", f"this database is encrypted with {files.key}")
 
 
 async def _missing_keys(conn: Connection, keyring: Keyring) -> list[str]:
@@ -222,13 +222,13 @@ async def check_backup(conn: Connection, keys: KeyFiles) -> list[CheckResult]:
     try:
         left = await read_pending(conn)
     except HeadgateError as error:
-        return [failed("schema", error)]
+        return [error_result("schema", error)]
     if left:
         reason = f"the schema is older than this version; pending: {', '.join(left)}"
         remedy = "Run `headgate admin migrate` on it, and check again"
         return [CheckResult("schema", CheckState.WARNING, reason, remedy)]
     return [
-        passed("schema", "the schema is up to date"),
+        ok_result("schema", "the schema is up to date"),
         *[one async for one in check_rules(conn, _INCOMPLETE)],
         *[one async for one in _check_audit_logs(conn)],
         *[one async for one in check_keys(conn, keys)],
@@ -244,7 +244,7 @@ async def _check_audit_logs(conn: Connection) -> AsyncIterator[CheckResult]:
         yield CheckResult("audit", CheckState.ERROR, f"stack {log.stack_id}: {log.error}", remedy)
     if not inconsistent:
         decisions = sum(one.decisions for one in logs)
-        yield passed(
+        yield ok_result(
             "audit", f"the audit logs are unchanged (stacks: {len(logs)}, entries: {decisions})"
         )
 
@@ -252,7 +252,7 @@ async def _check_audit_logs(conn: Connection) -> AsyncIterator[CheckResult]:
 async def _count_contents(conn: Connection) -> AsyncIterator[CheckResult]:
     rows = await count_rows(conn)
     text = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in rows.items())
-    yield passed("contents", text)
+    yield ok_result("contents", text)
     age = await newest_event_age(conn)
     if age is not None:
-        yield passed("age", f"the newest commit is {age / 60:.0f} minutes old")
+        yield ok_result("age", f"the newest commit is {age / 60:.0f} minutes old")

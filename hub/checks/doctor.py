@@ -26,8 +26,8 @@ from hub.checks.database import (
     check_pooler,
     check_routines,
     check_rules,
-    failed,
-    passed,
+    error_result,
+    ok_result,
 )
 from hub.checks.offline_database import connect, locate_database
 from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
@@ -47,7 +47,7 @@ LOW_SPACE, NONE = 2 * 2**30, 200 * 2**20
 async def run_checks(settings: Settings, config: Path | None) -> list[CheckResult]:
     """All checks. config: the file the settings were read from."""
     found = [
-        passed("settings", "all settings are known and valid"),
+        ok_result("settings", "all settings are known and valid"),
         *_check_files(settings, config),
         *_check_hook_rules(settings),
         _check_disk(settings),
@@ -62,7 +62,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
                 async with connect(url) as conn:
                     found += [one async for one in _check_database(conn, keys)]
     except HeadgateError as error:
-        found.append(failed("database", error))
+        found.append(error_result("database", error))
     return found
 
 
@@ -77,18 +77,18 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
         reason, remedy = "it is a read-only standby", "Name the primary in [database] url"
         yield CheckResult("database", CheckState.ERROR, reason, remedy)
     else:
-        yield passed("database", f"PostgreSQL {status.version}")
+        yield ok_result("database", f"PostgreSQL {status.version}")
     yield clocks(status.now.timestamp() - began - took / 2, took)
     try:
         pending = await read_pending(conn)
     except HeadgateError as error:
-        yield failed("schema", error)
+        yield error_result("schema", error)
         return
     if pending:
         reason = f"the schema is older than this headgate; pending: {', '.join(pending)}"
         yield CheckResult("schema", CheckState.ERROR, reason, "Run `headgate admin migrate`")
         return
-    yield passed("schema", "the schema is up to date")
+    yield ok_result("schema", "the schema is up to date")
     yield await check_routines(conn)
     yield await check_clock(conn)
     async for one in check_keys(conn, keys):
@@ -105,7 +105,7 @@ def clocks(ahead: float, took: float) -> CheckResult:
     """Whether both clocks agree. ahead: seconds that the database's clock is ahead of this
     machine's. took: seconds of the query; half of them is the accuracy."""
     if abs(ahead) <= SKEW + took / 2:
-        return passed("clocks", f"this machine and the database differ by {abs(ahead):.1f} s")
+        return ok_result("clocks", f"this machine and the database differ by {abs(ahead):.1f} s")
     direction = "behind" if ahead > 0 else "ahead of"
     reason = f"this machine is {abs(ahead):.1f} s {direction} the database"
     remedy = "Use NTP on both: receivers reject webhooks whose timestamp is wrong"
@@ -154,7 +154,7 @@ async def _check_work(conn: Connection) -> AsyncIterator[CheckResult]:
     counts["unpublished"] = backlog.unpublished if late else 0
     stuck = {name: count for name, count in counts.items() if count}
     if not stuck:
-        yield passed("work", f"no work is stuck (hooks waiting: {work.hooks_waiting})")
+        yield ok_result("work", f"no work is stuck (hooks waiting: {work.hooks_waiting})")
     for name, count in stuck.items():
         text, remedy = STUCK[name]
         yield CheckResult("work", CheckState.WARNING, f"{count} {text}", remedy)
@@ -177,7 +177,7 @@ def _check_files(settings: Settings, config: Path | None) -> Iterator[CheckResul
         reason = f"accounts other than the owner can read {path}"
         yield CheckResult("files", CheckState.WARNING, reason, f"chmod 600 {path}")
     if not readable:
-        yield passed("files", "key and settings files are readable by their owner only")
+        yield ok_result("files", "key and settings files are readable by their owner only")
     types = settings.resource_types
     for read in (
         lambda: webhook_settings(settings.channels.webhook),
@@ -188,7 +188,7 @@ def _check_files(settings: Settings, config: Path | None) -> Iterator[CheckResul
         try:
             read()
         except HeadgateError as error:
-            yield failed("files", error)
+            yield error_result("files", error)
             return
 
 
@@ -198,7 +198,7 @@ def _check_hook_rules(settings: Settings) -> Iterator[CheckResult]:
     for one in found:
         yield CheckResult("hooks", CheckState.WARNING, one.reason, one.remedy)
     if not found:
-        yield passed("hooks", f"no two of {len(rules)} operator rules block at the same point")
+        yield ok_result("hooks", f"no two of {len(rules)} operator rules block at the same point")
 
 
 def _open_to_others(path: Path) -> bool:
@@ -207,7 +207,7 @@ def _open_to_others(path: Path) -> bool:
 
 def _check_disk(settings: Settings) -> CheckResult:
     if settings.database.url.get_secret_value():
-        return passed("disk", "the database is on another server")
+        return ok_result("disk", "the database is on another server")
     directory = settings.database.data_dir.absolute()
     existing = next(one for one in (directory, *directory.parents) if one.exists())
     return check_space(shutil.disk_usage(existing).free, existing)
@@ -219,7 +219,7 @@ def check_space(free: int, directory: Path) -> CheckResult:
     if free < LOW_SPACE:
         state = CheckState.ERROR if free < NONE else CheckState.WARNING
         return CheckResult("disk", state, reason, "Free space, or lower [retention]")
-    return passed("disk", reason)
+    return ok_result("disk", reason)
 
 
 def _check_egress(settings: Settings) -> CheckResult:
@@ -234,7 +234,7 @@ def _check_egress(settings: Settings) -> CheckResult:
             remedy = f"List only the required networks in {section} allow"
             return CheckResult("webhooks", CheckState.WARNING, reason, remedy)
     named = ", ".join(map(str, allowed)) or "no other networks"
-    return passed("webhooks", f"webhooks can reach public addresses and {named}")
+    return ok_result("webhooks", f"webhooks can reach public addresses and {named}")
 
 
 async def _check_brokers(settings: Settings) -> list[CheckResult]:
@@ -254,12 +254,12 @@ async def _check_broker(
     try:
         broker = read()
     except HeadgateError as error:
-        return failed(name, error)
+        return error_result(name, error)
     if broker is None:
-        return passed(name, "no broker is configured")
+        return ok_result(name, "no broker is configured")
     problem = await BrokerConnection(broker).probe()
     if problem is None:
-        return passed(name, "it is reachable")
+        return ok_result(name, "it is reachable")
     reason = f"no node of {place} is reachable: {problem}"
     remedy = "Check that RabbitMQ runs, and the user name and password"
     return CheckResult(name, CheckState.ERROR, reason, remedy)

@@ -148,7 +148,7 @@ def migrate(
 def doctor(offline: OfflineOptions) -> None:
     """Check settings, database, broker, files and stuck work."""
     from engine.errors import HeadgateError
-    from hub.checks.database import failed
+    from hub.checks.database import error_result
     from hub.checks.doctor import run_checks
     from hub.settings.settings import load_settings
 
@@ -158,7 +158,7 @@ def doctor(offline: OfflineOptions) -> None:
     try:
         load_settings(offline.config, {"database.data_dir": offline.data_dir})
     except HeadgateError as error:
-        _print_results([failed("settings", error).document], offline.as_json)
+        _print_results([error_result("settings", error).document], offline.as_json)
     _print_results(run_offline(offline, work), offline.as_json)
 
 

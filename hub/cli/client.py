@@ -27,7 +27,7 @@ MAX_LINE = 16 * 1024 * 1024
 _BELOW_PROJECT = re.compile(r"/v1/[^/]+(/.+)")
 
 
-def _broken() -> tuple[type[Exception], ...]:
+def _connection_errors() -> tuple[type[Exception], ...]:
     """The exceptions of a request without a usable response."""
     import aiohttp
 
@@ -153,7 +153,7 @@ class Client:
             ) as response:
                 location = response.headers.get("Location", "")
                 return response.status, await response.read(), location
-        except _broken() as error:
+        except _connection_errors() as error:
             raise self._unreachable(error) from error
 
     def _document(self, raw: bytes) -> Json:
@@ -189,7 +189,7 @@ class Client:
                 headers={"Last-Event-ID": last} if last else {},
                 timeout=timeout,
             )
-        except _broken() as error:
+        except _connection_errors() as error:
             raise self._unreachable(error) from error
         async with response:
             if response.status != 200:
@@ -208,7 +208,7 @@ class Client:
         except (RuntimeError, ValueError) as error:
             # aiohttp raises RuntimeError when the server breaks off a stream.
             raise self._unreachable(error) from error
-        except _broken() as error:
+        except _connection_errors() as error:
             raise self._unreachable(error) from error
 
 

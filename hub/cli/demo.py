@@ -284,7 +284,7 @@ async def _stop_server(server: asyncio.subprocess.Process) -> None:
 
 
 async def _until_status(client: Client, expected: str) -> None:
-    async def reached(stack: Json) -> bool:
+    async def has_reached(stack: Json) -> bool:
         status = str(stack["stack_status"])
         if status != expected and not status.endswith("_IN_PROGRESS"):
             raise CheckFailed(
@@ -292,7 +292,7 @@ async def _until_status(client: Client, expected: str) -> None:
             )
         return status == expected
 
-    await _until(client, reached, expected)
+    await _until(client, has_reached, expected)
     _report(expected, "")
 
 

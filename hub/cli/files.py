@@ -37,7 +37,7 @@ def shown_path(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _located(finding: Finding, path: Path, text: str) -> InputError:
+def _locate_error(finding: Finding, path: Path, text: str) -> InputError:
     """An error in the text of a file, with its position and the quoted line."""
     name = shown_path(path)
     (one,) = locate([replace(finding, file=name)], {name: text})
@@ -64,7 +64,7 @@ def parse(text: str, path: Path) -> Json:
     try:
         return read_document(text, str(path), warnings=Findings())
     except Invalid as error:
-        raise _located(error.findings[0], path, text) from error
+        raise _locate_error(error.findings[0], path, text) from error
     except HeadgateError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -145,7 +145,7 @@ class FileReferences:
             gone = isinstance(error.__cause__, FileNotFoundError)
             remedy = "Correct the name, or create the file." if gone else ""
             found = Finding(join_path(reference.path), str(error), remedy)
-            raise _located(found, path, read_text(path)) from error
+            raise _locate_error(found, path, read_text(path)) from error
         self.paths[name] = file
         return name
 

@@ -114,15 +114,15 @@ def _depths(nodes: Mapping[Json, Json], before: Mapping[Json, Sequence[Json]]) -
 
 def render_dot(name: str, graph: Mapping[str, Json]) -> str:
     """The graph in Graphviz format."""
-    lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;", "  node [shape=box, style=filled];"]
+    lines = [f"digraph {_quote(name)} {{", "  rankdir=LR;", "  node [shape=box, style=filled];"]
     for node in graph["nodes"]:
         label = f"{output.label(node['resource_name'])}\n{node['operation']} {node['state']}"
         color = COLOR.get(node["state"], "white")
-        lines.append(f"  {node['id']} [label={_quoted(label)}, fillcolor={color}];")
+        lines.append(f"  {node['id']} [label={_quote(label)}, fillcolor={color}];")
     lines += [f"  {first} -> {then};" for first, then in graph["edges"]]
     return "\n".join([*lines, "}"])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = output.plain(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

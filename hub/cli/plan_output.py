@@ -39,7 +39,7 @@ def render(name: str, preview: Mapping[str, Json]) -> Text:
     for one in changes["unchanged"]:
         if one.get("moved_from"):
             text.append(f">   {_resource('unchanged', one, width)}\n")
-    text.append(f"{plain(name)}: {counted(changes)}\n")
+    text.append(f"{plain(name)}: {count_changes(changes)}\n")
     text.append("".join(f"{line}\n" for line in outputs(preview.get("outputs", []))))
     text.append("".join(f"{line}\n" for line in stops(preview["stops"])))
     if preview["out_of_date"]:
@@ -77,7 +77,7 @@ def _value(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
-def counted(changes: Mapping[str, Json]) -> str:
+def count_changes(changes: Mapping[str, Json]) -> str:
     """``1 added, 2 unchanged``."""
     kinds = (*MARKS, "unchanged")
     found = [f"{len(changes[kind])} {kind}" for kind in kinds if changes[kind]]

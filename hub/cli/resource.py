@@ -95,10 +95,10 @@ def signal(
         return await _one(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: _marked(found))
+    print_result(found, server.as_json, lambda: _format_marks(found))
 
 
-def _marked(resource: Json) -> RenderableType:
+def _format_marks(resource: Json) -> RenderableType:
     return output.fields(output.with_own_names(resource), MARKED)
 
 
@@ -109,7 +109,7 @@ def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
         return await _read_marked(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: _marked(found))
+    print_result(found, server.as_json, lambda: _format_marks(found))
 
 
 async def _read_marked(client: Client, stack: Json, which: str) -> Json:

@@ -39,7 +39,7 @@ class Sources:
         names |= {} if self.template is None else {TEMPLATE: str(self.template)}
         return names | ({ENVIRONMENT: str(self.environments[0])} if self.environments else {})
 
-    async def checked(self, response: Awaitable[Json]) -> Json:
+    async def check_response(self, response: Awaitable[Json]) -> Json:
         """Await a response and print its warnings to standard error. Raises RequestError with the
         names of the files.
         """

@@ -54,13 +54,13 @@ def create(
 
     async def work(client: Client) -> Outcome:
         request = client.call("POST", url_path("stacks"), body=body())
-        created = await sources.checked(request)
+        created = await sources.check_response(request)
         return await wait_for_action(client, created["stack"]["id"], "CREATE", wait)
 
     if dry_run:
         path = url_path("stacks", "preview")
         preview = ask(
-            server, lambda client: sources.checked(client.call("POST", path, body=body()))
+            server, lambda client: sources.check_response(client.call("POST", path, body=body()))
         )
         print_result(preview, server.as_json, lambda: plan_output.render(name, preview["stack"]))
         return
@@ -115,12 +115,12 @@ def update(
         return created | request_bodies.hook_changes(clear_hook, add_hook) | parts
 
     async def start(client: Client, stack: Json) -> None:
-        await sources.checked(client.call(method, stack_path(stack), body=body()))
+        await sources.check_response(client.call(method, stack_path(stack), body=body()))
 
     def preview_of(client: Client) -> Awaitable[Json]:
         nested = {"show_nested": "true"}
         call = call_stack(client, name, method, "preview", body=body(), query=nested)
-        return sources.checked(call)
+        return sources.check_response(call)
 
     if dry_run:
         preview = ask(server, preview_of)

@@ -98,12 +98,12 @@ def abandon(
 ) -> None:
     """Remove a stack from Headgate, keep its physical resources, and print its export."""
     stack = ask(server, lambda client: find_stack(client, name))
-    if not yes and not _confirmed(stack["stack_name"]):
+    if not yes and not _confirm(stack["stack_name"]):
         stop("nothing was changed; use --yes to skip the question", ExitCode.ERROR)
     ask(server, lambda client: abandon_stack(client, stack, output, server.as_json))
 
 
-def _confirmed(name: str) -> bool:
+def _confirm(name: str) -> bool:
     question = f"Abandon the stack {name}? Its physical resources stay but are no longer managed."
     try:
         return typer.confirm(question, err=True)

@@ -96,7 +96,7 @@ def _print_response(
 ) -> None:
     async def work(client: Client) -> Json:
         try:
-            return await sources.checked(request(client))
+            return await sources.check_response(request(client))
         except RequestError as error:
             if not (server.as_json and error.findings):
                 raise

@@ -67,7 +67,7 @@ def read_public(paths: Iterable[Path]) -> Verify:
     for path in paths:
         key = _public(path)
         keys[key_id(key)] = key
-    return lambda name, message, signature: _verified(keys, name, message, signature)
+    return lambda name, message, signature: _verify(keys, name, message, signature)
 
 
 def _public(path: Path) -> Ed25519PublicKey:
@@ -87,7 +87,7 @@ def _public(path: Path) -> Ed25519PublicKey:
     return key
 
 
-def _verified(
+def _verify(
     keys: Mapping[str, Ed25519PublicKey], name: str, message: bytes, signature: bytes
 ) -> bool | None:
     if name not in keys:

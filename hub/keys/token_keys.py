@@ -41,7 +41,7 @@ class StoredTokenKeys:
         self._refreshed = asyncio.get_running_loop().time()
         self.keys.replace(found)
 
-    async def checked(self, check: Callable[[], Found]) -> Found:
+    async def check_refreshed(self, check: Callable[[], Found]) -> Found:
         """The result of `check`, which is repeated with the current versions if it is false. A
         revoked token is accepted on no process. Raises Unavailable."""
         found = check()

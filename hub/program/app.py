@@ -154,11 +154,11 @@ def stop_when_closed(control: socket.socket, stop: asyncio.Event) -> None:
     """Set `stop` when the supervisor closes its end of a control socket, or is killed."""
     loop = asyncio.get_running_loop()
 
-    def closed() -> None:
+    def request_stop() -> None:
         loop.remove_reader(control)
         stop.set()
 
-    loop.add_reader(control, closed)
+    loop.add_reader(control, request_stop)
 
 
 def send_ready(control: socket.socket, message: str) -> None:
@@ -204,12 +204,12 @@ async def running(
             check_run_as(settings)
         size = settings.database.pool
 
-        async def opened() -> tuple[Database, StoredTokenKeys]:
+        async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await migrate(url)
             return await _open(url, size, keyring)
 
         startup = DatabaseStartup(settings.server if "api" in roles else None, stop, slot.api)
-        database, token_keys = await startup.when_available(opened)
+        database, token_keys = await startup.when_available(migrate_and_open)
         stack.push_async_callback(database.close)
         hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
         authenticator = await stack.enter_async_context(

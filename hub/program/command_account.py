@@ -37,7 +37,7 @@ def check_run_as(settings: Settings) -> None:
         return
     if command.run_as == SERVER:
         if settings.auth.mode != "none":
-            raise _refused(
+            raise _refusal(
                 f'run_as = "server" is allowed with [auth] mode none only, not'
                 f" {settings.auth.mode}: commands could read the server's keys",
                 "Name an account that has no other use",
@@ -45,12 +45,12 @@ def check_run_as(settings: Settings) -> None:
         return
     found = find_run_as(command)
     if found is None:
-        raise _refused(*_missing_account(command.run_as))
+        raise _refusal(*_missing_account(command.run_as))
     if found.uid == 0:
-        raise _refused("commands may not run as root", "Name another account")
+        raise _refusal("commands may not run as root", "Name another account")
     for path in _files(settings):
         if _can_read(found, path):
-            raise _refused(
+            raise _refusal(
                 f"the account {found.name}, which runs commands, can read {path}",
                 f"Name another account, or protect the file with `chmod go-rwx {path}`",
             )
@@ -70,7 +70,7 @@ def _missing_account(name: str) -> tuple[str, str]:
     return f"there is no account {name}", f"Create it, for example with `useradd --system {name}`"
 
 
-def _refused(reason: str, remedy: str) -> Unavailable:
+def _refusal(reason: str, remedy: str) -> Unavailable:
     return Unavailable(reason, place=_PLACE, remedy=remedy)
 
 

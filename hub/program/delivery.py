@@ -79,11 +79,11 @@ class Delivery:
             self.channels,
             dispatching.policy,
             token_for=hook_tokens.token_for,
-            entitle=hook_tokens.entitled,
+            entitle=hook_tokens.update_right,
             public_url=settings.server.base_url(),
             answer=self._answer_from_response,
             random=random.SystemRandom().random,
-            observe=metrics.tried,
+            observe=metrics.record_delivery,
             tracer=tracer,
             supervisor=supervisor,
         )
@@ -108,12 +108,12 @@ class Delivery:
         broker = self._broker
         if broker is None:
             return None
-        ignored = IgnoredAnswers(self._database, self._hook_tokens.entitled, AmqpChannel.name)
+        ignored = IgnoredAnswers(self._database, self._hook_tokens.update_right, AmqpChannel.name)
         answers = Answers(
             broker,
             self._answer_from_message,
             ignored.record,
-            ignored=self._metrics.answer_ignored,
+            ignored=self._metrics.record_ignored_answer,
             supervisor=self._supervisor,
         )
         return lambda stop: broker.run(stop, answers.consume if consumes else None)

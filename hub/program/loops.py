@@ -100,7 +100,7 @@ class Loops:
         self.supervisor = Supervisor(
             random=random.SystemRandom().random,
             new_id=lambda: secrets.token_hex(6),
-            failed=lambda loop: self.metrics.internal_error(loop),
+            failed=lambda loop: self.metrics.record_internal_error(loop),
         )
         self.feed = Feed(database, supervisor=self.supervisor)
         self.metrics = Metrics(
@@ -150,7 +150,7 @@ class Loops:
             wake=self._wake_workers,
             lifecycle_plugins=bool(self.plugins),
             keyring=self.keyring,
-            measures=self.metrics,
+            metrics=self.metrics,
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(
@@ -167,7 +167,7 @@ class Loops:
             run_nested=self.engine.nested.run_operation,
             signal_urls=self.signal_urls,
             resource_bytes=lambda project: limits.for_project(project).resource_bytes,
-            measures=self.metrics,
+            metrics=self.metrics,
             tracer=self.tracer,
         )
         self.timers = Timers(
@@ -175,7 +175,7 @@ class Loops:
             poll=settings.engine.poll,
             default_timeout=settings.hooks.default_timeout,
             new_id=uuid4,
-            measures=self.metrics,
+            metrics=self.metrics,
             supervisor=self.supervisor,
         )
         self.lifecycle = LifecycleNotifier(
@@ -191,7 +191,7 @@ class Loops:
             new_id=uuid4,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,
-            measures=self.metrics,
+            metrics=self.metrics,
         )
         self.metrics.watch_endpoints(self.observer.back_off)
         self.completion_observer = CompletionObserver(
@@ -199,7 +199,7 @@ class Loops:
             self._types.registry,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,
-            measures=self.metrics,
+            metrics=self.metrics,
         )
         self.notifications = self._create_listener(settings)
 
@@ -213,22 +213,22 @@ class Loops:
             connection,
             listener_settings(amqp, self._slot),
             self._report_changes,
-            count=self.metrics.notification_received,
+            count=self.metrics.record_notification,
             supervisor=self.supervisor,
         )
 
     async def _report_changes(self, changes: Sequence[ChangedObject]) -> None:
         """Report changes of objects that resources of any project may have."""
         reported = await self.engine.observations.report(None, changes)
-        self.metrics.changes_reported("observed", reported.resources)
-        self.metrics.changes_reported("unknown", reported.unknown)
+        self.metrics.record_reported_changes("observed", reported.resources)
+        self.metrics.record_reported_changes("unknown", reported.unknown)
 
     def _create_maintenance(self, settings: Settings) -> None:
         """The loops that watch, purge and sign what the others have written."""
         self.clock = ClockWatch(
             self.database,
             lease=settings.engine.lease,
-            jumped=self.metrics.clock_jumped,
+            jumped=self.metrics.record_clock_jump,
             supervisor=self.supervisor,
         )
         self.purging = PurgeLoop(
@@ -306,7 +306,7 @@ class Loops:
             for name, run in loops.items()
         ]
         if self._server is not None:
-            supervising = self._run_guarded("postgres", self._supervised(self._server), stop)
+            supervising = self._run_guarded("postgres", self._supervision(self._server), stop)
             stack.callback(group.create_task(supervising, name="postgres").cancel)
         return tasks
 
@@ -318,7 +318,7 @@ class Loops:
 
         await self.supervisor.guard(name).run(turn, stop)
 
-    def _supervised(self, server: EmbeddedServer) -> LoopRun:
+    def _supervision(self, server: EmbeddedServer) -> LoopRun:
         async def run(stop: asyncio.Event) -> None:
             await server.supervise()
             await stop.wait()

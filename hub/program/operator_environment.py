@@ -64,7 +64,7 @@ def _environment(path: Path, limits: DocumentLimits, findings: Findings) -> Mapp
     except Invalid as error:
         findings.all += [_in(path, one) for one in error.findings]
         return {}
-    for place, remedy in _unsupported(environment):
+    for place, remedy in _find_unsupported(environment):
         reason = "It is not supported in the operator's environment."
         findings.all.append(_in(path, Finding(place, reason, remedy)))
     return document if len(findings.all) == before else {}
@@ -75,7 +75,7 @@ def _in(path: Path, finding: Finding) -> Finding:
     return replace(finding, place=place)
 
 
-def _unsupported(environment: Environment) -> Iterator[tuple[str, str]]:
+def _find_unsupported(environment: Environment) -> Iterator[tuple[str, str]]:
     for section, value in environment.document.items():
         if section != REGISTRY and value:
             yield section, f"Use only {REGISTRY}."

@@ -66,7 +66,7 @@ class _SdkSpan(Span):
         self._span = span
 
     def end(self, **attributes: str | int) -> None:
-        self._span.set_attributes(_prefixed(attributes))
+        self._span.set_attributes(_add_prefix(attributes))
         self._span.end()
 
 
@@ -83,10 +83,10 @@ class _Sdk(Tracer):
         context = TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
         began = time.time_ns() - round(seconds_ago * NANOSECONDS)
         span = self._tracer.start_span(
-            name, context, attributes=_prefixed(attributes), start_time=began
+            name, context, attributes=_add_prefix(attributes), start_time=began
         )
         return _SdkSpan(span)
 
 
-def _prefixed(attributes: dict[str, str | int]) -> dict[str, str | int]:
+def _add_prefix(attributes: dict[str, str | int]) -> dict[str, str | int]:
     return {f"headgate.{name}": value for name, value in attributes.items()}

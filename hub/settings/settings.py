@@ -37,7 +37,7 @@ from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
 from hub.settings.observer import ObserverSection
 from hub.settings.resource_types import ResourceTypes
-from hub.settings.sources import Layer, finding, merged, nested, read_environment, read_file
+from hub.settings.sources import Layer, finding, merge, nest, read_environment, read_file
 from hub.settings.types import (
     Brokers,
     Bytes,
@@ -535,11 +535,11 @@ def load_settings(
     layers = [
         *([read_file(path)] if path else []),
         read_environment(environment),
-        Layer(nested(overrides), options=OPTIONS),
+        Layer(nest(overrides), options=OPTIONS),
     ]
     tree: Mapping[str, Any] = {}
     for layer in layers:
-        tree = merged(tree, layer.tree)
+        tree = merge(tree, layer.tree)
     try:
         return Settings(**tree)
     except ValidationError as error:

@@ -118,27 +118,27 @@ def read_environment(variables: Mapping[str, str]) -> Layer:
         for name, value in variables.items()
         if name.startswith(PREFIX) and SEPARATOR in name.removeprefix(PREFIX)
     }
-    return Layer(nested(dotted), environment=True)
+    return Layer(nest(dotted), environment=True)
 
 
-def nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
+def nest(dotted: Mapping[str, Any]) -> dict[str, Any]:
     """Convert ``{"server.listen": ...}`` to ``{"server": {"listen": ...}}``, without None."""
     tree: dict[str, Any] = {}
     for name, value in dotted.items():
         if value is not None:
             for part in reversed(name.split(".")):
                 value = {part: value}
-            tree = merged(tree, value)
+            tree = merge(tree, value)
     return tree
 
 
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two trees: tables are merged, other values are replaced by those of `over`."""
     result = dict(under)
     for name, value in over.items():
         below = result.get(name)
         both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        result[name] = merged(below, value) if both and below is not None else value
+        result[name] = merge(below, value) if both and below is not None else value
     return result
 
 

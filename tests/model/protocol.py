@@ -26,7 +26,7 @@ from engine.node.node import (
     OperationFailed,
     Succeeded,
 )
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,
@@ -511,10 +511,10 @@ def judge_approval(hook: Hook, rule: Rule, by: str) -> object:
         decided_by=None,
         decided_at=None,
         rule=rule,
-        requested_by=named("eve"),
+        requested_by=principal_of_name("eve"),
         approved_by=hook.approved,
     )
-    answer = Answer(Decision.CONTINUE, named(by), AnswerChannel.API)
+    answer = Answer(Decision.CONTINUE, principal_of_name(by), AnswerChannel.API)
     judged = judge(stored, answer, None, LATER, LIMITS)
     assert not isinstance(judged, AnswerRefused)
     return judged
@@ -524,7 +524,7 @@ def record_approval(system: SystemState, hook: Hook, by: str) -> tuple[SystemSta
     """Record an approval in the audit log; omitted for rules that need only one."""
     node_plan = system.traversal(hook.traversal).graph.nodes[hook.node]
     needed = rule_of(node_plan, hook).approvals
-    keys = {*hook.approved, named(by).key} if needed > 1 else set()
+    keys = {*hook.approved, principal_of_name(by).key} if needed > 1 else set()
     approved = hook._replace(approved=tuple(sorted(keys)))
     return system.with_hooks(approved if one == hook else one for one in system.hooks), approved
 

@@ -31,7 +31,7 @@ from engine.node.node import (
     OperationForbidden,
 )
 from engine.plan.draft import STACK_TYPE
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Engine
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.quotas import Quotas
@@ -205,29 +205,33 @@ class Replay:
             await self.engine.stacks.update(PROJECT, self.stack, body)
         elif request.action is Action.SNAPSHOT:
             with suppress(Conflict):
-                await self.engine.snapshots.create(PROJECT, self.stack, "", named("ann"))
+                await self.engine.snapshots.create(
+                    PROJECT, self.stack, "", principal_of_name("ann")
+                )
         elif request.action in IN_PLACE:
             with suppress(Conflict):  # another action is under way
                 await self.engine.stacks.start_action(
-                    PROJECT, self.stack, request.action, named("ann")
+                    PROJECT, self.stack, request.action, principal_of_name("ann")
                 )
         elif request.action is Action.DELETE:
-            await self.engine.stacks.delete(PROJECT, self.stack, named("ann"))
+            await self.engine.stacks.delete(PROJECT, self.stack, principal_of_name("ann"))
         else:
             with suppress(Invalid):  # no traversal under way can be ended like this
                 await self._end_early(request.ends)
 
     async def _set_breakpoint(self, name: str) -> None:
-        by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+        by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
         items = [{"at": name, "on": Point.PRE_CREATE, "timeout": "10m", "on_timeout": "stop"}]
         await self.engine.breakpoints.add(PROJECT, self.stack, items, by)
 
     async def _end_early(self, ends: str) -> None:
         if ends == "stopped":
-            await self.engine.stacks.stop(PROJECT, self.stack, named("ann"))
+            await self.engine.stacks.stop(PROJECT, self.stack, principal_of_name("ann"))
         else:
             rollback = ends == "rolled back"
-            await self.engine.stacks.cancel(PROJECT, self.stack, named("ann"), rollback=rollback)
+            await self.engine.stacks.cancel(
+                PROJECT, self.stack, principal_of_name("ann"), rollback=rollback
+            )
 
     async def _map_new_nodes(self, system: SystemState) -> None:
         """Map the engine's new nodes and rows to those of the model."""
@@ -344,7 +348,12 @@ class Replay:
         assert isinstance(move.input, Answered)
         await self.engine.hooks.answer(
             hook,
-            Answer(move.input.decision, named(move.input.by), AnswerChannel.API, how=move.how),
+            Answer(
+                move.input.decision,
+                principal_of_name(move.input.by),
+                AnswerChannel.API,
+                how=move.how,
+            ),
             project=PROJECT,
         )
 

@@ -29,5 +29,5 @@ def test_every_job_runs_once_and_within_the_bounds(
             for j in running
         )
         ended.append(running.pop(0))
-        queue.done(ended[-1])
+        queue.release(ended[-1])
     assert sorted(ended, key=lambda job: job.number) == wanted

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Confirm, Failed, Outcome, Replace, Wait
 from engine.words import Action, AnswerChannel, Decision, Json
@@ -50,7 +50,7 @@ STORY = """
 select sequence, type, physical_id, action, status, reason from event
  where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
 """
-ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+ANN = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
@@ -113,7 +113,7 @@ class StackMachine(StoreMachine):
             name="s",
             template=change.template,
             environment=environment,
-            requested_by=named("ann"),
+            requested_by=principal_of_name("ann"),
             **more,
         )
 
@@ -136,23 +136,33 @@ class StackMachine(StoreMachine):
 
     def request_of(self, what: str, change: RequestedChange, name: str) -> Any:
         engine, here = self.engine, (self.project, self.id)
-        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
+        on_again = StackRequest(
+            existing=True, hooks_clear=["*"], requested_by=principal_of_name("ann")
+        )
         requests: dict[str, Callable[[], Any]] = {
             "update": lambda: engine.stacks.update(*here, self.request(change)),
             "partial update": lambda: engine.stacks.update(
                 *here, self.request(change, only=[name])
             ),
             "resume": lambda: engine.stacks.update(*here, on_again),
-            "cancel": lambda: engine.stacks.cancel(*here, named("ann"), rollback=False),
-            "roll back": lambda: engine.stacks.cancel(*here, named("ann"), rollback=True),
-            "stop": lambda: engine.stacks.stop(*here, named("ann")),
-            "check": lambda: engine.stacks.start_action(*here, Action.CHECK, named("ann")),
-            "suspend": lambda: engine.stacks.start_action(*here, Action.SUSPEND, named("ann")),
-            "wake": lambda: engine.stacks.start_action(*here, Action.RESUME, named("ann")),
+            "cancel": lambda: engine.stacks.cancel(*here, principal_of_name("ann"), rollback=False),
+            "roll back": lambda: engine.stacks.cancel(
+                *here, principal_of_name("ann"), rollback=True
+            ),
+            "stop": lambda: engine.stacks.stop(*here, principal_of_name("ann")),
+            "check": lambda: engine.stacks.start_action(
+                *here, Action.CHECK, principal_of_name("ann")
+            ),
+            "suspend": lambda: engine.stacks.start_action(
+                *here, Action.SUSPEND, principal_of_name("ann")
+            ),
+            "wake": lambda: engine.stacks.start_action(
+                *here, Action.RESUME, principal_of_name("ann")
+            ),
             "mark": lambda: engine.resource_health.mark_health(
                 *here, name, unhealthy=True, reason="ill"
             ),
-            "delete": lambda: engine.stacks.delete(*here, named("ann")),
+            "delete": lambda: engine.stacks.delete(*here, principal_of_name("ann")),
             "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, change), ANN),
             "break no more": lambda: self.break_no_more(),
             "run to": lambda: engine.hooks.run_to(*here, name, ANN),
@@ -183,7 +193,7 @@ class StackMachine(StoreMachine):
             self.wait(self._all(PAST, one))
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
         else:
-            answer = Answer(decision, named("bob"), AnswerChannel.API)
+            answer = Answer(decision, principal_of_name("bob"), AnswerChannel.API)
             self.called("answer", self.engine.hooks.answer(one, answer, project=self.project))
 
     def waiting(self) -> list[Any]:
@@ -287,7 +297,7 @@ class StackMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.check_clean_update()
-            self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
+            self.wait(self.engine.stacks.delete(self.project, self.id, principal_of_name("ann")))
             self.drive()
         self.wait(archive_graphs(self.database))
         rows = self.wait(self._all(ROWS, self.id))
@@ -313,7 +323,7 @@ class StackMachine(StoreMachine):
         for _ in range(ROUNDS):
             self.note_retained()
             for hook in self.wait(self._all(WAITING, self.id)):
-                answer = Answer(Decision.CONTINUE, named("bob"), AnswerChannel.API)
+                answer = Answer(Decision.CONTINUE, principal_of_name("bob"), AnswerChannel.API)
                 self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
             for worker in self.workers:

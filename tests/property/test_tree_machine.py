@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Failed, Outcome, Wait
 from engine.words import AnswerChannel, Decision, Json
@@ -28,7 +28,7 @@ from tests.support.manual_worker import ONE_DAY, ManualWorker, expire_leases_and
 from tests.support.scripted_type import Thing, World
 
 EXAMPLES, STEPS, ROUNDS = 20 * TIMES, 40, 400
-ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+ANN = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 STACKS = """
 select s.id, s.parent_id, s.deleted_at is not null as deleted, t.state
@@ -153,7 +153,8 @@ class TreeMachine(StoreMachine):
         resources, hooks = change
         return StackRequest(
             name="s", template={"heat_template_version": "2018-08-31", "resources": resources},
-            environment=environment(hooks), files=FILES, requested_by=named("ann"), **more,
+            environment=environment(hooks), files=FILES,
+            requested_by=principal_of_name("ann"), **more,
         )  # fmt: skip
 
     @rule(
@@ -167,14 +168,20 @@ class TreeMachine(StoreMachine):
         if patience or self.gone():
             return
         here = (self.project, self.id)
-        resumed = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
+        resumed = StackRequest(
+            existing=True, hooks_clear=["*"], requested_by=principal_of_name("ann")
+        )
         requests: dict[str, Callable[[], Any]] = {
             "update": lambda: self.engine.stacks.update(*here, self.request(change)),
             "resume": lambda: self.engine.stacks.update(*here, resumed),
-            "cancel": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=False),
-            "roll back": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=True),
-            "stop": lambda: self.engine.stacks.stop(*here, named("ann")),
-            "delete": lambda: self.engine.stacks.delete(*here, named("ann")),
+            "cancel": lambda: self.engine.stacks.cancel(
+                *here, principal_of_name("ann"), rollback=False
+            ),
+            "roll back": lambda: self.engine.stacks.cancel(
+                *here, principal_of_name("ann"), rollback=True
+            ),
+            "stop": lambda: self.engine.stacks.stop(*here, principal_of_name("ann")),
+            "delete": lambda: self.engine.stacks.delete(*here, principal_of_name("ann")),
         }
         try:
             self.wait(requests[what]())
@@ -194,7 +201,7 @@ class TreeMachine(StoreMachine):
             self.all(PAST, one)
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
             return
-        answer = Answer(decision, named("bob"), AnswerChannel.API)
+        answer = Answer(decision, principal_of_name("bob"), AnswerChannel.API)
         try:
             self.wait(self.engine.hooks.answer(one, answer, project=self.project))
             self.counts["answers"] += 1
@@ -271,7 +278,7 @@ class TreeMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.check_clean_update()
-            self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
+            self.wait(self.engine.stacks.delete(self.project, self.id, principal_of_name("ann")))
             self.drive()
         self.counts["stacks"] += len(self.stacks())
         assert all(row["deleted"] for row in self.stacks()), self.stacks()
@@ -300,7 +307,7 @@ class TreeMachine(StoreMachine):
         self.world.scripted.clear()
         for _ in range(ROUNDS):
             for hook in self.all(WAITING, self.project):
-                answer = Answer(Decision.CONTINUE, named("bob"), AnswerChannel.API)
+                answer = Answer(Decision.CONTINUE, principal_of_name("bob"), AnswerChannel.API)
                 self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
             for worker in self.workers:

@@ -10,7 +10,7 @@ from engine.hot.evaluation.evaluator import EvaluationScope, ForEachItem
 from engine.hot.evaluation.extended_evaluator import ExtendedEvaluator, evaluate_locals
 from engine.hot.expressions.expression import REFUSED, is_static, iterate_calls
 from engine.hot.functions.cost_budget import BudgetExceeded, size_of
-from engine.hot.functions.function import quoted
+from engine.hot.functions.function import quote_value
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.keyed_names import KEY, base_name, keyed_name, plain_name
@@ -130,13 +130,13 @@ def _read_items(body: ResourceBody, evaluator: ExtendedEvaluator) -> dict[str, J
         findings.add(place, reason, "Take the keys from another parameter.")
         return None
     if not isinstance(value, list | dict):
-        reason = f'"for_each" must be a list of strings or a map, not {quoted(value)[:80]}.'
+        reason = f'"for_each" must be a list of strings or a map, not {quote_value(value)[:80]}.'
         findings.add(place, reason, "Write for example [a, b], or {a: {size: 1}, b: {size: 2}}.")
         return None
-    return _checked(value, place, findings)
+    return _check_items(value, place, findings)
 
 
-def _checked(
+def _check_items(
     value: list[Json] | dict[str, Json], place: str, findings: Findings
 ) -> dict[str, Json] | None:
     before = len(findings.all)
@@ -144,7 +144,7 @@ def _checked(
     for index, key in enumerate(value):
         here = f"{place}[{index}]" if isinstance(value, list) else place
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            findings.add(here, f"{quoted(key)[:80]} cannot be a key.", KEYS_REMEDY)
+            findings.add(here, f"{quote_value(key)[:80]} cannot be a key.", KEYS_REMEDY)
         elif key in items:
             reason = f'The key "{key}" is given twice.'
             findings.add(here, reason, 'Use "distinct", or a map with a key for each resource.')

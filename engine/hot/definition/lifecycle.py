@@ -91,7 +91,7 @@ def read_lifecycle(
             reason = f'"{key}" is not a valid keyword inside a lifecycle'
             findings.add(f"{place}.{key}", reason, one_of(str(key), KEYS, "Keys"))
     reader = _Reader(schema, place, evaluator, disabled)
-    ignored, ignores_all = reader.ignored(given.get("ignore_changes"))
+    ignored, ignores_all = reader.read_ignored(given.get("ignore_changes"))
     replace_on, triggers = reader.causes(given.get("replace_when"))
     secret = evaluator.secret
     prevents = reader.prevents(given.get("prevent_destroy"))
@@ -121,7 +121,7 @@ class _Reader:
         )
         return True
 
-    def ignored(self, given: Json) -> tuple[frozenset[str], bool]:
+    def read_ignored(self, given: Json) -> tuple[frozenset[str], bool]:
         place = f"{self.place}.ignore_changes"
         value = self.evaluator.evaluate(given, place)
         if value == ALL:

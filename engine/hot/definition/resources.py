@@ -27,7 +27,7 @@ from engine.hot.definition.reuse import (
 )
 from engine.hot.environment.environment import Environment
 from engine.hot.environment.registry import CircularAlias, is_template_file
-from engine.hot.evaluation.assertions import checked
+from engine.hot.evaluation.assertions import add_assertions
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
 from engine.hot.evaluation.extended_evaluator import make_evaluator
@@ -256,7 +256,7 @@ class DefinitionBuilder:
         update_policy, evaluator.secret = {}, False
         if body.update_policy is not None:
             update_policy = self._update_policy(body, schema, place, evaluator)
-        requires = frozenset(evaluator.reads) | self._required(body, place, evaluator)
+        requires = frozenset(evaluator.reads) | self._find_required(body, place, evaluator)
         return ResourceDefinition(
             name,
             kind,
@@ -401,7 +401,7 @@ class DefinitionBuilder:
         place: str,
     ) -> frozenset[str] | None:
         """Return the names of the properties without a secret; None if names may be secret, too."""
-        masked = _masked(body, schema, scope, place)
+        masked = _mask_properties(body, schema, scope, place)
         if not isinstance(masked, dict) or any(map(contains_mask, masked)):
             return None
         current = use_current_names(schema, masked)
@@ -438,7 +438,7 @@ class DefinitionBuilder:
         masked = properties
         if secret:
             here = f"{place}.{self.dialect.properties}"
-            masked = _masked(body, schema, scope, here) or {}
+            masked = _mask_properties(body, schema, scope, here) or {}
             masked = use_current_names(schema, mask_as_map(masked, properties))
         if schema.hides:
             masked = mask_hidden(schema, masked)
@@ -451,7 +451,9 @@ class DefinitionBuilder:
                 reason = f"A resource with external_id has no {key}: the stack does not change it."
                 self.findings.add(f"{place}.{key}", reason, "Remove one of both.")
 
-    def _required(self, body: ResourceBody, place: str, evaluator: Evaluator) -> frozenset[str]:
+    def _find_required(
+        self, body: ResourceBody, place: str, evaluator: Evaluator
+    ) -> frozenset[str]:
         """Return the resources of `depends_on` that are enabled."""
         if body.computed_depends_on is not None:
             outer, evaluator.secret = evaluator.secret, False
@@ -618,8 +620,8 @@ class DefinitionBuilder:
             if on and body.preconditions is not None:
                 masked = make_evaluator(scope, masked=True)
                 reader = AssertionReader(evaluator, masked, "precondition")
-                value = checked(reader.read(body.preconditions, f"{place}.preconditions"), value,
-                                scope.version.date)  # fmt: skip
+                assertions = reader.read(body.preconditions, f"{place}.preconditions")
+                value = add_assertions(assertions, value, scope.version.date)
             outputs[name] = OutputDefinition(value, body.description, secret)
         return outputs
 
@@ -629,7 +631,7 @@ def _lifecycle_parts(lifecycle: Lifecycle | None) -> list[Json]:
     return [] if lifecycle is None else [lifecycle.encode(), lifecycle.encode_triggers()]
 
 
-def _masked(
+def _mask_properties(
     body: ResourceBody, schema: TypeSchema, scope: EvaluationScope, place: str
 ) -> Expression:
     """Return the properties with secrets masked."""

@@ -238,7 +238,7 @@ class _StackTree:
         evaluate_locals(template.locals, scope)
         check_rules(template.rules, scope)
         resources = builder.define_resources(scope)
-        imported = self._imported(builder, scope)
+        imported = self._read_imported(builder, scope)
         outputs = builder.define_outputs(scope)
         secret_defaults = given.secret.union(hidden).intersection(environment.parameter_defaults)
         inside = _ContainedStacks(self, builder, given.pseudo, secret_defaults)
@@ -326,7 +326,7 @@ class _StackTree:
         scope.keyed = builder.expansion.names
         return scope
 
-    def _imported(self, builder: DefinitionBuilder, scope: EvaluationScope) -> dict[str, str]:
+    def _read_imported(self, builder: DefinitionBuilder, scope: EvaluationScope) -> dict[str, str]:
         """Return the physical IDs of the section `import`. Only root stacks may have this section
         and `moved`.
         """

@@ -31,7 +31,7 @@ def decode_assertions(stored: Sequence[Mapping[str, Json]], version: str) -> lis
     return [Assertion(decode(one["assert"], version), one["message"]) for one in stored]
 
 
-def checked(assertions: Sequence[Assertion], value: Expression, version: str) -> Expression:
+def add_assertions(assertions: Sequence[Assertion], value: Expression, version: str) -> Expression:
     """Return the expression of a value that fails unless the assertions hold."""
     if not assertions:
         return value

@@ -15,7 +15,7 @@ from engine.hot.functions.function import (
     Function,
     FunctionError,
     UndecidedError,
-    quoted,
+    quote_value,
     without_secrets,
 )
 from engine.hot.language.versions import UnavailableReason, Version
@@ -333,7 +333,7 @@ CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
 
 def _text(condition: Json) -> str:
     """Return a condition for messages: a name as it is, another value as JSON."""
-    return condition if isinstance(condition, str) else quoted(condition)
+    return condition if isinstance(condition, str) else quote_value(condition)
 
 
 def _suggest_plain_name(condition: Json) -> str:

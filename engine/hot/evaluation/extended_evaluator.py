@@ -221,7 +221,7 @@ class ExtendedEvaluator(Evaluator):
     # -- resources with for_each ------------------------------------------------------------------
 
     def attribute(self, known: list[Json], place: str) -> Expression:
-        names = self._keyed(known[0])
+        names = self._find_keyed(known[0])
         if names is None:
             return super().attribute(known, place)
         return {
@@ -231,7 +231,7 @@ class ExtendedEvaluator(Evaluator):
 
     def get_resource(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
-        names = self._keyed(name)
+        names = self._find_keyed(name)
         if names is None:
             return super().get_resource(name, place)
         return {
@@ -239,7 +239,7 @@ class ExtendedEvaluator(Evaluator):
             for key, one in names.items()
         }
 
-    def _keyed(self, name: Json) -> Mapping[str, str] | None:
+    def _find_keyed(self, name: Json) -> Mapping[str, str] | None:
         """Return the names by key of all resources that a base name stands for."""
         names = self.scope.keyed.get(name) if isinstance(name, str) else None
         if names is not None:

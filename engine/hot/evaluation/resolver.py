@@ -104,7 +104,7 @@ class _Resolver:
             case "interpolate":
                 return self.budget.count_value(join_parts(args))
             case "checked":
-                return _checked(args)
+                return _check_output(args)
             case "yaql":
                 limits = stored_limits(args)
                 found = evaluate_yaql(args["expression"], args.get("data", {}), limits, self.budget)
@@ -128,7 +128,7 @@ def _apply_mask(call: FunctionCall, args: Json, found: Json) -> Json:
     return found if call.name == "get_resource" else propagate_mask(args, found)
 
 
-def _checked(args: Json) -> Json:
+def _check_output(args: Json) -> Json:
     """Return the value of an output whose preconditions hold. args: {"checks": [{assert, message}],
     "value": ...}."""
     for one in args["checks"]:

@@ -57,7 +57,7 @@ class StackOutputs:
             raise FunctionError(public(found.error), public(found.remedy))
         return found
 
-    def used(self) -> dict[OutputName, StackOutput]:
+    def find_used(self) -> dict[OutputName, StackOutput]:
         """Return the outputs with a value that were read."""
         found = {name: self.known[name] for name in sorted(self.read)}
         return {name: one for name, one in found.items() if not one.error}

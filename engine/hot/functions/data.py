@@ -11,7 +11,7 @@ from engine.hot.functions.function import (
     FunctionError,
     InvalidCall,
     list_shape,
-    quoted,
+    quote_value,
 )
 from engine.hot.functions.text import to_json_text
 from engine.words import Json
@@ -24,7 +24,7 @@ def _as_map(value: Json, name: str) -> dict[str, Json]:
         return {}
     if not isinstance(value, dict):
         reason = f'"{name}" takes maps'
-        raise FunctionError(Quoting(f"{reason}, not {quoted(value)}", reason))
+        raise FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason))
     return value
 
 
@@ -57,7 +57,7 @@ def _map_replace(args: list[Json]) -> Json:
             new = to_json_text(new)
         if not isinstance(new, str):
             reason = '"map_replace" can only rename a key to text'
-            raise FunctionError(Quoting(f"{reason}, not to {quoted(new)}", reason))
+            raise FunctionError(Quoting(f"{reason}, not to {quote_value(new)}", reason))
         if new in given and new != old:
             raise FunctionError(f"key replacement {new} collides with a key in the input map")
         if new in replaced:
@@ -113,7 +113,7 @@ def _contains(args: list[Json]) -> Json:
     if isinstance(sequence, str):
         if not isinstance(value, str):
             raise FunctionError(
-                f'"contains" looks in a text for text only, not for {quoted(value)}'
+                f'"contains" looks in a text for text only, not for {quote_value(value)}'
             )
     elif not isinstance(sequence, list):
         raise FunctionError('Second argument to "contains" should be a sequence.')
@@ -125,7 +125,7 @@ def _concat(args: list[Json]) -> list[Json]:
     for one in args:
         if one is not None and not isinstance(one, list):
             reason = "Incorrect arguments: Items to concat must be lists."
-            where = f"{quoted(args)} contains an item that is not a list: {quoted(one)}"
+            where = f"{quote_value(args)} contains an item that is not a list: {quote_value(one)}"
             remedy = public("Write a list of lists.")
             raise FunctionError(Quoting(f"{reason} {where}", reason), remedy)
         whole += one or []
@@ -236,7 +236,9 @@ def _port(args: Mapping[str, Json]) -> str:
     except ValueError:
         reason = "must be a number"
         raise InvalidCall(
-            Quoting(f"Invalid URL port {quoted(given)}, {reason}", f"Invalid URL port, {reason}")
+            Quoting(
+                f"Invalid URL port {quote_value(given)}, {reason}", f"Invalid URL port, {reason}"
+            )
         ) from None
     if not 1 <= port <= 65535:
         reason = "must be in range 1-65535"

@@ -14,7 +14,7 @@ from engine.hot.functions.function import (
     FunctionError,
     check_text_length,
     list_shape,
-    quoted,
+    quote_value,
 )
 from engine.hot.functions.text import to_json_text
 from engine.hot.syntax.json_text import is_storable_integer, parse_integer, parse_json
@@ -25,7 +25,7 @@ from engine.words import Json
 
 def _refuse(name: str, wanted: str, value: Json, remedy: str = "") -> FunctionError:
     reason = f'"{name}" takes {wanted}'
-    return FunctionError(Quoting(f"{reason}, not {quoted(value)}", reason), public(remedy))
+    return FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason), public(remedy))
 
 
 def _kind_shape(name: str, kinds: tuple[type, ...], wanted: str) -> Callable[[Json], None]:
@@ -114,10 +114,10 @@ def _lookup(args: list[Json]) -> Json:
     if default:
         return default[0]
     if isinstance(values, dict):
-        reason = Quoting(f'"lookup" finds no key {quoted(key)}', '"lookup" finds no such key')
+        reason = Quoting(f'"lookup" finds no key {quote_value(key)}', '"lookup" finds no such key')
         raise FunctionError(reason, one_of(str(key), [*values], "Keys"))
     reason = Quoting(
-        f'"lookup" finds no item {quoted(key)} in a list of {len(values)}',
+        f'"lookup" finds no item {quote_value(key)} in a list of {len(values)}',
         '"lookup" finds no such item',
     )
     raise FunctionError(reason, public("Add a default as the third item."))
@@ -154,13 +154,13 @@ def _integer(name: str, value: Json) -> int:
     if number is None:
         reason = f'"{name}" calculates with integers'
         raise FunctionError(
-            Quoting(f"{reason}, not {quoted(value)}", reason),
+            Quoting(f"{reason}, not {quote_value(value)}", reason),
             public('Write integers such as 3, or strings such as "3".'),
         )
     return number
 
 
-def _stored(name: str, number: int) -> int:
+def _check_storable(name: str, number: int) -> int:
     if not is_storable_integer(number):
         raise FunctionError(public(f'The result of "{name}" does not fit into 64 bits.'))
     return number
@@ -185,7 +185,7 @@ def _arithmetic(name: str, apply: Callable[[int, int], int], most: int | None = 
 
     def calculate(args: list[Json]) -> int:
         numbers = [_integer(name, value) for value in args]
-        return reduce(lambda total, one: _stored(name, apply(total, one)), numbers)
+        return reduce(lambda total, one: _check_storable(name, apply(total, one)), numbers)
 
     return Function(calculate, shape)
 

@@ -26,7 +26,7 @@ class FunctionError(Exception):
         return str(self.args[0]) if self.args else ""
 
 
-def quoted(value: Json) -> str:
+def quote_value(value: Json) -> str:
     """Return the beginning of a value as JSON, for messages."""
     return json.dumps(value, ensure_ascii=False, default=str)[:200]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engine.hot.functions.function import Function, FunctionError, list_shape, quoted
+from engine.hot.functions.function import Function, FunctionError, list_shape, quote_value
 from engine.words import Json
 
 
@@ -13,7 +13,7 @@ def _no_shape(args: Json) -> None:
 def _booleans(name: str, args: list[Json]) -> list[bool]:
     for one in args:
         if not isinstance(one, bool):
-            raise FunctionError(f'"{name}" takes conditions, got {quoted(one)}')
+            raise FunctionError(f'"{name}" takes conditions, got {quote_value(one)}')
     return args
 
 

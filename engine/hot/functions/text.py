@@ -20,7 +20,7 @@ from engine.hot.functions.function import (
     check_text_length,
     list_shape,
     map_shape,
-    quoted,
+    quote_value,
 )
 from engine.words import Json
 
@@ -45,7 +45,7 @@ def _join_item(item: Json, with_json: bool) -> str:
     kinds = "string, map or list" if with_json else "strings"
     reason = f"Items to join must be {kinds}"
     remedy = public("Write texts; put numbers in quotes.")
-    raise FunctionError(Quoting(f"{reason} not {quoted(item)}", reason), remedy)
+    raise FunctionError(Quoting(f"{reason} not {quote_value(item)}", reason), remedy)
 
 
 def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
@@ -321,7 +321,7 @@ def _substitute_row(
         for variable, value in pairs:
             if not isinstance(value, str):
                 reason = '"repeat" substitutes text'
-                raise FunctionError(Quoting(f"{reason}, not {quoted(value)}", reason))
+                raise FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason))
             allowance.take(template.count(variable) * len(value))
             template = template.replace(variable, value)
         return template

@@ -152,14 +152,14 @@ class _Counter:
                 raise SchemaRefused("refers to itself")
             return known
         self.counted[id(schema)] = None
-        cost = self._counted(schema, depth)
+        cost = self._count_keywords(schema, depth)
         cost = replace(cost, depth=cost.depth + 1)
         if cost.depth > MAX_DEPTH:
             raise _too_deep()
         self.counted[id(schema)] = cost
         return cost
 
-    def _counted(self, schema: Mapping[str, Json], depth: int) -> Cost:
+    def _count_keywords(self, schema: Mapping[str, Json], depth: int) -> Cost:
         self._check(schema)
         cost = Cost(value=1)
         for keyword, value in schema.items():

@@ -230,14 +230,14 @@ def key_text(event: Any, value: Any) -> tuple[str, bool]:
     return json.dumps(value), False
 
 
-def _limited(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., Any]:
+def _limit_length(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., Any]:
     """Wrap a constructor so that it refuses long numbers and invalid explicit tags.
 
     `1:59:59...` takes time quadratic in its length. Invalid tags are such as `!!int ''` or `!!bool
     x`.
     """
 
-    def constructed(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
+    def construct_checked(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
         message = f"a number has {len(node.value)} characters; write it as text"
         if len(node.value) <= MAX_NUMBER_LENGTH:
             try:
@@ -246,7 +246,7 @@ def _limited(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., 
                 message = f"this is not of the kind {node.tag.removeprefix(TAG)}"
         raise ConstructorError(None, None, message, node.start_mark)
 
-    return constructed
+    return construct_checked
 
 
 def _core() -> dict[str, Callable[[yaml.CSafeLoader, yaml.ScalarNode], Any]]:
@@ -256,7 +256,7 @@ def _core() -> dict[str, Callable[[yaml.CSafeLoader, yaml.ScalarNode], Any]]:
     }
     core[TAG + "timestamp"] = core[TAG + "value"] = core[STR]
     for kind in ("int", "float", "bool"):
-        core[TAG + kind] = _limited(core[TAG + kind])
+        core[TAG + kind] = _limit_length(core[TAG + kind])
     return core
 
 

@@ -55,7 +55,7 @@ def template_json_schema(types: Mapping[str, TypeSchema]) -> dict[str, Json]:
         "additionalProperties": False,
         "$defs": {
             "function": _function(),
-            "expression": {"anyOf": [_reference("function"), _interpolated()]},
+            "expression": {"anyOf": [_reference("function"), _interpolation_schema()]},
             "parameter": _parameter(),
             "output": {
                 "type": "object",
@@ -148,7 +148,7 @@ def _function() -> Json:
     }
 
 
-def _interpolated() -> Json:
+def _interpolation_schema() -> Json:
     return {
         "description": f"A string with references, since version {EXTENDED_SINCE}.",
         "type": "string",

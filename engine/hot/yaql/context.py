@@ -127,11 +127,11 @@ class CountedContext(contexts.Context):  # type: ignore[misc]
     def __call__(self, *what: Any, **options: Any) -> Callable[..., Any]:
         call = super().__call__(*what, **options)
 
-        def counted(*args: Any, **named: Any) -> Any:
+        def call_counted(*args: Any, **named: Any) -> Any:
             self.meter.budget.spend_steps()
             return self.meter.measure(call(*args, **named))
 
-        return counted
+        return call_counted
 
     def collect_functions(
         self, name: str, predicate: Any = None, use_convention: bool = False

@@ -91,7 +91,7 @@ class Exports:
         else:
             stored = await read_template(conn, stack.id, stack.version)
             rows = await resource_reads.read_exported(conn, stack.id)
-        return _document(stack, stored.ordered(), rows, nested)
+        return _document(stack, stored.restore_order(), rows, nested)
 
     def adoption(self, project: str, request: StackRequest, export: Json) -> StackRequest:
         """The request with the resources of an export to adopt.

@@ -68,7 +68,7 @@ class Scaling:
         size = decide_size(adjust, _adjustable(kind, group, locked), group.now)
         if isinstance(size, str):
             return f"{group.name} was not scaled: {size}"
-        await self._start(conn, locked, group.name, _adjusted(adjust, size), requester)
+        await self._start(conn, locked, group.name, _adjustment_document(adjust, size), requester)
         return f"{group.name} is scaled from {group.size} to {size} ({adjust.description})"
 
     async def _start(
@@ -105,7 +105,7 @@ class Scaling:
         await self._traversals.start_update(conn, desired)
 
 
-def _adjusted(adjust: SizeAdjustment, size: int) -> dict[str, Json]:
+def _adjustment_document(adjust: SizeAdjustment, size: int) -> dict[str, Json]:
     """The value of `Call.adjusted`."""
     return {"size": size, "cooldown": adjust.cooldown, "by": adjust.description}
 
@@ -174,14 +174,14 @@ class ResourceSignals:
             found = await find_target(conn, stack_id, to)
             if found is None:
                 raise NotFound(f"The Resource ({to}) could not be found.", code="EntityNotFound")
-            signal = self._validated(found, data)
+            signal = self._validate_signal(found, data)
             scaled = await self._scaling.adjust(conn, locked, found, Requester(by, credential))
             if scaled is None:
                 await insert_signal(conn, stack_id, found, signal, by.name)
             await record_events(conn, [_event(stack_id, found, scaled or f"{by} sent it a signal")])
         self._wake()
 
-    def _validated(self, found: SignalTarget, data: Json) -> Json:
+    def _validate_signal(self, found: SignalTarget, data: Json) -> Json:
         type_ = self._traversals.registry.get(found.type)
         if not type_.schema.signals:
             reason = "signal is not supported for resource."

@@ -64,7 +64,7 @@ from engine.words import (
     StepMode,
 )
 from engine.work.hook_decisions import Verdict, apply, entry_of, hook_event
-from engine.work.worker_metrics import Measures, report_step
+from engine.work.worker_metrics import WorkerMetrics, report_step
 
 #: Of a transaction that decides answers to several stacks: a locked one must not delay the others.
 LOCK_WAIT = timedelta(milliseconds=200)
@@ -106,12 +106,12 @@ class Hooks:
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None],
-        measures: Measures,
+        metrics: WorkerMetrics,
     ) -> None:
         self._database = database
         self._registry = traversals.registry
         self._breakpoints = breakpoints
-        self._measures = measures
+        self._metrics = metrics
         self._traversals = traversals
         self._limits = traversals.limits.hooks
         self._new_id = new_id
@@ -188,13 +188,13 @@ class Hooks:
         """Wake the workers, and count the steps of the nodes."""
         self._wake()
         for step in decided.steps:
-            report_step(step, self._measures)
+            report_step(step, self._metrics)
 
     def _result(self, pending: PendingAnswer, decided: DecidedBatch) -> HookRecord | Exception:
         hook_id = pending.hook_id
         if hook_id in decided.errors or hook_id not in decided.records:
             return decided.errors.get(hook_id) or _hook_not_found(hook_id)
-        self._measures.hook_answered(pending.answer.channel, pending.answer.decision)
+        self._metrics.record_answer(pending.answer.channel, pending.answer.decision)
         return decided.records[hook_id]
 
     async def hand_over(
@@ -362,7 +362,7 @@ class Hooks:
             reason = "is not possible: this stack has no parent"
             raise Invalid([Finding("how", reason, remedy, "AnswerInvalid")])
         if answer.decision is Decision.PATCH:
-            await patch_node(conn, hook, self._patched(hook, answer))
+            await patch_node(conn, hook, self._build_patch(hook, answer))
         if answer.how is StepKind.INTO:
             await step_modes.set_step_into(conn, hook)
         elif answer.decision is Decision.STEP:
@@ -379,10 +379,10 @@ class Hooks:
         """The answer; a repeated patch has its properties normalized as the stored patch has."""
         if answer.decision is Decision.PATCH and hook.state is HookState.ANSWERED:
             with contextlib.suppress(Invalid):  # an invalid patch cannot equal the stored one
-                return replace(answer, properties=self._patched(hook, answer))
+                return replace(answer, properties=self._build_patch(hook, answer))
         return answer
 
-    def _patched(self, hook: LockedHook, answer: Answer) -> dict[str, Json]:
+    def _build_patch(self, hook: LockedHook, answer: Answer) -> dict[str, Json]:
         """The node's patch with the answer's properties, validated against the resource type.
 
         Raises Invalid.

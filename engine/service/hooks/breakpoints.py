@@ -168,7 +168,7 @@ class LiveBreakpoints:
         """
         findings = Findings()
         limits, steps = self._traversals.limits.hooks, self._traversals.registry.steps()
-        added = Reader(findings, limits, steps=steps).requested(items, "breakpoints")
+        added = Reader(findings, limits, steps=steps).read_requested(items, "breakpoints")
         if not items:
             remedy = 'Send a rule with `at`, or "resource:point".'
             findings.add("breakpoints", "is empty", remedy)

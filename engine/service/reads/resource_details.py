@@ -95,14 +95,14 @@ class ResourceInspection:
             name=name,
             type=row.type if row else nodes[0].node.type,
             row=row,
-            properties=self._masked(row) if row else {},
+            properties=self._mask_row(row) if row else {},
             required_by=more.required_by,
             steps=[self._step(one) for one in nodes],
             breakpoints=list(_breakpoints(nodes, decode_rules(more.rules), matching)),
             hooks=hooks,
         )
 
-    def _masked(self, row: ResourceRecord) -> Mapping[str, Json]:
+    def _mask_row(self, row: ResourceRecord) -> Mapping[str, Json]:
         properties = row.masked_properties if row.masked_properties is not None else row.properties
         try:
             return mask_properties(properties or {}, self._registry.get(row.type).schema)
@@ -111,10 +111,10 @@ class ResourceInspection:
 
     def _step(self, node: NodeDetails) -> CurrentNode:
         work = node.work
-        wanted = self._wanted(node)
+        wanted = self._desired_properties(node)
         return CurrentNode(node.node, wanted, node.waiting_for, work.operation_key, work.restarts)
 
-    def _wanted(self, node: NodeDetails) -> NotificationData | None:
+    def _desired_properties(self, node: NodeDetails) -> NotificationData | None:
         """The desired properties as in a hook notification; None while their inputs are unknown."""
         static = (node.work.definition or {}).get("static")
         ended = node.node.state in ENDED

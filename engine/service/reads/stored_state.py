@@ -81,7 +81,7 @@ class Reads:
     async def template(self, stack: StackRecord) -> TemplateRecord:
         """The current template version."""
         async with self._database.connection() as conn:
-            return (await templates.read_template(conn, stack.id, stack.version)).ordered()
+            return (await templates.read_template(conn, stack.id, stack.version)).restore_order()
 
     async def version(self, stack: StackRecord, number: int) -> TemplateRecord:
         """A template version. Raises NotFound (VersionNotFound), also if it was purged."""
@@ -90,7 +90,7 @@ class Reads:
         if found is None:
             remedy = "GET .../versions lists the retained versions."
             raise NotFound(f"there is no version {number}", remedy=remedy, code="VersionNotFound")
-        return found.ordered()
+        return found.restore_order()
 
     async def history(
         self, stack: StackRecord, limit: int
@@ -233,7 +233,7 @@ async def _outputs(
     values = await _values_of(conn, stack.id, (value for _, value in outputs))
     view, budget = Inputs(values.by_name), resolution_budget()
     found = [
-        Output(one["key"], one["description"], *_evaluated(value, values, view, budget))
+        Output(one["key"], one["description"], *_evaluate_value(value, values, view, budget))
         for one, value in outputs
     ]
     is_public = stack.parent_id is None and not stack.private_outputs
@@ -241,7 +241,7 @@ async def _outputs(
         return found
     stored = await templates.read_template(conn, stack.id, stack.version)
     secret = secret_outputs(shown, view, {one.key: one.value for one in found}, stored)
-    return [_masked(one, with_value=is_public) if one.key in secret else one for one in found]
+    return [_mask_output(one, with_value=is_public) if one.key in secret else one for one in found]
 
 
 async def evaluate_outputs(
@@ -260,7 +260,7 @@ async def evaluate_outputs(
     }
     values = await _values_of(conn, stack.id, outputs.values())
     view = Inputs(values.by_name)
-    found = {name: _evaluated(one, values, view, budget) for name, one in outputs.items()}
+    found = {name: _evaluate_value(one, values, view, budget) for name, one in outputs.items()}
     stored = await templates.read_template(conn, stack.id, stack.version)
     return found, secret_outputs(shown, view, {key: one for key, (one, _) in found.items()}, stored)
 
@@ -275,7 +275,7 @@ async def _values_of(
     return await resource_reads.read_values(conn, stack_id, names)
 
 
-def _evaluated(
+def _evaluate_value(
     value: Expression, values: resource_reads.ResourceValues, view: Inputs, budget: CostBudget
 ) -> tuple[Json, str | None]:
     for name in referenced_resources(value):
@@ -288,7 +288,7 @@ def _evaluated(
 WITHHELD_OUTPUT = "it cannot be evaluated; the reason is not shown because it depends on a secret"
 
 
-def _masked(one: Output, *, with_value: bool) -> Output:
+def _mask_output(one: Output, *, with_value: bool) -> Output:
     """A secret output. Its value is shown only in a stack that is not and was not nested; otherwise
     it is for the parent. An error may quote secrets that the value does not contain.
     """
@@ -316,7 +316,7 @@ def secret_outputs(
 ) -> frozenset[str]:
     """Names of the secret outputs. values: of the outputs, by name. view: the stack's resources."""
     version, hidden = date_of(shown.written_in), _hidden_texts(stored)
-    masked = view.masked() if view.has_secrets else None
+    masked = view.mask() if view.has_secrets else None
     return frozenset(
         key
         for one in shown.outputs

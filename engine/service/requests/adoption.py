@@ -62,7 +62,7 @@ def check_imported(definition: StackDefinition, registry: TypeRegistry) -> None:
         raise Invalid(wrong)
 
 
-def imported(definition: StackDefinition) -> dict[str, AdoptedResource]:
+def imported_resources(definition: StackDefinition) -> dict[str, AdoptedResource]:
     """The physical resources that a change adopts where its resources are new."""
     return {name: AdoptedResource(physical_id) for name, physical_id in definition.imported.items()}
 
@@ -85,7 +85,7 @@ def read_adopted(
             reason = "has data that the export could not decrypt"
             findings.add(place, reason, "Replace its resource_data and metadata, or remove them.")
             continue
-        nested = _nested(one, place, findings)
+        nested = _read_nested(one, place, findings)
         physical_id = one.get("resource_id") or (one.get("id") if nested else None)
         if physical_id is None and nested is None:
             continue
@@ -96,7 +96,7 @@ def read_adopted(
     return adopted
 
 
-def _nested(one: Mapping[str, Json], place: str, findings: Findings) -> ExportedNested | None:
+def _read_nested(one: Mapping[str, Json], place: str, findings: Findings) -> ExportedNested | None:
     """The exported nested stack of a resource; None if it has none. As in Heat, the resource and
     its nested stack are one map."""
     if "resources" not in one:

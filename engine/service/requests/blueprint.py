@@ -235,7 +235,7 @@ def build(
         warnings,
         strict,
         parsed.template_order,
-        stack_outputs.used() if stack_outputs else {},
+        stack_outputs.find_used() if stack_outputs else {},
     )
 
 
@@ -283,7 +283,7 @@ def _read_rules(
     environment: Environment,
     nested: NestedPlace | None,
 ) -> _Rules:
-    by_request = reader.requested(request.hooks_add)
+    by_request = reader.read_requested(request.hooks_add)
     reader.check_cleared(request.hooks_clear)
     # The rules in a nested stack's environment are of its parent, which evaluates their conditions.
     by_environment = (

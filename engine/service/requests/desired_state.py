@@ -81,7 +81,7 @@ class DesiredState:
         """The number of resources of the template and of existing rows to compare with it."""
         return len(self.blueprint.definition.resources) + len(self.current.rows)
 
-    def selected(self) -> list[str] | None:
+    def selected_names(self) -> list[str] | None:
         """Sorted names of the resources that a partial update may change; None for all."""
         chosen = self.options.chosen
         if chosen is None:

@@ -87,7 +87,7 @@ class ExternalValidation:
         try:
             return self._registry.validators()[request.validator](request.value, context)
         except Exception as error:  # plug-in code
-            return _failed(request, error)
+            return _report_failure(request, error)
 
     def _call_without_waiting(
         self, request: ValidationRequest, context: ValidationContext
@@ -133,12 +133,12 @@ class ExternalValidation:
             except TimeoutError:
                 timed_out.add(request.validator)
             except Exception as error:  # plug-in code
-                return _failed(request, error)
+                return _report_failure(request, error)
         why = f"{request.validator} did not answer within {self._timeout_s:g} s"
         return f"{why}; send the request again"
 
 
-def _failed(request: ValidationRequest, error: Exception) -> str:
+def _report_failure(request: ValidationRequest, error: Exception) -> str:
     """The reason of a failed call. The exception's text may contain a secret: it is not logged."""
     where = "".join(traceback.format_tb(error.__traceback__))
     log.error(

@@ -146,7 +146,7 @@ def build_nested(
         [one for one, with_change in passed_on if not with_change],
         reader.declarations(template.hook_declarations),
         hidden=hidden_names(definition, environment, parent.hidden),
-        stack_outputs=stack_outputs.used() if stack_outputs else {},
+        stack_outputs=stack_outputs.find_used() if stack_outputs else {},
     )
     findings.raise_if_any()
     return blueprint
@@ -155,13 +155,13 @@ def build_nested(
 def _true_if_undecided(decide: Decide) -> Decide:
     """Conditions that depend on unknown parameters are true."""
 
-    def decided(condition: Json, place: str) -> bool:
+    def decide_or_true(condition: Json, place: str) -> bool:
         try:
             return decide(condition, place)
         except UndecidedError:
             return True
 
-    return decided
+    return decide_or_true
 
 
 def _template(

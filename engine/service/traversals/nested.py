@@ -292,7 +292,7 @@ class NestedStacks:
         snapshot: SnapshotRecord | None = None
         async with self._database.connection() as conn:
             if isinstance(command, RestoreNested):
-                command, snapshot = await _restored(conn, command, child)
+                command, snapshot = await _read_snapshot(conn, command, child)
             parent = await read_template(conn, work.key.stack_id, parent_traversal.version)
             current_files: Mapping[str, str] = {}
             if child is not None and command.template is not None:
@@ -434,7 +434,7 @@ class _Plan(NamedTuple):
         return None if self.adopted is None else Action.ADOPT
 
 
-async def _restored(
+async def _read_snapshot(
     conn: Connection, command: RestoreNested, child: NestedStackRecord | None
 ) -> tuple[ReconcileNested, SnapshotRecord | None]:
     """The command and the snapshot for a restore. Raises NotFound (SnapshotNotFound);

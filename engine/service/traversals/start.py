@@ -25,7 +25,7 @@ from engine.service.reads.stack_outputs import (
     read_stack_outputs,
     with_stack_outputs,
 )
-from engine.service.requests.adoption import imported
+from engine.service.requests.adoption import imported_resources
 from engine.service.requests.blueprint import (
     Blueprint,
     Limits,
@@ -278,7 +278,7 @@ class Traversals:
             cleared_breakpoints=request.hooks_clear,
             options=Options(
                 chosen=chosen or await self.select(request, names, project),
-                adopted=imported(blueprint.definition),
+                adopted=imported_resources(blueprint.definition),
             ),
             moved=moved,
             wanted_plan=request.plan_digest,
@@ -346,7 +346,7 @@ class Traversals:
         if warned is not None:
             warned.warn_all(warnings)
         started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
-        desired.version, desired.requested_by, desired.selected(), header)  # fmt: skip
+        desired.version, desired.requested_by, desired.selected_names(), header)  # fmt: skip
         if not desired.stored:
             outputs = desired.blueprint.stack_outputs
             await check_sources(conn, desired.stack_id, outputs, lock=started.project)

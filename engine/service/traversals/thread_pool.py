@@ -21,7 +21,7 @@ THREADS_PER_USER = 1
 T = TypeVar("T")
 
 
-def _connected() -> bool:
+def _stays_connected() -> bool:
     return False
 
 
@@ -30,7 +30,7 @@ class RequestClient:
     """The client of a request. is_disconnected: whether the client has closed its connection."""
 
     user: str = ""
-    is_disconnected: Callable[[], bool] = _connected
+    is_disconnected: Callable[[], bool] = _stays_connected
 
 
 #: The client of the current request; the default for jobs of the engine itself.
@@ -76,7 +76,7 @@ class ThreadPool:
     def _start(self) -> None:
         while (job := self._queue.take()) is not None:
             if job.client.is_disconnected():
-                self._queue.done(job)
+                self._queue.release(job)
                 if not job.result.done():
                     job.result.set_exception(client_disconnected())
                 continue
@@ -85,7 +85,7 @@ class ThreadPool:
             running.add_done_callback(partial(self._finish, job))
 
     def _finish(self, job: _Job, running: "asyncio.Future[Any]") -> None:
-        self._queue.done(job)
+        self._queue.release(job)
         self._start()
         if job.result.done():  # the call was cancelled
             running.exception()

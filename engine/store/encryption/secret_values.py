@@ -82,7 +82,7 @@ class EncryptedValue:
             raise _undecryptable(scope, "no key is configured", _NO_KEY)
         return self._keyring.decrypt_value(self, scope)
 
-    def stored(self) -> dict[str, str]:
+    def as_document(self) -> dict[str, str]:
         return {self.field: self.text}
 
 
@@ -148,7 +148,7 @@ def read_document(document: Json, keyring: "Keyring | None") -> Json:
 
 def _read(document: Json, keyring: "Keyring | None", values: list[EncryptedValue]) -> Json:
     if isinstance(document, dict):
-        if len(document) == 1 and (one := _encrypted(document, keyring)) is not None:
+        if len(document) == 1 and (one := _read_encrypted(document, keyring)) is not None:
             values.append(one)
             return one
         return {
@@ -160,7 +160,7 @@ def _read(document: Json, keyring: "Keyring | None", values: list[EncryptedValue
     return document
 
 
-def _encrypted(document: dict[str, Json], keyring: "Keyring | None") -> EncryptedValue | None:
+def _read_encrypted(document: dict[str, Json], keyring: "Keyring | None") -> EncryptedValue | None:
     ((field, text),) = document.items()
     if not isinstance(text, str) or not field.startswith(PREFIX):
         return None

@@ -124,8 +124,8 @@ select n.operation, n.state, n.phase, n.breakpoints_hit
    and n.breakpoints_hit[cardinality(n.breakpoints_hit)] = h.point
  where h.stack_id = $1 and h.id = $2 and h.rule ->> 'dry' is distinct from 'true'
 """
-#: Writes a decision of the node machine (`_rejected`). Stored values are copied within PostgreSQL,
-#: so it also works if a value that cannot be read caused the internal error.
+#: Writes a decision of the node machine (`_decide_rejection`). Stored values are copied within
+#: PostgreSQL, so it also works if a value that cannot be read caused the internal error.
 FAIL_NODE = """
 with step as (
     select jsonb_build_object(
@@ -274,7 +274,7 @@ async def fail_hook(
         return
     node = await conn.fetchrow(FAILING_NODE, stack_id, hook_id)
     if node is not None:
-        decided = _rejected(node, Answered(Decision.REJECT, by.name, reason))
+        decided = _decide_rejection(node, Answered(Decision.REJECT, by.name, reason))
         await conn.execute(FAIL_NODE, stack_id, hook_id, reason, by.name, decided)
     entry = Entry(
         stack_id=stack_id,
@@ -290,7 +290,7 @@ async def fail_hook(
     await record_entries(conn, [entry])
 
 
-def _rejected(node: Any, rejection: Answered) -> Json:
+def _decide_rejection(node: Any, rejection: Answered) -> Json:
     """What the node machine decides for a node whose hook is rejected. tainted: null if its
     resource does not change."""
     step = decide(

@@ -192,16 +192,20 @@ async def read_values(
 async def read_exported(conn: Connection, stack_id: UUID) -> list[ExportedResource]:
     """Raises DecryptionFailed, also for values that are not exported."""
     rows = await conn.fetch(EXPORTED, stack_id)
-    return [_exported(decrypt_row(row, row["project"], stack_id, "resource")) for row in rows]
+    return [
+        _exported_resource(decrypt_row(row, row["project"], stack_id, "resource")) for row in rows
+    ]
 
 
 async def display_exported(conn: Connection, stack_id: UUID) -> list[ExportedResource]:
     """As `read_exported`, but a column that cannot be decrypted is replaced by the reason."""
     rows = await conn.fetch(EXPORTED, stack_id)
-    return [_exported(display_row(row, row["project"], stack_id, "resource")) for row in rows]
+    return [
+        _exported_resource(display_row(row, row["project"], stack_id, "resource")) for row in rows
+    ]
 
 
-def _exported(row: dict[str, Any]) -> ExportedResource:
+def _exported_resource(row: dict[str, Any]) -> ExportedResource:
     return ExportedResource(**{one.name: row[one.name] for one in fields(ExportedResource)})
 
 

@@ -154,11 +154,11 @@ async def list_stacks(conn: Connection, project: str | None, filters: StackFilte
     elif project is not None and tuple(filters.sort_keys) == NAME and not filters.show_deleted:
         rows = await _by_name(conn, project, filters, document)
     else:
-        rows = await _sorted(conn, project, filters, document)
+        rows = await _list_sorted(conn, project, filters, document)
     return StackPage([StackRecord(*_FIELDS(row)) for row in rows], total)
 
 
-async def _sorted(
+async def _list_sorted(
     conn: Connection, project: str | None, filters: StackFilter, document: Json
 ) -> Sequence[Any]:
     """Raises Invalid if there are too many stacks for an order without an index."""

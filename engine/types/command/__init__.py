@@ -124,7 +124,7 @@ class Command(ResourceType):
         return ended if isinstance(ended, Failed) else Done(None)
 
     async def check(self, call: Call) -> Outcome:
-        return await self._run_in_place(call, "check") or _unchanged(
+        return await self._run_in_place(call, "check") or _unchanged_result(
             call, "CHECK not supported: no command"
         )
 
@@ -137,10 +137,10 @@ class Command(ResourceType):
         return Done(call.physical_id, known, {"id": call.physical_id, "attributes": known})
 
     async def suspend(self, call: Call) -> Outcome:
-        return await self._run_in_place(call, "suspend") or _unchanged(call)
+        return await self._run_in_place(call, "suspend") or _unchanged_result(call)
 
     async def resume(self, call: Call) -> Outcome:
-        return await self._run_in_place(call, "resume") or _unchanged(call)
+        return await self._run_in_place(call, "resume") or _unchanged_result(call)
 
     async def snapshot(self, call: Call) -> Outcome:
         if not call.properties.get("snapshot"):
@@ -205,7 +205,7 @@ class Command(ResourceType):
     async def _create_or_update(self, call: Call, name: str) -> Outcome:
         """Run create or update, save the result, then run `check` until it succeeds."""
         if call.cancelled:
-            return _cancelled(call)
+            return _cancellation(call)
         if call.progress is not None:
             return await self._check(call, call.progress)
         ended = await self._run(call, name, call.data)
@@ -317,14 +317,14 @@ class Command(ResourceType):
         return min(timeout, self._settings.max_timeout.total_seconds())
 
 
-def _cancelled(call: Call) -> Failed:
+def _cancellation(call: Call) -> Failed:
     """The failure of a cancelled create or update. Its command may have run."""
     result = (call.progress or {}).get("made") or {"id": call.physical_id or call.own_name}
     data = {**call.data, **result, "unfinished": True}
     return Failed(CANCELLED, result["id"], data, public_reason=CANCELLED)
 
 
-def _unchanged(call: Call, reason: str = "") -> Done:
+def _unchanged_result(call: Call, reason: str = "") -> Done:
     return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
 
 

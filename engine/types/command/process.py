@@ -214,8 +214,8 @@ def environment(
         "HEADGATE_OPERATION": name,
         "HEADGATE_OPERATION_KEY": str(call.operation_key),
         "HEADGATE_PHYSICAL_ID": result.get("id") or call.physical_id or "",
-        "HEADGATE_PREVIOUS": _limited(previous),
-        "HEADGATE_SNAPSHOT": _limited(orjson.dumps((call.kept or {}).get("outputs") or {})),
+        "HEADGATE_PREVIOUS": _decode_previous(previous),
+        "HEADGATE_SNAPSHOT": _decode_previous(orjson.dumps((call.kept or {}).get("outputs") or {})),
     }
     if call.credential:
         headgate_variables["HEADGATE_CREDENTIAL"] = call.credential
@@ -226,7 +226,7 @@ def environment(
     )
 
 
-def _limited(raw: bytes) -> str:
+def _decode_previous(raw: bytes) -> str:
     return raw.decode() if len(raw) <= MAX_PREVIOUS else "{}"
 
 

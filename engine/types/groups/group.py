@@ -88,7 +88,7 @@ class Group(ResourceType):
         return (
             Done(None)
             if call.child is None
-            else run_nested(call, "delete", DeleteNested(), _deleted)
+            else run_nested(call, "delete", DeleteNested(), _end_delete)
         )
 
     def adopt(self, call: Call) -> Outcome:
@@ -117,7 +117,7 @@ class Group(ResourceType):
         )
 
 
-def _deleted(child: Child) -> Done:
+def _end_delete(child: Child) -> Done:
     return Done(None)
 
 

@@ -96,7 +96,7 @@ class MemberChange:
     def any(self) -> bool:
         return bool(self.created or self.changed or self.removed)
 
-    def opened(self, names: Sequence[str]) -> "MemberChange":
+    def with_open(self, names: Sequence[str]) -> "MemberChange":
         return replace(self, open=names)
 
 
@@ -225,7 +225,7 @@ def _next_step(
     if step is None and at.last and call.child is not None:
         return done(call.child)
     step = step or GroupStep("members", MemberChange(current.bodies))
-    outcome = _paused(call, step, at) or _asked(call, step, at)
+    outcome = _pause(call, step, at) or _ask_confirmation(call, step, at)
     if outcome is not None:
         return outcome
     names = chosen_members(step.ask, _review_data(step), call.answers.get(step.ask))
@@ -260,7 +260,7 @@ def _start(
     return RunNested(name, goal, at.document(step=name, kept=kept))
 
 
-def _paused(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+def _pause(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if not step.pause or at.last != step.kind:
         return None
     pause = timedelta(seconds=min(step.pause, MAX_PAUSE))
@@ -272,7 +272,7 @@ def _paused(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     return Wait(until, at.document(until=until.isoformat()))
 
 
-def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+def _ask_confirmation(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if not step.ask:
         return None
     if at.asked != at.number:

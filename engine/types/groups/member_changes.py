@@ -94,7 +94,7 @@ def _change(
 ) -> MemberChange:
     new = {*created, *changed}
     bodies = {name: body_of(name) if name in new else current.bodies[name] for name in names}
-    return MemberChange(bodies, created, changed, _removed(current, bodies), old)
+    return MemberChange(bodies, created, changed, _removed_names(current, bodies), old)
 
 
 def change_all(current: CurrentMembers, names: Sequence[str], body_of: BodyOf) -> MemberChange:
@@ -103,14 +103,14 @@ def change_all(current: CurrentMembers, names: Sequence[str], body_of: BodyOf) -
     changed = [
         name for name in names if name not in created and current.bodies[name] != bodies[name]
     ]
-    return MemberChange(bodies, created, changed, _removed(current, bodies))
+    return MemberChange(bodies, created, changed, _removed_names(current, bodies))
 
 
 def keep_only(current: CurrentMembers, names: Sequence[str]) -> MemberChange:
     """Keep these members unchanged, and remove the others."""
     bodies = {name: current.bodies[name] for name in names if name in current.bodies}
-    return MemberChange(bodies, removed=_removed(current, bodies))
+    return MemberChange(bodies, removed=_removed_names(current, bodies))
 
 
-def _removed(current: CurrentMembers, bodies: Mapping[str, Body]) -> list[str]:
+def _removed_names(current: CurrentMembers, bodies: Mapping[str, Body]) -> list[str]:
     return [name for name in current.bodies if name not in bodies]

@@ -48,7 +48,9 @@ def build_template(
 ) -> ReconcileNested:
     """The command that gives a nested stack these members. has_secrets: they may have secrets."""
     literals: dict[str, Json] = {}
-    resources = {name: _quoted(name, body, literals, has_secrets) for name, body in bodies.items()}
+    resources = {
+        name: _quote_body(name, body, literals, has_secrets) for name, body in bodies.items()
+    }
     document = {
         "heat_template_version": VERSION,
         "parameters": {
@@ -101,14 +103,14 @@ def current_members(child: Child | None) -> CurrentMembers:
         key=lambda one: (one.status != FAILED, one.created_at, one.name),
     )
     return CurrentMembers(
-        {one.name: _unquoted(resources[one.name], literals) for one in ordered},
+        {one.name: _unquote(resources[one.name], literals) for one in ordered},
         frozenset(one.name for one in ordered if one.status != FAILED),
         {one.name: one.reference for one in ordered},
         child.parameters.get(GROUP) or {},
     )
 
 
-def _quoted(name: str, body: Body, literals: dict[str, Json], has_secrets: bool) -> Body:
+def _quote_body(name: str, body: Body, literals: dict[str, Json], has_secrets: bool) -> Body:
     def quote(value: Json, place: str) -> Json:
         if value is UNKNOWN:
             return {"get_param": UNKNOWN_VALUES}
@@ -138,12 +140,12 @@ def _quoted(name: str, body: Body, literals: dict[str, Json], has_secrets: bool)
     }
 
 
-def _unquoted(value: Json, literals: Mapping[str, Json]) -> Json:
+def _unquote(value: Json, literals: Mapping[str, Json]) -> Json:
     if isinstance(value, dict):
         match value:
             case {"get_param": [name, str(place)]} if name == LITERALS and len(value) == 1:
                 return literals.get(place)
-        return {key: _unquoted(item, literals) for key, item in value.items()}
+        return {key: _unquote(item, literals) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unquoted(item, literals) for item in value]
+        return [_unquote(item, literals) for item in value]
     return value

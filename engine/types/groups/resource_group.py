@@ -147,7 +147,7 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
         with_placement(
             lambda name: numbered_member(body, index, name), current_members(call.child)
         ),
-        lambda current: [*_removed(call, current)],
+        lambda current: [*_removed_members(call, current)],
         call.has_secrets,
         policy,
         creates,
@@ -189,7 +189,7 @@ def replace_index(value: Json, index: str, name: str) -> Json:
     return value
 
 
-def _removed(call: Call, current: CurrentMembers) -> Iterator[str]:
+def _removed_members(call: Call, current: CurrentMembers) -> Iterator[str]:
     """The members in the removal policies, by name or value of get_resource; others are ignored."""
     before: Sequence[str] = current.group.get(REMOVED, [])
     if call.properties["removal_policies_mode"] == "append":

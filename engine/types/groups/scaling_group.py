@@ -46,7 +46,7 @@ class ScalingGroup(Group):
         plan = self._plan(
             call, lambda number, current: fresh_names(call.operation_key, number, current.bodies)
         )
-        return run_steps(call, plan, lambda child: self._sized(call, child), self.placer)
+        return run_steps(call, plan, lambda child: self._record_size(call, child), self.placer)
 
     def _plan(
         self, call: Call, new_names: Callable[[int, CurrentMembers], Iterator[str]]
@@ -80,7 +80,7 @@ class ScalingGroup(Group):
             wanted = len(current.healthy) if call.child is not None else min_size
         return max(min_size, min(max_size, wanted))
 
-    def _sized(self, call: Call, child: Child) -> Done:
+    def _record_size(self, call: Call, child: Child) -> Done:
         adjusted = call.adjusted or {}
         seconds = adjusted.get("cooldown")
         seconds = self.cooldown(call.properties) if seconds is None else seconds

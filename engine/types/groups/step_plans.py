@@ -80,7 +80,7 @@ class IndexedPlan:
         wanted = indexed_names(self.target, removed)
         change = keep_only(current, wanted) if rolls else change_all(current, wanted, self.body_of)
         return GroupStep(
-            SCALE_IN, change.opened(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed}
+            SCALE_IN, change.with_open(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed}
         )
 
 
@@ -113,7 +113,7 @@ class AgedPlan:
             stay = [name for name in going if name not in victims]
             rolls = policy is not None
             change = keep_only(current, stay) if rolls else change_all(current, stay, self.body_of)
-            return GroupStep(SCALE_IN, change.opened(going), Point.PRE_SCALE_IN)
+            return GroupStep(SCALE_IN, change.with_open(going), Point.PRE_SCALE_IN)
         fresh = self.new_names(at.number, current)
         if policy is not None:
             up_to_date = len(current.healthy) - len(old)

@@ -221,41 +221,45 @@ class Http(ResourceType):
     async def create(self, call: Call) -> Outcome:
         begun = RemoteObject.start(call)
         if call.cancelled:
-            return _cancelled(begun if call.progress is None else object_in_progress(call))
+            return _cancellation(begun if call.progress is None else object_in_progress(call))
         if call.progress is not None:
-            return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
-        return await self._guarded(call, begun, self._create(call, begun))
+            return await self._run_guarded(
+                call, object_in_progress(call), self._wait_until_ready(call)
+            )
+        return await self._run_guarded(call, begun, self._create(call, begun))
 
     async def update(self, call: Call) -> Outcome:
         remote = object_of(call)
         if call.cancelled:
-            return _cancelled(remote)
+            return _cancellation(remote)
         if call.progress is not None:
-            return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
+            return await self._run_guarded(
+                call, object_in_progress(call), self._wait_until_ready(call)
+            )
         if _sends_nothing(call, remote):
-            return await self._guarded(call, remote, self._wait_until_ready(call, remote))
+            return await self._run_guarded(call, remote, self._wait_until_ready(call, remote))
         if not call.properties.get("update"):
             return Replace()
-        return await self._guarded(call, remote, self._change(call, remote))
+        return await self._run_guarded(call, remote, self._change(call, remote))
 
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
             return Done(None)
         remote = object_of(call)
-        return await self._guarded(call, remote, self._delete(call, remote))
+        return await self._run_guarded(call, remote, self._delete(call, remote))
 
     async def check(self, call: Call) -> Outcome:
         if not (call.properties.get("check") or call.properties.get("read")):
             reason = "CHECK not supported: no read"
             return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
         remote = object_of(call)
-        return await self._guarded(call, remote, self._compare(call, remote))
+        return await self._run_guarded(call, remote, self._compare(call, remote))
 
     async def adopt(self, call: Call) -> Outcome:
         remote = object_of(call)
         if not call.properties.get("read"):
             return remote.done()
-        return await self._guarded(call, remote, self._compare(call, remote))
+        return await self._run_guarded(call, remote, self._compare(call, remote))
 
     def observation_key(self, call: Call) -> str | None:
         if not self._settings.enabled:
@@ -362,7 +366,7 @@ class Http(ResourceType):
 
     def _unknown(self, call: Call, remote: RemoteObject, error: Exception) -> Observation:
         public = error.public if isinstance(error, ServiceError) else ""
-        return Observation.unknown(self._masked(call, remote, str(error)), public)
+        return Observation.unknown(self._mask_text(call, remote, str(error)), public)
 
     def needs_replace(self, call: Call) -> bool:
         return not _sends_nothing(call, object_of(call)) and not call.properties.get("update")
@@ -448,7 +452,7 @@ class Http(ResourceType):
             late = f"the object was not ready within {self._seconds(call):g} s"
             raise ServiceError(f"{late}: {state}", public=late)
         public = "the object is not ready"
-        reason = f"{public}: {self._masked(call, remote, state)}"
+        reason = f"{public}: {self._mask_text(call, remote, state)}"
         return poll_again(call, remote, since, reason, public=public)
 
     async def _wait_for_observer(self, call: Call, remote: RemoteObject) -> Outcome:
@@ -459,7 +463,7 @@ class Http(ResourceType):
         since, state = since_of(call), "unknown"
         progress = {**progress_of(remote), "since": since.isoformat()}
         try:
-            found = await self.completions.wait(self._accepted(call, remote))
+            found = await self.completions.wait(self._accepted_operation(call, remote))
         except Unavailable:  # the object is saved first
             return Wait(call.now + UNAVAILABLE_PAUSE, progress)
         except HeadgateError as error:
@@ -482,7 +486,7 @@ class Http(ResourceType):
         until = since + timedelta(seconds=self._seconds(call))
         return Wait(until, progress, reason, public_reason=reason)
 
-    def _accepted(self, call: Call, remote: RemoteObject) -> AcceptedOperation:
+    def _accepted_operation(self, call: Call, remote: RemoteObject) -> AcceptedOperation:
         properties = call.properties
         definition = {name: properties[name] for name in LIST_PROPERTIES if name in properties}
         used = list(names_in([properties.get("headers"), properties["list"].get("headers")]))
@@ -599,19 +603,21 @@ class Http(ResourceType):
         check_status(name, response, definition.get("expect") or [])
         return response, request
 
-    async def _guarded(self, call: Call, remote: RemoteObject, run: Awaitable[Outcome]) -> Outcome:
+    async def _run_guarded(
+        self, call: Call, remote: RemoteObject, run: Awaitable[Outcome]
+    ) -> Outcome:
         """Convert errors to Failed, with the data of the object."""
         try:
             return await run
         except ServiceError as error:
-            reason, retry = self._masked(call, remote, str(error)), error.retry
+            reason, retry = self._mask_text(call, remote, str(error)), error.retry
             public = error.public
         except (InvalidPath, PlaceholderError) as error:  # values that validation did not know
             reason, retry, public = str(error), False, ""
         data = remote.data(unfinished=True)
         return Failed(reason, remote.id, data, retry=retry, public_reason=public)
 
-    def _masked(self, call: Call, remote: RemoteObject, text: str) -> str:
+    def _mask_text(self, call: Call, remote: RemoteObject, text: str) -> str:
         """A text from a service with the secrets of the requests masked."""
         sent = [call.properties.get(name) or {} for name in METHODS]
         bodies = _texts([one.get("body") for one in sent])
@@ -634,7 +640,7 @@ class Http(ResourceType):
         return min(timeout, self._settings.max_timeout.total_seconds())
 
 
-def _cancelled(remote: RemoteObject) -> Failed:
+def _cancellation(remote: RemoteObject) -> Failed:
     """The failure of a cancelled operation, with the object that may exist."""
     data = remote.data(unfinished=True)
     return Failed(CANCELLED, remote.id, data, public_reason=CANCELLED)

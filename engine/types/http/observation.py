@@ -72,7 +72,7 @@ def observe_object(
     how, state = readiness(properties.get("ready"), content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
-        return Observation(ObservedState.DEGRADED, (), f"{public}: {hidden.masked(state)}", public)
+        return Observation(ObservedState.DEGRADED, (), f"{public}: {hidden.mask(state)}", public)
     differences = [
         Difference(path, compare[path], hidden.value_at(path, content))
         for path in differing_paths(compare, content)
@@ -101,9 +101,9 @@ class _HiddenValues:
 
     def value_at(self, path: str, content: Json) -> Json:
         value = (first_value(path, content) or (None,))[0]
-        return MASK if path in self.paths else self.masked(value)
+        return MASK if path in self.paths else self.mask(value)
 
-    def masked(self, value: Json) -> Json:
+    def mask(self, value: Json) -> Json:
         """Return the value, shortened; a mask if it has a hidden part. So has a longer value,
         because not all of it is compared."""
         shown = shorten(value)

@@ -256,7 +256,7 @@ class Session:
         try:
             url = await self._cloud.identity.endpoint(service, await self._known_token())
         except HeadgateError as error:
-            raise _unauthenticated(doing, error) from None
+            raise _no_token_error(doing, error) from None
         if url is None:
             reason = f"the service catalog of this project has no endpoint of {service.name}"
             raise CloudError(f"cannot {doing}: {reason}", public=reason)
@@ -290,9 +290,9 @@ class Session:
         response = await self._once(service, method, url, doing, body, microversion, media_type)
         if response.status == UNAUTHORIZED:
             try:
-                renewed = await self._renewed()
+                renewed = await self._renew_token()
             except HeadgateError as error:
-                raise _unauthenticated(doing, error) from None
+                raise _no_token_error(doing, error) from None
             if renewed:
                 self._token = renewed
                 response = await self._once(
@@ -305,7 +305,7 @@ class Session:
             _log(service, method, url, response, refused)
         raise refused
 
-    async def _renewed(self) -> str | None:
+    async def _renew_token(self) -> str | None:
         identity = self._cloud.identity
         if self.credential is None:
             return await identity.reader_token(refused=self._token)
@@ -350,7 +350,7 @@ def segment(value: Json) -> str:
     return quote(text, safe="")
 
 
-def _unauthenticated(doing: str, error: HeadgateError) -> CloudError:
+def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     public = f"cannot {doing}: Keystone gave no token"
     retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
     return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)

@@ -37,7 +37,7 @@ class ObjectProgress(StrEnum):
     BROKEN = "broken"
 
 
-async def guarded(
+async def run_guarded(
     call: Call,
     run: Callable[[], Awaitable[Outcome]],
     physical_id: str | None,
@@ -92,7 +92,7 @@ def _read_later(call: Call, progress: Mapping[str, Json], reason: str, public: s
     return Wait(until, {**progress, _READ_AT: until.isoformat()}, reason, public_reason=public)
 
 
-def cancelled(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
+def cancellation(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
     """The failure of a cancelled operation, with the object that may exist."""
     return Failed(CANCELLED, physical_id, data, public_reason=CANCELLED)
 
@@ -180,10 +180,10 @@ class CloudType(ResourceType):
         return None if until <= call.now else Wait(until, progress, reason, public_reason=reason)
 
     async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
+        return await run_guarded(call, lambda: self._delete(call), call.physical_id)
 
     async def check(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._check(call), call.physical_id)
+        return await run_guarded(call, lambda: self._check(call), call.physical_id)
 
     @abstractmethod
     async def _delete(self, call: Call) -> Outcome: ...

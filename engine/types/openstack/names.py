@@ -58,15 +58,15 @@ class Lookup:
         """
         if ID.fullmatch(value):
             return value
-        return self._choose(value, await self.named(session, value), project) or await self._by_id(
-            session, value
-        )
+        return self._choose(
+            value, await self.find_named(session, value), project
+        ) or await self._by_id(session, value)
 
     async def verify(self, session: Session, value: str, project: str = "") -> str:
         """As `find_id`, and the object exists."""
         if ID.fullmatch(value) and await self.exists(session, value):
             return value
-        found = self._choose(value, await self.named(session, value), project)
+        found = self._choose(value, await self.find_named(session, value), project)
         return found or await self._by_id(session, value)
 
     async def exists(self, session: Session, object_id: str) -> bool:
@@ -79,7 +79,7 @@ class Lookup:
             raise
         return True
 
-    async def named(self, session: Session, name: str) -> Sequence[Mapping[str, Json]]:
+    async def find_named(self, session: Session, name: str) -> Sequence[Mapping[str, Json]]:
         """The objects with this name."""
         query = {**dict(self.query), **({"name": name} if self.filters else {})}
         found = await session.list(self.service, self.path, self.key, query)

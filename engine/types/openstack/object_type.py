@@ -127,7 +127,7 @@ class ObjectType(ResourceType):
             return await run
         except CloudError as error:
             object_id = (call.progress or {}).get("id") or call.physical_id
-            data = call.data if object_id else {**self._lost(call, error), **call.data}
+            data = call.data if object_id else {**self._lost_object_data(call, error), **call.data}
             return outcome_of_error(call, error, object_id, data)
 
     async def _create(self, call: Call, session: Session) -> Outcome:
@@ -186,7 +186,7 @@ class ObjectType(ResourceType):
         path = await self._path(call, session)
         if (call.progress or {}).get("id"):
             return await self._finish(call, session, await self._read(call, session))
-        names = self._changed(call)
+        names = self._changed_properties(call)
         body = await self.fields_for_update(call, session, names)
         object_id = str(call.physical_id)
         try:
@@ -276,7 +276,7 @@ class ObjectType(ResourceType):
         properties = call.previous or call.properties
         return await self.collection(properties, session, call.project)
 
-    def _changed(self, call: Call) -> Collection[str]:
+    def _changed_properties(self, call: Call) -> Collection[str]:
         """The changed properties; if a failed update is repeated, all given ones that it can
         change."""
         given = [*call.properties.items(), *(call.previous or {}).items()]
@@ -285,7 +285,7 @@ class ObjectType(ResourceType):
             name for name, value in given if value is not None and known[name].update_allowed
         }
 
-    def _lost(self, call: Call, error: CloudError) -> Mapping[str, Json]:
+    def _lost_object_data(self, call: Call, error: CloudError) -> Mapping[str, Json]:
         """For a create without a known object: how a delete finds it."""
         if call.previous is not None or call.physical_id:
             return {}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Outcome
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import CloudType, guarded
+from engine.types.openstack.cloud_operation import CloudType, run_guarded
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.services import Service
 from engine.words import Json
@@ -30,10 +30,10 @@ class Quota(CloudType):
         self._microversion = microversion
 
     async def create(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._write(call), None)
+        return await run_guarded(call, lambda: self._write(call), None)
 
     async def update(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._write(call), call.physical_id)
+        return await run_guarded(call, lambda: self._write(call), call.physical_id)
 
     async def _write(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)

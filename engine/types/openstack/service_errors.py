@@ -93,28 +93,28 @@ def _parse(response: Response) -> tuple[str, str]:
     try:
         document = orjson.loads(response.body)
     except orjson.JSONDecodeError:
-        return "", _cleaned(text)
+        return "", _clean(text)
     return _of_document(document)
 
 
 def _of_document(document: Json) -> tuple[str, str]:
     if not isinstance(document, Mapping):
-        return "", _cleaned(document)
+        return "", _clean(document)
     if isinstance(text := document.get("faultstring") or document.get("message"), str):
-        return str(document.get("faultcode") or document.get("type") or ""), _cleaned(text)
+        return str(document.get("faultcode") or document.get("type") or ""), _clean(text)
     if isinstance(errors := document.get("errors"), list) and errors:
         first = errors[0] if isinstance(errors[0], Mapping) else {}
-        return str(first.get("title") or ""), _cleaned(first.get("detail") or first.get("title"))
+        return str(first.get("title") or ""), _clean(first.get("detail") or first.get("title"))
     for kind, inner in document.items():
         if isinstance(inner, Mapping) and "message" in inner:
             named = inner.get("type") or inner.get("title") or kind
-            return str(named), _cleaned(inner["message"])
+            return str(named), _clean(inner["message"])
         if isinstance(inner, str):
-            return str(kind), _cleaned(inner)
+            return str(kind), _clean(inner)
     return "", ""
 
 
-def _cleaned(text: Json) -> str:
+def _clean(text: Json) -> str:
     markup = _without_head(str(text or ""))[:_MAX_MARKUP]
     plain = _TAGS.sub(" ", str(replace_nul(markup)))
     return " ".join(plain.split())[:MAX_MESSAGE].rstrip(".")

@@ -253,10 +253,10 @@ class RemoteStack(ResourceType):
         return await self._run_action(call, "RESUME", _act("resume"))
 
     async def snapshot(self, call: Call) -> Outcome:
-        return await self._guarded(call, self._snapshot)
+        return await self._run_guarded(call, self._snapshot)
 
     async def adopt(self, call: Call) -> Outcome:
-        return await self._guarded(call, self._adopt)
+        return await self._run_guarded(call, self._adopt)
 
     def needs_replace(self, call: Call) -> bool:
         before = ((call.previous or {}).get("context") or {}).get("region_name")
@@ -283,7 +283,7 @@ class RemoteStack(ResourceType):
                 return Wait(call.now, PollState(place, call.now).to_progress())
             return await self._poll(api, call, action)
 
-        return await self._guarded(call, start_or_poll)
+        return await self._run_guarded(call, start_or_poll)
 
     async def _poll(self, api: Api, call: Call, action: str) -> Outcome:
         state, endpoint = PollState.read(call.progress or {}), api.endpoint
@@ -345,7 +345,9 @@ class RemoteStack(ResourceType):
             raise ServiceError(reason, public="the remote stack does not exist")
         return Done(shown.place.id, shown.attributes, data_of(shown.place))
 
-    async def _guarded(self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]) -> Outcome:
+    async def _run_guarded(
+        self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]
+    ) -> Outcome:
         """Convert errors to Failed, with the ID and name of the remote stack."""
         place = PollState.read(call.progress).place if call.progress else None
         name = place.name if place else call.data.get("name") or name_of(call)

@@ -28,12 +28,15 @@ class MissingInput(Exception):
 def derive_config(call: Call, action: str, source: NewConfig) -> NewConfig:
     """The source config with the values of its inputs."""
     properties = call.properties
-    inputs = [*_valued(source, properties.get("input_values") or {}), *_of_deployment(call, action)]
+    inputs = [
+        *_inputs_with_values(source, properties.get("input_values") or {}),
+        *_of_deployment(call, action),
+    ]
     name = properties.get("name") or source.name or call.own_name
     return replace(source, name=name, group=source.group or UNGROUPED, inputs=inputs)
 
 
-def _valued(source: NewConfig, values: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+def _inputs_with_values(source: NewConfig, values: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     """The inputs of the config, followed by values without a declared input."""
     for one in source.inputs:
         yield {**one, "value": values.get(one["name"], one.get("default"))}
@@ -53,10 +56,10 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
     yield _input("deploy_resource_name", name, "Name of the deployment in the stack")
     yield _input("deploy_signal_transport", transport, "How the server reports the result")
     if transport != NO_SIGNAL:
-        yield from _signalled(call.signal_url)
+        yield from _signal_inputs(call.signal_url)
 
 
-def _signalled(signal_url: SignalUrl) -> Iterator[dict[str, Json]]:
+def _signal_inputs(signal_url: SignalUrl) -> Iterator[dict[str, Json]]:
     yield _input(SIGNAL_ID, signal_url.signed_url, "URL to which the server reports the result")
     yield _input("deploy_signal_verb", "POST", "HTTP method of the report")
 

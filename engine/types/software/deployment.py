@@ -110,7 +110,7 @@ class SoftwareDeployment(ResourceType):
     ) -> None:
         check_transport(properties, place, findings)
 
-    def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
+    def apply_inputs(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         """The config for the server. inputs: with their values. Raises MissingInput."""
         return source.config
 
@@ -128,7 +128,7 @@ class SoftwareDeployment(ResourceType):
             return _done(call, source, found)
         try:
             config = derive_config(call, action, source)
-            config = replace(config, config=self.applied(call, source, config))
+            config = replace(config, config=self.apply_inputs(call, source, config))
         except MissingInput as missing:
             reason = f"The Parameter ({missing}) was not provided."
             return Failed(reason, call.physical_id, public_reason="A parameter was not provided.")
@@ -172,7 +172,7 @@ class SoftwareDeployment(ResourceType):
         if found.status == Status.IN_PROGRESS:
             found = await self._apply_signals(call, found)
         if found.status == Status.IN_PROGRESS and call.superseded:
-            found = await self._complete(call, found, _cancelled(found))
+            found = await self._complete(call, found, _cancelled_result(found))
         match found.status:
             case Status.COMPLETE:
                 return _done(call, found.config, found)
@@ -214,7 +214,7 @@ def _wait(call: Call, progress: str) -> Wait:
     return Wait(until, _PUBLISHED, reason, public_reason=_WAITING)
 
 
-def _cancelled(deployment: Deployment) -> DeploymentResult:
+def _cancelled_result(deployment: Deployment) -> DeploymentResult:
     """The result when the change has ended early."""
     return DeploymentResult(Status.FAILED, "Deployment cancelled.", deployment.output_values)
 
@@ -260,7 +260,7 @@ class StructuredDeployment(SoftwareDeployment):
         signals=True,
     )
 
-    def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
+    def apply_inputs(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         strict = call.properties["input_values_validate"] == "STRICT"
         key = call.properties["input_key"]
         return insert_inputs(source.config or {}, key, values_of(inputs), strict=strict)

@@ -151,7 +151,7 @@ class TransportHandle(Handle):
 
     def create(self, call: Call) -> Outcome:
         transport = call.properties["signal_transport"]
-        wrong = _unsupported(transport)
+        wrong = _unsupported_transport(transport)
         if wrong:
             return Failed(" ".join(wrong))
         attributes = _ATTRIBUTES[transport](call.signal_url)
@@ -169,12 +169,12 @@ class TransportHandle(Handle):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        wrong = _unsupported(properties.get("signal_transport"))
+        wrong = _unsupported_transport(properties.get("signal_transport"))
         if wrong:
             findings.add(f"{place}.signal_transport", *wrong)
 
 
-def _unsupported(transport: Json) -> tuple[str, str] | None:
+def _unsupported_transport(transport: Json) -> tuple[str, str] | None:
     """(reason, remedy) for a transport that is not supported; else None."""
     if transport not in _UNSUPPORTED:
         return None

@@ -37,7 +37,7 @@ def _document(record: BreakpointRecord) -> responses.Breakpoint:
     )
 
 
-def _missed(missed: MissedBreakpoint) -> responses.PassedBreakpoint:
+def _missed_document(missed: MissedBreakpoint) -> responses.PassedBreakpoint:
     name = missed.resource_name or None
     return document_of(responses.PassedBreakpoint, missed, resource_name=name)
 
@@ -61,7 +61,7 @@ async def add(request: web.Request) -> web.Response:
     return json_response(
         responses.AddedBreakpoints(
             breakpoints=[_document(rows[one]) for one in added.ids if one in rows],
-            too_late=[_missed(one) for one in added.missed],
+            too_late=[_missed_document(one) for one in added.missed],
         ),
         201,
     )
@@ -85,7 +85,7 @@ async def run_to(request: web.Request) -> web.Response:
         project_of(request), stack.id, body.resource, answer_from(request)
     )
     return json_response(
-        responses.PassedBreakpoints(too_late=[_missed(one) for one in missed]), 202
+        responses.PassedBreakpoints(too_late=[_missed_document(one) for one in missed]), 202
     )
 
 

@@ -47,8 +47,8 @@ async def report(request: web.Request) -> web.Response:
     changes = [(one.physical_resource_id, one.type) for one in body.observations]
     reported = await context.engine.observations.report(project_of(request), changes)
     unknown_ids.charge(client, monotonic(), reported.unknown)
-    context.metrics.changes_reported("observed", reported.resources)
-    context.metrics.changes_reported("unknown", reported.unknown)
+    context.metrics.record_reported_changes("observed", reported.resources)
+    context.metrics.record_reported_changes("unknown", reported.unknown)
     return json_response(document_of(responses.ReportedChanges, reported), status=202)
 
 

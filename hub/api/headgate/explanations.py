@@ -58,9 +58,9 @@ def _explain(
             progress += _explain(nested, by_stack, hooks)
         elif node.state in _UNFINISHED:
             names = sorted({_blocker(node, by_id[one]) for one in before[node.id]})
-            progress.append(_without_hook(node, path, _unfinished(node, path, names)))
+            progress.append(_without_hook(node, path, _describe_unfinished(node, path, names)))
         elif node.state in ("failed", "stopped"):
-            progress.append(_without_hook(node, path, _failed(node, path)))
+            progress.append(_without_hook(node, path, _describe_failed(node, path)))
             progress += _explain(nested, by_stack, hooks) if nested else []
     return progress
 
@@ -84,7 +84,7 @@ def _unknown(
     since = rfc3339(min(one.since for one in resources))
     why = f": {reason}" if reason else ""
     then = f"The next observation is at {rfc3339(next_at)}" if next_at else "No other is scheduled"
-    what = f"The state of {_listed(paths)} could not be observed since {since}{why}"
+    what = f"The state of {_join_names(paths)} could not be observed since {since}{why}"
     return {
         "resources": paths,
         "reason": reason,
@@ -145,15 +145,15 @@ _DELIVERY_STATES = {
 }
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
+def _describe_unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
     what = f"{_node_name(path)} ({node.operation})"
     if node.state == "waiting":
-        return f"{what} waits for {_listed(names) or 'an older operation on it'}."
+        return f"{what} waits for {_join_names(names) or 'an older operation on it'}."
     if node.state == "ready":
         return f"{what} is ready and waits for a worker."
     if node.state == "running":
@@ -165,7 +165,7 @@ def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
     return f"{what} waits in its operation{until}{reason}."
 
 
-def _failed(node: NodeRecord, path: str) -> str:
+def _describe_failed(node: NodeRecord, path: str) -> str:
     what = f"{_node_name(path)} ({node.operation}) {node.state}: {node.reason or 'unknown'}"
     return f"{what}. Update the stack to continue."
 

@@ -34,15 +34,15 @@ async def _authenticate(request: web.Request) -> tuple[UUID, UUID]:
     stack_id = uuid_or_none(request.match_info["stack"])
     resource_id = uuid_or_none(request.match_info["resource"])
     if stack_id is None or resource_id is None:
-        raise _refused()
+        raise _refusal()
     context = context_of(request)
     opens = partial(context.signal_urls.opens, token, stack_id, resource_id)
-    if not await context.token_keys.checked(opens):
-        raise _refused()
+    if not await context.token_keys.check_refreshed(opens):
+        raise _refusal()
     return stack_id, resource_id
 
 
-def _refused() -> HeadgateError:
+def _refusal() -> HeadgateError:
     return HeadgateError(
         "this is not the resource's token",
         place="Authorization",

@@ -40,7 +40,7 @@ async def _set_pin(request: web.Request, reason: str | None) -> web.Response:
     stack, engine = await stack_of(request), context_of(request).engine
     await engine.resource_health.pin(stack.project, stack.id, by=who.name, reason=reason)
     pinned = await engine.reads.find_stack(project_of(request), str(stack.id))
-    return json_response(responses.PinState(pinned=documents.pinned(pinned)))
+    return json_response(responses.PinState(pinned=documents.pin_of(pinned)))
 
 
 ROUTES = (

@@ -35,13 +35,13 @@ def is_signed(secret: str, verb: str, host: str, path: str, query: Mapping[str, 
 def sign(secret: str, verb: str, host: str, path: str, query: Mapping[str, str]) -> str:
     """The signature of a query, in base64."""
     pairs = sorted((name, value) for name, value in query.items() if name != SIGNATURE)
-    parameters = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs)
+    parameters = "&".join(f"{_quote(name)}={_quote(value)}" for name, value in pairs)
     text = f"{verb}\n{host.lower()}\n{path}\n{parameters}"
     digest = hmac.digest(secret.encode(), text.encode(), hashlib.sha256)
     return base64.b64encode(digest).decode()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote(text, safe="-_.~")
 
 
@@ -66,22 +66,22 @@ async def _authenticate(request: web.Request) -> ServerRecord:
     context, query = context_of(request), request.query
     owner = owner_of(query.get(ACCESS_KEY, ""))
     if owner is None or len(query) != len(set(query)):
-        raise _refused()
+        raise _refusal()
     public = urlsplit(context.servers.url)
     addresses = ((request.host, request.rel_url.raw_path), (public.netloc, public.path))
 
-    def signed() -> bool:
+    def accepts_signature() -> bool:
         return any(
             is_signed(secret, request.method, *address, query)
             for secret in context.servers.accepted_secrets(*owner)
             for address in addresses
         )
 
-    if not await context.token_keys.checked(signed):
-        raise _refused()
+    if not await context.token_keys.check_refreshed(accepts_signature):
+        raise _refusal()
     server = await context.engine.software.server(*owner)
     if server is None:
-        raise _refused()
+        raise _refusal()
     return server
 
 
@@ -105,7 +105,7 @@ def _document(server: ServerRecord, metadata: str) -> str:
     return ElementTree.tostring(response, encoding="unicode")
 
 
-def _refused() -> HeadgateError:
+def _refusal() -> HeadgateError:
     return HeadgateError(
         "this is not signed with the server's own key",
         place=ACCESS_KEY,

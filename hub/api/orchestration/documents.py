@@ -40,10 +40,10 @@ def time_or_none(moment: datetime | None) -> str | None:
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
     """base: the API's root. Names are quoted, because a project can be any text, and the URL is
     also sent in a header."""
-    return f"{base}/{quoted(project)}/stacks/{quoted(name)}/{stack_id}"
+    return f"{base}/{quote_segment(project)}/stacks/{quote_segment(name)}/{stack_id}"
 
 
-def quoted(name: str) -> str:
+def quote_segment(name: str) -> str:
     """A name as one segment of a path."""
     return quote(name, safe=UNQUOTED)
 
@@ -84,7 +84,7 @@ def stack_full(
         "disable_rollback": stack.disable_rollback,
         "timeout_mins": stack.timeout_mins,
         "tags": stack.tags,
-        "pinned": pinned(stack),
+        "pinned": pin_of(stack),
         "root": str(stack.root_id) if stack.root_id else None,
         "path": stack.path,
     }
@@ -93,7 +93,7 @@ def stack_full(
     return {**document, "outputs": [output(one) for one in view.outputs]}
 
 
-def pinned(stack: StackRecord) -> responses.Pin | None:
+def pin_of(stack: StackRecord) -> responses.Pin | None:
     """The pin that keeps a stack from being purged, if it has one."""
     if stack.pinned_at is None:
         return None
@@ -122,7 +122,7 @@ def resource(
     physical ID of a resource with a nested stack is the ID of that stack, even during its
     creation."""
     url, shown = stack_url(base, project, one.stack_name, one.stack_id), plain_name(one.name)
-    links = [link(f"{url}/resources/{quoted(shown)}"), link(url, "stack")]
+    links = [link(f"{url}/resources/{quote_segment(shown)}"), link(url, "stack")]
     if one.nested_id is not None and one.nested_name is not None:
         links.append(link(stack_url(base, project, one.nested_name, one.nested_id), "nested"))
     document: responses.ResourceSummary = {
@@ -162,7 +162,7 @@ def event(
     own = one.stack_name or stack.name
     url = stack_url(base, stack.project, own, one.stack_id)
     shown = plain_name(one.resource_name) if one.resource_name else own
-    at = f"{url}/resources/{quoted(shown)}"
+    at = f"{url}/resources/{quote_segment(shown)}"
     links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
     if rooted:
         links.append(link(stack_url(base, stack.project, stack.name, stack.id), "root_stack"))

@@ -136,13 +136,13 @@ def preview_document(
     }
 
 
-def _created(preview: Preview, project: str) -> list[Json]:
+def _created_resources(preview: Preview, project: str) -> list[Json]:
     """The resources of a create. As in Heat, a resource with a nested stack is a list."""
     dependents = _dependents(preview)
     return [
         _resource(one, preview, project, dependents)
         if one.nested is None
-        else _created(one.nested, project)
+        else _created_resources(one.nested, project)
         for one in preview.resources
     ]
 
@@ -189,7 +189,7 @@ async def create(request: web.Request) -> web.Response:
         "stack_user_project_id": None,
         "tags": list(new.tags or []),
         "outputs": [_output(key, one) for key, one in definition.outputs.items()],
-        "resources": _created(preview, project),
+        "resources": _created_resources(preview, project),
     }
     return json_response(responses.OnePreviewedStack(stack=stack))
 

@@ -162,7 +162,7 @@ LINEAR = jsonschema_rs.RegexOptions()
 
 async def list_types(request: web.Request) -> web.Response:
     types = _types(request)
-    names = _selected(request, sorted(types))
+    names = _select_names(request, sorted(types))
     if query_flag(request, "with_description"):
         described: list[responses.ResourceTypeDescription] = [
             {"resource_type": name, "description": types[name].description} for name in names
@@ -171,7 +171,7 @@ async def list_types(request: web.Request) -> web.Response:
     return json_response(responses.ResourceTypes(resource_types=names))
 
 
-def _selected(request: web.Request, names: Sequence[str]) -> list[str]:
+def _select_names(request: web.Request, names: Sequence[str]) -> list[str]:
     support = request.query.get("support_status", SUPPORT[0]).upper()
     if support not in SUPPORT:
         reason = f"Invalid support status and should be one of {list(SUPPORT)}"

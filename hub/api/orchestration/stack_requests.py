@@ -168,7 +168,7 @@ def stack_request(
         keep_hidden=values.flag("keep_hidden") is True,
         only=values.texts("only"),
         except_=values.texts("except"),
-        moved=_moved(values),
+        moved=_read_moves(values),
         plan_digest=_plan_digest(values),
         hooks_clear=clear,
         hooks_add=add,
@@ -201,7 +201,7 @@ def _plan_digest(values: _Body) -> str:
     return digest
 
 
-def _moved(values: _Body) -> list[Move]:
+def _read_moves(values: _Body) -> list[Move]:
     """Read ``moved: [{"from": "a" or {"stack": "s", "resource": "a"}, "to": "b"}]``."""
     moves: list[Move] = []
     for index, item in enumerate(values.get("moved", [], list)):

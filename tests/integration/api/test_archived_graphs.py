@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from engine.loops import Supervisor
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import StackRequest
 from engine.service.reads.graphs import read_graphs
 from engine.store.database import Database
@@ -106,7 +106,7 @@ async def test_a_graph_is_archived_in_parts_and_complete_in_between(database: Da
     engine, names = idle_engine(database), [f"r{number}" for number in range(7)]
     request = StackRequest(name="s", template=template({name: resource() for name in names}))
     stack = await engine.stacks.create("p", request)
-    await engine.stacks.stop("p", stack.id, named("ann"))
+    await engine.stacks.stop("p", stack.id, principal_of_name("ann"))
     await engine.stacks.update("p", stack.id, replace(request, template=template({})))
     for archived in (0, 2, 4, 6, 7, 7):
         async with database.rollback_only() as conn:
@@ -254,7 +254,7 @@ async def test_a_graph_that_cannot_be_archived_delays_no_other(database: Databas
     stacks = []
     for name in ("s", "t", "u"):
         stack = await engine.stacks.create("p", replace(request, name=name))
-        await engine.stacks.stop("p", stack.id, named("ann"))
+        await engine.stacks.stop("p", stack.id, principal_of_name("ann"))
         await engine.stacks.update("p", stack.id, replace(request, template=template({})))
         stacks.append(stack.id)
     first, *others = sorted(stacks)

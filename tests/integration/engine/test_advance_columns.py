@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, get_args, get_type_hints
 from uuid import UUID, uuid4
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.schema.routine_versions import routines
@@ -148,7 +148,7 @@ async def written_steps(database: Database) -> list[Json]:
     for properties in ({"size": 2}, {"size": 2, "place": "north"}):
         await engine.stacks.update("p", stack.id, request("s", **properties))
         await worker.work()
-    await engine.stacks.delete("p", stack.id, named("ann"))
+    await engine.stacks.delete("p", stack.id, principal_of_name("ann"))
     await worker.work()
     steps, worker.settled = worker.settled, []
     failing = await engine.stacks.create("p", request("t", size=1))

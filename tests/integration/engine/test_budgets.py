@@ -15,7 +15,7 @@ import pytest
 from channels.store.delivery_results import write_results
 from channels.store.publish import publish
 from channels.store.records import PendingDelivery
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine, StackRequest
 from engine.store.connection import Connection, connect
 from engine.store.database import Database, open_database
@@ -149,7 +149,7 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     await engine.stacks.create("p", request("s", environment=HOOKS))
     await worker.work()
     hooks = [one.id for one in await engine.reads.hooks("p", HookFilter())]
-    answer = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     await engine.hooks.answer(hooks[0], answer, project="p")
     found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
     check(found, Cost(11, 1, 8, 5_000))

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from engine.plan.convergence import PolicyRules
-from engine.store.fault_points import injected
+from engine.store.fault_points import inject_fault
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
@@ -387,11 +387,11 @@ async def test_a_fault_between_observation_and_hook_loses_and_doubles_nothing(
 ) -> None:
     await created(run, {"a": thing()})
     world.observed["a"] = changed(7)
-    with injected("drift.before:1:raise"):
+    with inject_fault("drift.before:1:raise"):
         await observe(run)
     assert await hooks(run) == [] and len(await drift_of(run)) == 1
     assert await hook_events(run) == []
-    with injected("drift.after:1:raise"):
+    with inject_fault("drift.after:1:raise"):
         await observe(run)
     await hook(run)
     await observe(run)

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Engine, StackRequest
 from engine.store.database import Database
 from engine.store.stacks.stack_locks import lock_stacks
@@ -116,7 +116,9 @@ async def test_a_locked_stack_is_left_and_does_not_delay_the_others(
 
 async def test_a_superseded_traversal_is_not_ended(engine: Engine, database: Database) -> None:
     ends = await ready_to_end(engine, database, {"a": resource()})
-    update = StackRequest(template=template({"a": resource("new")}), requested_by=named("ann"))
+    update = StackRequest(
+        template=template({"a": resource("new")}), requested_by=principal_of_name("ann")
+    )
     await engine.stacks.update("p", ends[0].stack_id, update)
     assert await engine.stacks.end_complete(ends) == []
     assert [one[1] for one in await results(database)] == ["running"]

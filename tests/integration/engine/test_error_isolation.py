@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from engine.store.fault_points import injected
+from engine.store.fault_points import inject_fault
 from tests.support.program import Http, Json, Program, program, resource
 from tests.support.raising_type import TEXT, Raising
 from tests.support.receiver import until
@@ -51,7 +51,7 @@ async def run_program(url: str, *types: Raising) -> AsyncIterator[Program]:
 @pytest.mark.parametrize("stage", ["prepare", "start", "judge", "decide"])
 async def test_an_error_in_a_stage_fails_its_node(database_url: str, stage: str) -> None:
     async with run_program(database_url) as run:
-        with capture_logs() as logs, injected(f"worker.{stage}@victim:all:raise"):
+        with capture_logs() as logs, inject_fault(f"worker.{stage}@victim:all:raise"):
             await run.create("s", {"victim": resource(), "beside": resource()})
             assert await run.until_ended("s") == "CREATE_FAILED"
             await check_healthy(run)
@@ -69,7 +69,7 @@ async def test_an_error_outside_of_the_operations_guard_fails_its_node(
     database_url: str,
 ) -> None:
     async with run_program(database_url, Raising([], ValueError, waits=True)) as run:
-        with capture_logs() as logs, injected("worker.await@victim:all:raise"):
+        with capture_logs() as logs, inject_fault("worker.await@victim:all:raise"):
             await run.create("s", {"victim": OTHER_STACK})
             assert await run.until_ended("s") == "CREATE_FAILED"
             await check_healthy(run)
@@ -82,7 +82,7 @@ async def test_an_error_while_a_failure_is_handled_fails_the_node(
 ) -> None:
     """The first fault fails the node; the second one is in the handling of the first."""
     async with run_program(database_url, Raising(["reference"], ValueError)) as run:
-        with capture_logs() as logs, injected(f"worker.{also}@victim:all:raise"):
+        with capture_logs() as logs, inject_fault(f"worker.{also}@victim:all:raise"):
             await run.create("s", {"victim": OTHER_STACK})
             assert await run.until_ended("s") == "CREATE_FAILED"
             await check_healthy(run)
@@ -96,7 +96,7 @@ async def test_an_error_while_a_failure_is_handled_fails_the_node(
 
 @pytest.mark.parametrize("point", ["measure", "renew", "rest"])
 async def test_an_error_in_a_background_loop_fails_no_node(database_url: str, point: str) -> None:
-    with capture_logs() as logs, injected(f"worker.{point}:all:raise"):
+    with capture_logs() as logs, inject_fault(f"worker.{point}:all:raise"):
         async with run_program(database_url) as run:
             await check_healthy(run)
             await until(lambda: any(one["event"] == "internal.error" for one in logs))
@@ -106,7 +106,7 @@ async def test_an_error_in_a_background_loop_fails_no_node(database_url: str, po
 async def test_an_error_at_the_end_of_a_traversal_fails_the_traversal(database_url: str) -> None:
     async with run_program(database_url) as run:
         with capture_logs() as logs:
-            with injected("worker.end:all:raise"):
+            with inject_fault("worker.end:all:raise"):
                 await run.create("s", {"a": resource()})
                 assert await run.until_ended("s") == "CREATE_FAILED"
             await check_healthy(run)
@@ -116,7 +116,7 @@ async def test_an_error_at_the_end_of_a_traversal_fails_the_traversal(database_u
 async def test_an_error_at_the_end_of_many_traversals_fails_none(database_url: str) -> None:
     """Each of them is then ended by itself."""
     async with run_program(database_url) as run:
-        with capture_logs() as logs, injected("worker.end:1:raise"):
+        with capture_logs() as logs, inject_fault("worker.end:1:raise"):
             await run.create("s", {"a": resource()})
             assert await run.until_ended("s") == "CREATE_COMPLETE"
         assert [one["stage"] for one in logs if one["event"] == "internal.error"] == ["end"]

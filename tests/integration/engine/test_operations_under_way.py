@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
@@ -20,7 +20,7 @@ from tests.support.manual_worker import ManualWorker
 from tests.support.scripted_type import Thing, World
 
 PROJECT = "p"
-ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.UNSET_HOOK)
+ANN = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.UNSET_HOOK)
 #: Wait until a time in the past: the operation is called again at once.
 CALL_AGAIN = Wait(datetime(2020, 1, 1, tzinfo=UTC), {})
 LONG_WAIT = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
@@ -53,7 +53,7 @@ class Bench:
         await self.engine.stacks.update(PROJECT, self.stack, request_of(resources, environment))
 
     async def delete(self) -> None:
-        await self.engine.stacks.delete(PROJECT, self.stack, named("ann"))
+        await self.engine.stacks.delete(PROJECT, self.stack, principal_of_name("ann"))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_dependents_of_a_cancelled_replacement_are_deleted_before_it(
     bench.world.script("delete", "a", LONG_WAIT)
     await bench.update({"a": thing("there"), "b": thing(depends_on="a")})
     await bench.worker.work()
-    await bench.engine.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
+    await bench.engine.stacks.cancel(PROJECT, bench.stack, principal_of_name("ann"), rollback=False)
     new = set(bench.world.things) - old
     bench.world.script("delete", "b", LONG_WAIT)
     await bench.delete()
@@ -142,7 +142,7 @@ async def test_a_replacement_that_ends_after_a_cancel_is_deleted_before_its_depe
     await bench.create({"a": thing(), "b": thing()})
     await bench.update({"a": thing(), "b": thing("there", depends_on="a")})
     await bench.worker.until_job()
-    await bench.engine.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
+    await bench.engine.stacks.cancel(PROJECT, bench.stack, principal_of_name("ann"), rollback=False)
     bench.world.script("delete", "b", CALL_AGAIN)
     await bench.delete()
     await bench.worker.work()

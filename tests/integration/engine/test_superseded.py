@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine
 from engine.service.reads.graphs import read_graphs
 from engine.service.requests.requests import StackRequest
@@ -27,7 +27,7 @@ from tests.support.scripted_type import Thing, World
 from tests.support.statement_log import INTROSPECTION
 
 PROJECT = "p"
-ANN = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+ANN = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
 HOOKS = "select id, resource_name, traversal, point, state from hook where stack_id = $1 order by opened_at"
 ROW = "select status, physical_id from resource where stack_id = $1 and name = $2"
 COMPLETED = """
@@ -196,12 +196,12 @@ ENDS: dict[str, tuple[Callable[[Bench], Awaitable[Any]], str]] = {
     "newer": (lambda bench: bench.update({"a": thing(3), "b": thing(3)}), "superseded"),
     "cancelled": (
         lambda bench: bench.engine.stacks.cancel(
-            PROJECT, bench.stack, named("ann"), rollback=False
+            PROJECT, bench.stack, principal_of_name("ann"), rollback=False
         ),
         "Stack CREATE cancelled",
     ),
     "stopped": (
-        lambda bench: bench.engine.stacks.stop(PROJECT, bench.stack, named("ann")),
+        lambda bench: bench.engine.stacks.stop(PROJECT, bench.stack, principal_of_name("ann")),
         "Stopped: by ann; update the stack to resume",
     ),
 }
@@ -280,7 +280,7 @@ async def statements_to_end(bench: Bench, size: int) -> int:
     async with bench.database.transaction() as conn:
         with conn.query_logger(lambda one: sent.append(one.query)):
             ended = TraversalState.STOPPED
-            await end_early(conn, bench.stack, 1, named("ann"), ended, "stopped", [])
+            await end_early(conn, bench.stack, 1, principal_of_name("ann"), ended, "stopped", [])
     assert {node.state for node in (await bench.nodes()).values()} == {"dropped"}
     return sum(not any(one in text for one in INTROSPECTION) for text in sent)
 

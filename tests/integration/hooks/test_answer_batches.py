@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.errors import Unavailable
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer
 from engine.service.hooks.answer_batches import BATCH, AnswerBatches, PendingAnswer, next_batch
 from engine.store import connection
@@ -200,7 +200,7 @@ async def test_a_batch_for_which_the_database_is_unavailable_is_not_split() -> N
         raise Unavailable("the stack is locked")
 
     batches = AnswerBatches(decide, stays_locked)
-    stack, answer = uuid4(), Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    stack, answer = uuid4(), Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     pending = [PendingAnswer(stack, uuid4(), answer, "p", False, None) for _ in range(5)]
     results = await asyncio.gather(*map(batches.decide, pending), return_exceptions=True)
     assert [type(one) for one in results] == [Unavailable] * 5
@@ -212,7 +212,7 @@ async def test_an_answer_of_a_disconnected_client_counts(run: Program, database_
     async with locked_stack(database_url) as observer:
         first = asyncio.create_task(run.signal(hooks[0]))
         await until_queue(run, observer)
-        answer = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+        answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
         gone = asyncio.create_task(
             run.engine.hooks.answer(UUID(hooks[1]["id"]), answer, project="p")
         )
@@ -231,7 +231,7 @@ async def test_a_batch_has_one_answer_per_hook_and_an_answer_for_a_tree_is_alone
     stack, a, b = uuid4(), uuid4(), uuid4()
 
     def pending(hook_id: UUID, tree: bool = False) -> PendingAnswer:
-        answer = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+        answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
         return PendingAnswer(stack, hook_id, answer, "p", tree, None)
 
     queue = deque([pending(a), pending(b), pending(a), pending(b, True), pending(a), pending(b)])
@@ -366,7 +366,7 @@ async def test_answers_to_many_stacks_have_their_own_results_and_audit_logs(run:
 
 async def test_an_answer_after_a_disconnected_client_is_decided(run: Program) -> None:
     hooks = await stacks_with_hook(run, 3)
-    answer = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     async with held_batch(run, hooks[0]):
         gone = asyncio.create_task(
             run.engine.hooks.answer(UUID(hooks[1]["id"]), answer, project="p")

@@ -6,7 +6,7 @@ from collections import Counter
 from uuid import UUID
 
 from engine.errors import AnswerRefused, HeadgateError
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer
 from engine.words import AnswerChannel, Decision
 from tests.support.changes import put, thing
@@ -82,7 +82,7 @@ async def test_one_answer_over_all_channels_decides(run: Program, world: World) 
 
     async def answer(number: int) -> None:
         decision = Decision.CONTINUE if number % 2 else Decision.REJECT
-        hook_answer = Answer(decision, named(f"u{number}"), channels[number % 4])
+        hook_answer = Answer(decision, principal_of_name(f"u{number}"), channels[number % 4])
         try:
             if hook_answer.channel is AnswerChannel.UNSET_HOOK and decision is Decision.CONTINUE:
                 await run.engine.hooks.unset("p", record.stack_id, "a", "pre-create", hook_answer)

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
@@ -280,7 +280,7 @@ async def test_the_step_mode_applies_to_a_node_that_a_worker_has_claimed(
     async def answer(decision: Decision) -> None:
         async with database.connection() as conn:
             hook = await conn.fetchval("select id from hook where state = 'waiting'")
-        hook_answer = Answer(decision, named("ann"), AnswerChannel.API)
+        hook_answer = Answer(decision, principal_of_name("ann"), AnswerChannel.API)
         await engine.hooks.answer(hook, hook_answer, project="p")
 
     request = StackRequest(template=template({"a": thing(), "b": thing()}))
@@ -322,7 +322,7 @@ async def test_stepping_stops_only_operations_that_have_not_begun(database: Data
     async def answer(name: str, decision: Decision) -> None:
         async with database.connection() as conn:
             hook = await conn.fetchval(HOOK_SQL, name)
-        hook_answer = Answer(decision, named("ann"), AnswerChannel.API)
+        hook_answer = Answer(decision, principal_of_name("ann"), AnswerChannel.API)
         await engine.hooks.answer(hook, hook_answer, project="p")
 
     await answer("begun", Decision.CONTINUE)

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Engine, StackRequest
 from engine.store.database import Database
 from engine.store.traversals.nested_stacks import find_nested_stack
@@ -86,7 +86,7 @@ async def test_a_stop_before_the_parent_waits_stops_both_stacks(
     first = await start_nested_stack(engine, database)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await engine.stacks.stop("p", stack_id, named("ann"))
+    await engine.stacks.stop("p", stack_id, principal_of_name("ann"))
     await finish(first)
     assert await states(database) == {"": "stopped", "web": "stopped"}
     async with database.connection() as conn:
@@ -105,7 +105,7 @@ async def test_an_operation_claimed_before_a_stop_starts_no_nested_stack(
     await first.claim(1)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await engine.stacks.stop("p", stack_id, named("ann"))
+    await engine.stacks.stop("p", stack_id, principal_of_name("ann"))
     await finish(first)
     assert await states(database) == {"": "stopped"}
 

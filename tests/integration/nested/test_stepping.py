@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Answer, Engine, StackRequest
 from engine.store.database import Database
 from engine.words import AnswerChannel, Decision, StepKind
@@ -199,7 +199,7 @@ async def step_into_before_it_begins(
     await work(worker)
     waiting = await waiting_in_database(database)
     assert sorted(waiting) == sorted(waiting_before)
-    into = Answer(Decision.STEP, named("ann"), AnswerChannel.API, how=StepKind.INTO)
+    into = Answer(Decision.STEP, principal_of_name("ann"), AnswerChannel.API, how=StepKind.INTO)
     await engine.hooks.answer(waiting["web"], into, project="p")
     return engine, worker, stack
 
@@ -216,7 +216,7 @@ BESIDE = {"web": {"type": "db.yaml"}, "side": resource()}
 
 async def test_run_ends_a_step_into_a_nested_stack_that_has_not_begun(database: Database) -> None:
     engine, worker, _ = await step_into_before_it_begins(database, BESIDE, "side", "web")
-    run = Answer(Decision.RUN, named("ann"), AnswerChannel.API)
+    run = Answer(Decision.RUN, principal_of_name("ann"), AnswerChannel.API)
     await engine.hooks.answer((await waiting_in_database(database))["side"], run, project="p")
     await work(worker)
     assert await waiting_in_database(database) == {}
@@ -226,7 +226,7 @@ async def test_run_to_ends_a_step_into_a_nested_stack_that_has_not_begun(
     database: Database,
 ) -> None:
     engine, worker, stack = await step_into_before_it_begins(database, BESIDE, "side", "web")
-    by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     await engine.hooks.run_to("p", stack, "side", by)
     await work(worker)
     assert await waiting_in_database(database) == {}
@@ -235,7 +235,7 @@ async def test_run_to_ends_a_step_into_a_nested_stack_that_has_not_begun(
 async def test_continue_beside_a_step_into_a_nested_stack_keeps_it(database: Database) -> None:
     """As it does if the nested stack has begun."""
     engine, worker, _ = await step_into_before_it_begins(database, BESIDE, "side", "web")
-    by = Answer(Decision.CONTINUE, named("ann"), AnswerChannel.API)
+    by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     await engine.hooks.answer((await waiting_in_database(database))["side"], by, project="p")
     await work(worker)
     assert [*await waiting_in_database(database)] == ["disk"]

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from tests.support.admin_command import run_admin
@@ -49,7 +49,7 @@ async def test_graphs_are_archived_before_their_traversals_are_purged(
     engine = idle_engine(database)
     request = StackRequest(name="s", template=template({"a": resource()}))
     stack = await engine.stacks.create("p", request)
-    await engine.stacks.stop("p", stack.id, named("ann"))
+    await engine.stacks.stop("p", stack.id, principal_of_name("ann"))
     await engine.stacks.update("p", stack.id, replace(request, template=template({})))
     async with database.connection() as conn:
         await conn.execute("update traversal set ended_at = ended_at - interval '2 days'")

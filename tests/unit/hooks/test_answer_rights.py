@@ -10,7 +10,7 @@ import pytest
 
 from engine.hooks.answer_rights import OPERATOR, Automation, automation_refusal, may_ever_answer
 from engine.hooks.rule import Escalation, Rule
-from engine.principal import UNKNOWN_PRINCIPAL, Principal, named
+from engine.principal import UNKNOWN_PRINCIPAL, Principal, principal_of_name
 from engine.words import Point
 
 ANN = Principal("token:ann", "ann")
@@ -84,9 +84,9 @@ def test_a_requester_with_only_a_name_is_excluded_by_name() -> None:
 
 def test_a_notification_has_a_token_if_the_hook_escalates_to_tokens() -> None:
     late = rule(answer_by=("role:dba",), escalate=Escalation(timedelta(hours=1), ("token",)))
-    assert automation_refusal(late, OF_ANN, named("bob"), escalated=False) is not None
-    assert automation_refusal(late, OF_ANN, named("bob"), escalated=True) is None
-    assert may_ever_answer(late, OF_ANN, named("bob"))
+    assert automation_refusal(late, OF_ANN, principal_of_name("bob"), escalated=False) is not None
+    assert automation_refusal(late, OF_ANN, principal_of_name("bob"), escalated=True) is None
+    assert may_ever_answer(late, OF_ANN, principal_of_name("bob"))
 
 
 def test_a_subscription_counts_as_its_owner() -> None:

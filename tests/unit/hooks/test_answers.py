@@ -24,7 +24,7 @@ from engine.hooks.answers import (
 from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Escalation, HookLimits, Rule
 from engine.hooks.rule_reader import POINTS
-from engine.principal import Principal, named
+from engine.principal import Principal, principal_of_name
 from engine.words import (
     RESUMING_DECISIONS,
     STACK_POINTS,
@@ -60,21 +60,21 @@ def hook_of(
             decided_by="bob" if decided else None,
             decided_at=NOW if decided else None,
             rule=rule or Rule(Point.PRE_CREATE),
-            requested_by=named("ann"),
+            requested_by=principal_of_name("ann"),
         ),
         **changed,
     )
 
 
 #: A subscription whose owner may answer hooks.
-AUTOMATION = Automation(UUID(int=7), "s", owner=named("sue"), approves=True)
+AUTOMATION = Automation(UUID(int=7), "s", owner=principal_of_name("sue"), approves=True)
 
 
 def answer_of(decision: Decision, by: str = "eve", **more: Json) -> Answer:
     """By a user; by_token: by `AUTOMATION` instead."""
     roles, by_token = tuple(more.pop("roles", ())), more.pop("by_token", False)
     automation = AUTOMATION if by_token else None
-    who = AUTOMATION.principal if by_token else named(by, roles)
+    who = AUTOMATION.principal if by_token else principal_of_name(by, roles)
     return Answer(decision, who, AnswerChannel.API, automation=automation, **more)
 
 

@@ -69,14 +69,14 @@ def test_an_invalid_rule_is_refused_with_place_and_remedy(item: Json, message: s
 
 def test_a_request_names_resource_and_point() -> None:
     findings = Findings()
-    declarations = Reader(findings, LIMITS).requested(
+    declarations = Reader(findings, LIMITS).read_requested(
         ["db:pre-create", {"at": "w*", "on": "post-create"}]
     )
     assert [(one.pattern, one.rule.point) for one in declarations] == [
         ("db", Point.PRE_CREATE),
         ("w*", Point.POST_CREATE),
     ]
-    Reader(findings, LIMITS).requested([5, "pre-create", {"on": "pre-create"}])
+    Reader(findings, LIMITS).read_requested([5, "pre-create", {"on": "pre-create"}])
     assert [one.place for one in findings.all] == [
         "hooks.add[0]", "hooks.add[1].at", "hooks.add[2].at",
     ]  # fmt: skip

@@ -375,13 +375,13 @@ def test_a_condition_that_cannot_be_evaluated_is_refused(
 def test_a_condition_in_a_request_is_refused() -> None:
     findings = Findings()
     items = [{"at": "db", "on": "pre-create", "when": True}]
-    assert not Reader(findings, LIMITS).requested(items)
+    assert not Reader(findings, LIMITS).read_requested(items)
     assert [one.place for one in findings.all] == ["hooks.add[0].when"]
 
 
 def test_a_request_can_name_a_stack_point() -> None:
     findings = Findings()
-    declarations = Reader(findings, LIMITS).requested(
+    declarations = Reader(findings, LIMITS).read_requested(
         ["pre-stack-update", {"on": ["post-stack-update"]}, {"at": None, "on": "pre-stack-delete"}]
     )
     assert not findings.all

@@ -99,7 +99,7 @@ def test_a_schema_that_costs_too_much_is_refused_in_rules(schema: Json) -> None:
     assert len(orjson.dumps(schema)) < 16_384
     findings = Findings()
     rule = {"at": "a", "on": "pre-create", "ask": {"schema": schema}}
-    Reader(findings, HookLimits(DAY, DAY)).requested([rule])
+    Reader(findings, HookLimits(DAY, DAY)).read_requested([rule])
     assert [one.place for one in findings.all] == ["hooks.add[0].ask.schema"]
     assert findings.all[0].remedy
 
@@ -108,7 +108,7 @@ def test_a_schema_that_costs_too_much_is_refused_in_rules(schema: Json) -> None:
 def test_common_schemas_are_accepted(schema: Json) -> None:
     findings = Findings()
     rule = {"at": "a", "on": "pre-create", "ask": {"schema": schema}}
-    (read,) = Reader(findings, HookLimits(DAY, DAY)).requested([rule])
+    (read,) = Reader(findings, HookLimits(DAY, DAY)).read_requested([rule])
     assert not findings.all and read.rule.ask
     assert schema_cost(schema).estimate(MIN_EXTENT) <= BUDGET
 

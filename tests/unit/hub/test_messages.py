@@ -12,7 +12,7 @@ from engine.errors import Findings, Invalid, quote_value
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_reader import Reader
 from engine.hot.environment.event_sinks import read_event_sinks
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.words import Json
 from hub.api.headgate.subscriptions import CreateSubscription, UpdateSubscription
 from hub.api.orchestration.stack_requests import stack_request
@@ -56,7 +56,7 @@ def test_a_long_value_is_shortened() -> None:
 def test_a_rule_with_wrong_values_shows_them_as_json() -> None:
     findings = Findings()
     rule: Json = {"at": "db", "on": ["pre-create"], "approvals": None, "mode": True}
-    Reader(findings, LIMITS).requested([rule])
+    Reader(findings, LIMITS).read_requested([rule])
     assert [one.reason for one in findings.all] == [
         "true is not a valid value",
         "null is not a number of approvers",
@@ -73,12 +73,15 @@ def test_a_wrong_event_sink_is_shown_as_json() -> None:
 def test_a_malformed_plan_digest_is_reported_as_malformed(digest: str) -> None:
     body: Json = {"stack_name": "s", "template": {}, "plan_digest": digest}
     with pytest.raises(Invalid, match="plan_digest: is not a plan digest"):
-        stack_request(body, existing=False, requested_by=named("ann"))
+        stack_request(body, existing=False, requested_by=principal_of_name("ann"))
 
 
 def test_a_well_formed_plan_digest_is_accepted() -> None:
     body: Json = {"stack_name": "s", "template": {}, "plan_digest": "0" * 64}
-    assert stack_request(body, existing=False, requested_by=named("ann")).plan_digest == "0" * 64
+    assert (
+        stack_request(body, existing=False, requested_by=principal_of_name("ann")).plan_digest
+        == "0" * 64
+    )
 
 
 async def connect(url: str, seconds: float = 5) -> str:

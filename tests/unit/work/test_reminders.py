@@ -7,7 +7,7 @@ import pytest
 
 from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Escalation, Rule
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.store.hooks.locked_hooks import LockedHook
 from engine.words import HookState, Json, Point
 from engine.work.timers import reminder
@@ -30,7 +30,7 @@ def waiting_hook(
         "id": UUID(int=1), "stack_id": UUID(int=2), "now": NOW, "reminders": reminders,
         "state": HookState.WAITING, "resource_name": name, "point": rule.point, "digest": "d",
         "clock": HookClock(NOW - waited, 90 * HOUR, NOW + 90 * HOUR), "rule": rule,
-        "requested_by": named("ann"), "escalated": escalated,
+        "requested_by": principal_of_name("ann"), "escalated": escalated,
     }  # fmt: skip
     return LockedHook(**fields | known)
 

@@ -7,7 +7,7 @@ from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.openstack.cinder.schema import QOS_ASSOCIATION
 from engine.types.openstack.cinder.schema import QOS_SPECS as SCHEMA
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import guarded
+from engine.types.openstack.cloud_operation import run_guarded
 from engine.types.openstack.lookups import QOS_SPECS, VOLUME_TYPES
 from engine.types.openstack.object_type import Mark, ObjectRow, ObjectType
 from engine.types.openstack.service_errors import CloudError
@@ -74,13 +74,13 @@ class QoSAssociation(ResourceType):
         self._cloud = cloud
 
     async def create(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._write(call), None)
+        return await run_guarded(call, lambda: self._write(call), None)
 
     async def update(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._write(call), call.physical_id)
+        return await run_guarded(call, lambda: self._write(call), call.physical_id)
 
     async def delete(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._delete(call), call.physical_id)
+        return await run_guarded(call, lambda: self._delete(call), call.physical_id)
 
     async def _write(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)

@@ -30,11 +30,11 @@ from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
-    cancelled,
-    guarded,
+    cancellation,
     observe_listed,
     poll,
     proceed,
+    run_guarded,
 )
 from engine.types.openstack.lookups import IMAGES, volume_constraints
 from engine.types.openstack.operation_marker import MARKER, check_metadata
@@ -63,21 +63,21 @@ class Volume(CloudType):
         found = (call.progress or {}).get("id")
         data = {"name": volume_name(call), "marker": call.operation_key.hex}
         if call.cancelled:
-            return await guarded(call, lambda: self._cancelled(call, data), found, data)
+            return await run_guarded(call, lambda: self._cancellation(call, data), found, data)
         if found is None:
-            return await guarded(call, lambda: self._begin_create(call), None, data)
-        return await guarded(call, lambda: self._poll_create(call, data), found, data)
+            return await run_guarded(call, lambda: self._begin_create(call), None, data)
+        return await run_guarded(call, lambda: self._poll_create(call, data), found, data)
 
     async def update(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Replace()
         if call.cancelled:
-            return cancelled(call.physical_id, call.data)
+            return cancellation(call.physical_id, call.data)
         session = self._cloud.session(call.credential)
-        return await guarded(call, lambda: update_volume(session, call), call.physical_id)
+        return await run_guarded(call, lambda: update_volume(session, call), call.physical_id)
 
     async def snapshot(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._back_up(call), call.physical_id)
+        return await run_guarded(call, lambda: self._back_up(call), call.physical_id)
 
     def needs_replace(self, call: Call) -> bool:
         """An update that repairs is not limited to what the schema allows."""
@@ -156,7 +156,7 @@ class Volume(CloudType):
             volume = await find_volume(session, progress["id"]) or volume
         return volume_done(volume, data)
 
-    async def _cancelled(self, call: Call, data: Mapping[str, Json]) -> Outcome:
+    async def _cancellation(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the volume that a lost call may have created."""
         found = (call.progress or {}).get("id")
         if found is None:
@@ -164,7 +164,7 @@ class Volume(CloudType):
                 self._cloud.session(call.credential), volume_name(call), call.operation_key.hex
             )
             found = None if volume is None else str(volume["id"])
-        return cancelled(found, data)
+        return cancellation(found, data)
 
     async def _delete(self, call: Call) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})

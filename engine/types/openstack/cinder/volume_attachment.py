@@ -15,7 +15,13 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.openstack.cinder import volume_state
 from engine.types.openstack.cinder.schema import VOLUME_ATTACHMENT
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import CloudType, cancelled, guarded, poll, proceed
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    cancellation,
+    poll,
+    proceed,
+    run_guarded,
+)
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
 from engine.types.openstack.services import VOLUME as CINDER
@@ -38,19 +44,19 @@ class VolumeAttachment(CloudType):
     schema = VOLUME_ATTACHMENT
 
     async def create(self, call: Call) -> Outcome:
-        physical_id, data = _reached(call)
+        physical_id, data = _state_so_far(call)
         if call.cancelled:
-            return cancelled(physical_id, data)
-        return await guarded(call, lambda: self._attach(call), physical_id, data)
+            return cancellation(physical_id, data)
+        return await run_guarded(call, lambda: self._attach(call), physical_id, data)
 
     async def update(self, call: Call) -> Outcome:
         """Detach from the former server, then attach."""
         if call.physical_id is None:
             return Replace()
-        data = _reached(call)[1] if (call.progress or {}).get("detached") else call.data
+        data = _state_so_far(call)[1] if (call.progress or {}).get("detached") else call.data
         if call.cancelled:
-            return cancelled(call.physical_id, data)
-        return await guarded(call, lambda: self._move(call), call.physical_id, data)
+            return cancellation(call.physical_id, data)
+        return await run_guarded(call, lambda: self._move(call), call.physical_id, data)
 
     def needs_replace(self, call: Call) -> bool:
         return "volume_id" in call.changed
@@ -90,7 +96,7 @@ class VolumeAttachment(CloudType):
             " and the logs of nova-compute have the cause"
         )
         public = "Volume attachment failed"
-        return Failed(reason, volume_id, _reached(call)[1], public_reason=public)
+        return Failed(reason, volume_id, _state_so_far(call)[1], public_reason=public)
 
     async def _move(self, call: Call) -> Outcome:
         progress = dict(call.progress or {})
@@ -111,7 +117,7 @@ class VolumeAttachment(CloudType):
             return None
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})
         if await _find(session, server, call.physical_id) is None:
-            return await _detached(session, call, progress)
+            return await _wait_until_detached(session, call, progress)
         if not progress.get("detaching"):
             path = f"/servers/{segment(server)}/os-volume_attachments/{segment(call.physical_id)}"
             await session.delete(COMPUTE, path, "detach the volume")
@@ -137,7 +143,7 @@ def _attached_server(call: Call) -> str:
     return str(call.data["server"] if "server" in call.data else _server(call))
 
 
-def _reached(call: Call) -> tuple[str | None, Mapping[str, Json]]:
+def _state_so_far(call: Call) -> tuple[str | None, Mapping[str, Json]]:
     """The physical ID and the data if the operation, which attaches, ends now."""
     progress = call.progress or {}
     if not progress.get("asked") and not progress.get("absent"):
@@ -150,7 +156,9 @@ async def _find(session: Session, server: str, volume_id: str) -> Mapping[str, J
     return await session.find(COMPUTE, path, "volumeAttachment", "read the attachment")
 
 
-async def _detached(session: Session, call: Call, progress: Mapping[str, Json]) -> Outcome | None:
+async def _wait_until_detached(
+    session: Session, call: Call, progress: Mapping[str, Json]
+) -> Outcome | None:
     """None when Cinder too knows that the volume is detached."""
     path = f"/volumes/{segment(call.physical_id)}"
     volume = await session.find(CINDER, path, "volume", "read the volume")

@@ -7,7 +7,7 @@ from typing import Final
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.openstack.cinder.schema import ENCRYPTED_VOLUME_TYPE, VOLUME_TYPE
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import CloudType, guarded
+from engine.types.openstack.cloud_operation import CloudType, run_guarded
 from engine.types.openstack.lookups import VOLUME_TYPES
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.object_type import Mark, ObjectRow, ObjectType
@@ -93,10 +93,10 @@ class EncryptedVolumeType(CloudType):
     schema = ENCRYPTED_VOLUME_TYPE
 
     async def create(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._create(call), None)
+        return await run_guarded(call, lambda: self._create(call), None)
 
     async def update(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._update(call), call.physical_id)
+        return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     async def _create(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)

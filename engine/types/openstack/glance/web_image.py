@@ -11,7 +11,13 @@ from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import CloudType, cancelled, guarded, poll, proceed
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    cancellation,
+    poll,
+    proceed,
+    run_guarded,
+)
 from engine.types.openstack.glance.schema import WEB_IMAGE
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import IMAGE
@@ -36,13 +42,13 @@ class WebImage(CloudType):
     async def create(self, call: Call) -> Outcome:
         image_id = (call.progress or {}).get("id")
         if call.cancelled:
-            return cancelled(image_id or (_image_id(call) if call.repeated else None), call.data)
+            return cancellation(image_id or (_image_id(call) if call.repeated else None), call.data)
         if image_id is None:
-            return await guarded(call, lambda: self._begin_create(call), None)
-        return await guarded(call, lambda: self._poll_create(call, image_id), image_id)
+            return await run_guarded(call, lambda: self._begin_create(call), None)
+        return await run_guarded(call, lambda: self._poll_create(call, image_id), image_id)
 
     async def update(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._update(call), call.physical_id)
+        return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings

@@ -29,7 +29,7 @@ PROJECTS: Final = Lookup("project", IDENTITY, "/projects", "projects")
 class FloatingIpLookup(Lookup):
     """Floating IPs have no names; their addresses stand for them."""
 
-    async def named(self, session: Session, name: str) -> Sequence[Mapping[str, Json]]:
+    async def find_named(self, session: Session, name: str) -> Sequence[Mapping[str, Json]]:
         return await session.list(self.service, self.path, self.key, {"floating_ip_address": name})
 
     def name_of(self, found: Mapping[str, Json]) -> str:

@@ -28,7 +28,7 @@ from engine.types.openstack.neutron.lookups import (
 from engine.types.openstack.neutron.neutron_type import (
     NeutronType,
     UniqueContentType,
-    unsupported,
+    unsupported_names,
 )
 from engine.types.openstack.object_type import ObjectRow
 from engine.types.openstack.services import NETWORK
@@ -313,7 +313,7 @@ class NetType(NeutronType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        for name in unsupported(("dhcp_agent_ids",), properties):
+        for name in unsupported_names(("dhcp_agent_ids",), properties):
             findings.add(
                 f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
             )

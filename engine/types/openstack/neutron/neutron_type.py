@@ -128,6 +128,6 @@ def without_nulls(value: Mapping[str, Json]) -> dict[str, Json]:
     return {name: one for name, one in value.items() if one is not None}
 
 
-def unsupported(names: Collection[str], properties: Mapping[str, Json]) -> list[str]:
+def unsupported_names(names: Collection[str], properties: Mapping[str, Json]) -> list[str]:
     """The given properties among those that are not supported."""
     return [name for name in names if properties.get(name)]

@@ -236,7 +236,7 @@ class PortType(NeutronType):
             return given or []
         if given is not None:
             return await self.value_of(call, session, "security_groups", given)
-        found = await SECURITY_GROUPS.named(session, DEFAULT_GROUP)
+        found = await SECURITY_GROUPS.find_named(session, DEFAULT_GROUP)
         return [one["id"] for one in found if one.get("project_id") == call.project][:1]
 
     async def attributes_of(self, session: Session, found: Mapping[str, Json]) -> dict[str, Json]:

@@ -38,7 +38,7 @@ from engine.types.openstack.neutron.networks import (
 from engine.types.openstack.neutron.neutron_type import (
     NeutronType,
     UniqueContentType,
-    unsupported,
+    unsupported_names,
     without_nulls,
 )
 from engine.types.openstack.object_type import ABSENT, Mark, ObjectRow, existing_error
@@ -320,7 +320,7 @@ class RouterType(NeutronType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        for name in unsupported(("l3_agent_ids",), properties):
+        for name in unsupported_names(("l3_agent_ids",), properties):
             findings.add(
                 f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
             )

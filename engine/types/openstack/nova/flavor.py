@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
+from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.nova.schema import FLAVOR
 from engine.types.openstack.services import COMPUTE
@@ -23,12 +23,12 @@ class Flavor(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         made = (call.progress or {}).get("id")
-        return await guarded(call, lambda: self._create(call), made)
+        return await run_guarded(call, lambda: self._create(call), made)
 
     async def update(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Replace()
-        return await guarded(call, lambda: self._update(call), call.physical_id)
+        return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         found = await _find(self._cloud.session(context.credential), physical_id)

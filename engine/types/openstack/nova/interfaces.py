@@ -76,12 +76,12 @@ def needs_port(entry: Mapping[str, Json]) -> bool:
     return not entry.get("port") and bool(entry.get("subnet") or unusual)
 
 
-def requested(entries: Sequence[Mapping[str, Json]]) -> Json:
+def requested_interfaces(entries: Sequence[Mapping[str, Json]]) -> Json:
     """The interfaces in the request that creates a server."""
-    return allocation_of(entries) or [_requested(one) for one in entries]
+    return allocation_of(entries) or [_requested_interface(one) for one in entries]
 
 
-def _requested(entry: Mapping[str, Json]) -> dict[str, Json]:
+def _requested_interface(entry: Mapping[str, Json]) -> dict[str, Json]:
     tag = {"tag": entry["tag"]} if entry.get("tag") else {}
     if entry.get("port"):
         return {"port": entry["port"], **tag}

@@ -14,7 +14,7 @@ from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
+from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
 from engine.types.openstack.service_errors import CloudError
@@ -27,7 +27,7 @@ class KeyPair(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         sent = "public" in (call.progress or {})
-        return await guarded(
+        return await run_guarded(
             call, lambda: self._create(call), str(call.properties["name"]) if sent else None
         )
 

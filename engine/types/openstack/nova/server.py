@@ -18,11 +18,11 @@ from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
-    cancelled,
-    guarded,
+    cancellation,
     observe_listed,
     poll,
     proceed,
+    run_guarded,
 )
 from engine.types.openstack.lookups import IMAGES, compute_constraints, find_flavor
 from engine.types.openstack.nova import interfaces, server_state
@@ -86,30 +86,32 @@ class Server(CloudType):
             "marker": call.operation_key.hex,
         }
         if call.cancelled:
-            return await guarded(call, lambda: self._cancelled(call, data), None, data)
+            return await run_guarded(call, lambda: self._cancellation(call, data), None, data)
         if "id" not in progress:
-            return await guarded(call, lambda: self._begin_create(call), None, data)
-        return await guarded(call, lambda: self._poll_create(call, data), progress["id"], data)
+            return await run_guarded(call, lambda: self._begin_create(call), None, data)
+        return await run_guarded(call, lambda: self._poll_create(call, data), progress["id"], data)
 
     async def update(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Replace()
         call = self._ports.with_names(call)
         if call.cancelled:
-            return cancelled(call.physical_id, call.data)
-        return await guarded(call, lambda: self._update(call), call.physical_id)
+            return cancellation(call.physical_id, call.data)
+        return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     async def adopt(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._adopt(call), call.physical_id)
+        return await run_guarded(call, lambda: self._adopt(call), call.physical_id)
 
     async def suspend(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._act(call, "suspend", SUSPENDED), call.physical_id)
+        return await run_guarded(
+            call, lambda: self._act(call, "suspend", SUSPENDED), call.physical_id
+        )
 
     async def resume(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._act(call, "resume", ACTIVE), call.physical_id)
+        return await run_guarded(call, lambda: self._act(call, "resume", ACTIVE), call.physical_id)
 
     async def snapshot(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._snapshot(call), call.physical_id)
+        return await run_guarded(call, lambda: self._snapshot(call), call.physical_id)
 
     def needs_replace(self, call: Call) -> bool:
         before, now, changed = call.previous or {}, call.properties, call.changed
@@ -171,7 +173,7 @@ class Server(CloudType):
                 properties,
                 flavor_id=str(flavor["id"]),
                 image_id=properties.get("image"),
-                networks=interfaces.requested(entries),
+                networks=interfaces.requested_interfaces(entries),
                 user_data=user_data,
                 marker=call.operation_key.hex,
             )
@@ -181,14 +183,14 @@ class Server(CloudType):
             )  # fmt: skip
         return proceed(call, {"id": str(created["id"]), "ports": ports})
 
-    async def _cancelled(self, call: Call, data: Mapping[str, Json]) -> Outcome:
+    async def _cancellation(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the server that a lost call may have created."""
         found = (call.progress or {}).get("id")
         if found is None:
             session = self._cloud.session(call.credential)
             server = await _find_marked(session, server_name(call), call.operation_key.hex)
             found = None if server is None else str(server["id"])
-        return cancelled(found, data)
+        return cancellation(found, data)
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         progress = call.progress or {}

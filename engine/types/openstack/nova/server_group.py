@@ -11,7 +11,7 @@ from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import CloudType, guarded, proceed
+from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.nova.schema import SERVER_GROUP
 from engine.types.openstack.services import COMPUTE
 from engine.words import Json
@@ -23,7 +23,7 @@ class ServerGroup(CloudType):
     schema = SERVER_GROUP
 
     async def create(self, call: Call) -> Outcome:
-        return await guarded(call, lambda: self._create(call), None)
+        return await run_guarded(call, lambda: self._create(call), None)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings

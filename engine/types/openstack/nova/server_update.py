@@ -129,7 +129,7 @@ class ServerUpdate:
         if progress.get("phase") is None:
             seen = {"image_from": now, "image_to": wanted or now, "user_data": new_data}
             return Confirm("rebuild", {**progress, "phase": "asked"}, seen, seen)
-        if (rejected := self._rejected("rebuild")) is not None:
+        if (rejected := self._rejection("rebuild")) is not None:
             return rejected
         request: dict[str, Json] = {"imageRef": wanted or now}
         if call.properties.get("image_update_policy") == "REBUILD_PRESERVE_EPHEMERAL":
@@ -188,7 +188,7 @@ class ServerUpdate:
         body = {"flavorRef": flavor["id"]} if move is ResizeMove.RESIZE else None
         await self._act({action: body}, doing)
         progress = {**self._progress, "phase": str(phase)}
-        if move is ResizeMove.REVERT and (failed := self._rejected("resize")) is not None:
+        if move is ResizeMove.REVERT and (failed := self._rejection("resize")) is not None:
             progress["rejected"] = {"reason": failed.reason, "public": failed.public_reason}
         return proceed(call, progress)
 
@@ -237,7 +237,7 @@ class ServerUpdate:
         """Whether the update concerns a property: any, if it repeats an update or repairs."""
         return name in self._call.changed or not self._call.changed
 
-    def _rejected(self, step: str) -> Failed | None:
+    def _rejection(self, step: str) -> Failed | None:
         answer = self._call.confirmation
         if answer is None or answer.accepted:
             return None

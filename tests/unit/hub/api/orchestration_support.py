@@ -299,7 +299,7 @@ async def client_of(
         random_bytes=bytes,
         ready=ready,
         fetch_template=cast(Any, None),
-        metrics=cast(Any, SimpleNamespace(requested=lambda *_: None)),
+        metrics=cast(Any, SimpleNamespace(record_request=lambda *_: None)),
         tracer=Tracer(),
         hasher=PasswordHasher(),
     )

@@ -24,7 +24,7 @@ def run_order(queue: FairQueue[Job]) -> list[Job]:
     order = []
     while (job := queue.take()) is not None:
         order.append(job)
-        queue.done(job)
+        queue.release(job)
     return order
 
 
@@ -49,7 +49,7 @@ def test_one_slot_is_reserved_for_another_project() -> None:
     assert queue.take() is None
     queue.add(Job("beta", "dan", 0))
     assert queue.take() == Job("beta", "dan", 0)
-    queue.done(second)
+    queue.release(second)
     third = queue.take()
     assert third and third.member == "cyd"  # ann has one running
 

@@ -8,7 +8,7 @@ import pytest
 from engine.errors import Invalid
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema.type_schema import Constraint, TypeSchema
-from engine.principal import named
+from engine.principal import principal_of_name
 from engine.service import Output, StackValues
 from engine.words import Json
 from hub.api.orchestration import documents
@@ -107,7 +107,7 @@ def test_urls_quote_special_characters_only() -> None:
 
 
 def read(**body: Json) -> Any:
-    return stack_request(body, existing=False, requested_by=named("ann"))
+    return stack_request(body, existing=False, requested_by=principal_of_name("ann"))
 
 
 def test_a_body_is_parsed() -> None:
@@ -120,7 +120,7 @@ def test_a_body_is_parsed() -> None:
         hooks={"clear": ["db:pre-create"], "add": [{"at": "db"}]},
         unknown_to_us=1,
     )
-    assert (got.name, got.requested_by) == ("web", named("ann"))
+    assert (got.name, got.requested_by) == ("web", principal_of_name("ann"))
     assert got.tags == ["", "", "a", "b"]
     assert (got.timeout_mins, got.disable_rollback) == (60, False)
     assert (got.hooks_clear, got.hooks_add) == (["db:pre-create"], [{"at": "db"}])

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import Unavailable
-from engine.principal import named
+from engine.principal import principal_of_name
 from tests.unit.hub.api.orchestration_support import (
     MAX_BODY,
     STACK_ID,
@@ -18,7 +18,7 @@ from tests.unit.hub.api.orchestration_support import (
 V = "/v1/demo"
 S = f"{V}/stacks/web/{STACK_ID}"
 
-ANONYMOUS = named("anonymous")
+ANONYMOUS = principal_of_name("anonymous")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "POST"])
@@ -83,7 +83,11 @@ async def test_create_returns_the_location_of_the_stack(client: Client) -> None:
     assert status == 201
     assert headers["Location"] == response["stack"]["links"][0]["href"] == f"{client.url}{S}"
     ((what, request),) = client.engine.calls
-    assert (what, request.idempotency_key, request.requested_by) == ("create", "k1", named("ann"))
+    assert (what, request.idempotency_key, request.requested_by) == (
+        "create",
+        "k1",
+        principal_of_name("ann"),
+    )
     assert request.hooks_add == ["db:pre-create"]
 
 

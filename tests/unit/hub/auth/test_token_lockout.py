@@ -9,9 +9,9 @@ from hub.auth.token_lockout import TokenLockout
 def test_an_address_is_locked_out_after_some_failures_for_some_time() -> None:
     lockout = TokenLockout(3, 60.0)
     for at in (0.0, 1.0):
-        lockout.failed("a", at)
+        lockout.count_failure("a", at)
         assert lockout.seconds_left("a", at) == 0.0
-    lockout.failed("a", 2.0)
+    lockout.count_failure("a", 2.0)
     assert lockout.seconds_left("a", 2.0) == 60.0
     assert lockout.seconds_left("a", 61.0) == pytest.approx(1.0)
     assert lockout.seconds_left("a", 62.0) == 0.0
@@ -21,7 +21,7 @@ def test_an_address_is_locked_out_after_some_failures_for_some_time() -> None:
 def test_failures_far_apart_cause_no_lockout() -> None:
     lockout = TokenLockout(3, 60.0)
     for at in range(0, 600, 60):
-        lockout.failed("a", float(at))
+        lockout.count_failure("a", float(at))
         assert lockout.seconds_left("a", float(at)) == 0.0
 
 
@@ -29,6 +29,6 @@ def test_the_number_of_counted_addresses_is_limited(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(token_lockout, "MAX_ADDRESSES", 10)
     lockout = TokenLockout(1, 60.0)
     for number in range(50):
-        lockout.failed(str(number), 0.0)
+        lockout.count_failure(str(number), 0.0)
     assert lockout.seconds_left("49", 1.0) > 0
     assert sum(lockout.seconds_left(str(number), 1.0) > 0 for number in range(50)) == 10

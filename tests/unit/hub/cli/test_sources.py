@@ -40,7 +40,7 @@ async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
         raise RequestError(400, "", "X", [finding, {"place": "b", "reason": "Bad"}])
 
     with pytest.raises(RequestError) as caught:
-        await SOURCES.checked(refused())
+        await SOURCES.check_response(refused())
     assert str(caught.value).splitlines() == [
         "site/web.yaml:2:3: a: Wrong. Mend it.", "      a: 1", "      ^", "b: Bad",
     ]  # fmt: skip

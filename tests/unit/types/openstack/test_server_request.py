@@ -13,7 +13,7 @@ from engine.types.openstack.nova.interfaces import (
     needs_port,
     networks_error,
     port_request,
-    requested,
+    requested_interfaces,
 )
 from engine.types.openstack.nova.server_request import (
     block_devices,
@@ -164,14 +164,14 @@ def test_networks_that_are_not_valid(name: str) -> None:
 
 
 def test_requested_interfaces() -> None:
-    assert requested([{"allocate_network": "auto"}]) == "auto"
+    assert requested_interfaces([{"allocate_network": "auto"}]) == "auto"
     entries = [
         {"network": "n", "fixed_ip": "10.0.0.5"},
         {"port": "p", "network": "n", "tag": "t"},
         {"uuid": "u"},
     ]
     assert networks_error(entries) is None
-    assert requested(entries) == [
+    assert requested_interfaces(entries) == [
         {"uuid": "n", "fixed_ip": "10.0.0.5"},
         {"port": "p", "tag": "t"},
         {"uuid": "u"},
