@@ -101,7 +101,7 @@ class PurgeLoop:
         ages: Ages,
         *,
         every: timedelta,
-        record: Record = lambda *_: None,
+        record: Record,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database

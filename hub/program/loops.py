@@ -235,6 +235,7 @@ class Loops:
             self.database,
             ages(settings.retention),
             every=settings.retention.every,
+            record=self.metrics.record_purge,
             supervisor=self.supervisor,
         )
         self.archiving = ArchiveLoop(self.database, supervisor=self.supervisor)

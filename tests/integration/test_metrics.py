@@ -127,6 +127,18 @@ async def test_exported_metrics_are_the_documented_ones(run: Program, receiver: 
     assert {name: labels for name, labels in found.items() if labels - documented[name]} == {}
 
 
+async def test_purged_rows_are_counted(database_url: str, world: World) -> None:
+    settings = {"retention.every": "1s", "retention.events": "1s"}
+    async with program(database_url, settings, types=[Thing(world)]) as run:
+        await run.create("s", {"a": thing()})
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+        async def are_counted() -> bool:
+            return (await values(run)).get("headgate_purged_total kind=events", 0) > 0
+
+        await eventually(are_counted)
+
+
 async def test_resources_are_counted_by_their_observed_state(
     run: Program, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
