@@ -27,7 +27,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
 from engine.errors import Unavailable
-from engine.store.database_errors import Blame, blame
+from engine.store.database_errors import DataFault, classify_error
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -137,7 +137,7 @@ class Guard:
         `work` is atomic. failed: ends a unit at fault, so that it is not repeated. A batch that
         exceeds a timeout or the memory is halved as well. A single unit that does so, or that
         `failed` cannot end, is unchanged: the error is raised after the others are done. An error
-        that no unit can have caused (`blame`) is raised at once.
+        that no unit can have caused (`classify_error`) is raised at once.
         """
         parts, left = deque([units] if units else []), None
         while parts:
@@ -145,7 +145,7 @@ class Guard:
             try:
                 await work(part)
             except Exception as error:
-                if blame(error) is Blame.NONE:
+                if classify_error(error) is DataFault.NONE:
                     raise
                 if len(part) > 1:
                     middle = len(part) // 2
@@ -210,7 +210,7 @@ class BatchSize:
         Raises an error that no unit can have caused, and a temporary one of a single unit.
         """
         alone = self.now == 1
-        if blame(error) is Blame.NONE or (alone and is_passing(error)):
+        if classify_error(error) is DataFault.NONE or (alone and is_passing(error)):
             raise error
         self.now = max(1, self.now // 2)
         return alone

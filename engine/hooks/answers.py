@@ -91,12 +91,12 @@ class DeadlineExtension:
     clock: HookClock
 
 
-Judgement = FinalAnswer | Approval | DeadlineExtension | RepeatedAnswer
+AnswerEffect = FinalAnswer | Approval | DeadlineExtension | RepeatedAnswer
 
 
 def judge(
     hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: HookLimits
-) -> Judgement | AnswerRefused:
+) -> AnswerEffect | AnswerRefused:
     """Return the effect of an answer; AnswerRefused (returned, not raised) if it is too late.
 
     check: the result of validating the data, before the hook was locked.
@@ -136,7 +136,7 @@ def _is_same(hook: StoredHook, answer: Answer) -> bool:
 
 def _judge_waiting(
     hook: StoredHook, answer: Answer, check: DataCheck | None, now: datetime, limits: HookLimits
-) -> Judgement | AnswerRefused:
+) -> AnswerEffect | AnswerRefused:
     if has_expired(hook.clock, now):
         return _build_refusal(hook, *_describe_expired(hook))
     if answer.digest and answer.digest != hook.digest:

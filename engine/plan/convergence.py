@@ -98,11 +98,6 @@ class PolicyRules:
     operator: Sequence[OperatorPolicy] = ()
     min_interval: timedelta = timedelta(minutes=1)
 
-    def applies_to(self, project: str) -> bool:
-        """Whether an operator rule has an interval for a project."""
-        policy = self.policy(None, project)
-        return policy is not None and policy.every is not None
-
     def policy(self, section: Mapping[str, Json] | None, project: str) -> ConvergencePolicy | None:
         """The policy of a stack; None: it has none. section: of its environment, which was
         valid when it was stored."""

@@ -41,7 +41,7 @@ _CAUSED_BY_DATA = ("22", "23", "54", "P0")
 _POSSIBLY_CAUSED_BY_DATA = ("57014", "53200", "XX")
 
 
-class Blame(IntEnum):
+class DataFault(IntEnum):
     """Whether the data of a failed batch caused its error. NONE: repeat the batch later, unchanged.
     POSSIBLE: repeat it in parts. CERTAIN: a repetition fails again."""
 
@@ -50,31 +50,32 @@ class Blame(IntEnum):
     CERTAIN = 2
 
 
-def blame(error: BaseException) -> Blame:
+def classify_error(error: BaseException) -> DataFault:
     """Classify an error that `Database` raises (an error of asyncpg, or Unavailable with that as
     its cause), or an error of Headgate's own code. For an exception group, the highest value
     counts."""
     if isinstance(error, BaseExceptionGroup):
-        return max(map(blame, error.exceptions))
+        return max(map(classify_error, error.exceptions))
     if isinstance(error, errors.Unavailable):
         possible = (
-            isinstance(error, errors.TimedOut) or _blame_sqlstate(error.__cause__) is Blame.POSSIBLE
+            isinstance(error, errors.TimedOut)
+            or _classify_sqlstate(error.__cause__) is DataFault.POSSIBLE
         )
-        return Blame.POSSIBLE if possible else Blame.NONE
+        return DataFault.POSSIBLE if possible else DataFault.NONE
     # PostgreSQL ends a statement long before asyncpg's timeout, so a TimeoutError (an OSError) is
     # an error of the connection. So are asyncpg's own errors.
     if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
-        return Blame.NONE
-    return _blame_sqlstate(error)
+        return DataFault.NONE
+    return _classify_sqlstate(error)
 
 
-def _blame_sqlstate(error: BaseException | None) -> Blame:
+def _classify_sqlstate(error: BaseException | None) -> DataFault:
     state = getattr(error, "sqlstate", None)
     if state is None:
-        return Blame.CERTAIN  # an error of Headgate's code
+        return DataFault.CERTAIN  # an error of Headgate's code
     if state.startswith(_CAUSED_BY_DATA):
-        return Blame.CERTAIN
-    return Blame.POSSIBLE if state.startswith(_POSSIBLY_CAUSED_BY_DATA) else Blame.NONE
+        return DataFault.CERTAIN
+    return DataFault.POSSIBLE if state.startswith(_POSSIBLY_CAUSED_BY_DATA) else DataFault.NONE
 
 
 def unavailable(error: BaseException) -> errors.Unavailable:

@@ -21,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.back_off import BackOff
 from engine.errors import Unavailable
 from engine.store.database import Database
-from engine.store.database_errors import Blame, blame
+from engine.store.database_errors import DataFault, classify_error
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.traversals.advance import (
@@ -237,27 +237,27 @@ class Worker:
 
     def _recover(self, batch: Sequence[WaitingStep], want: int, error: Exception) -> None:
         """Keep a batch that was not written, or split it to find the step or claim at fault."""
-        how = blame(error)
+        how = classify_error(error)
         if isinstance(error, Unavailable):
             log.warning("worker.unavailable", reason=str(error), steps=len(batch))
-        elif how is not Blame.CERTAIN or len(batch) != 1:
+        elif how is not DataFault.CERTAIN or len(batch) != 1:
             report(error, self._new_id(), f"batch of {len(batch)} steps, {want} nodes to claim")
-        if not batch and how is not Blame.NONE:
+        if not batch and how is not DataFault.NONE:
             self._claim_unread, self._single_claims = want == 1, self._settings.batch
-        if how is Blame.NONE or not batch:
+        if how is DataFault.NONE or not batch:
             self._queue.put_back(batch)
         elif len(batch) > 1:
             self._queue.set_apart(batch)
         else:
             self._recover_one(batch[0], error, how)
 
-    def _recover_one(self, one: WaitingStep, error: Exception, how: Blame) -> None:
+    def _recover_one(self, one: WaitingStep, error: Exception, how: DataFault) -> None:
         if one.later:
             one.drop_later()  # one of these may be at fault
             self._queue.set_apart([one])
             return
         one.tries += 1
-        if how is Blame.POSSIBLE and one.tries < TRIES:
+        if how is DataFault.POSSIBLE and one.tries < TRIES:
             self._queue.set_apart([one])
         else:
             self._runner.fail_refused(one, error)
@@ -395,7 +395,7 @@ class Worker:
             log.warning("worker.unavailable", reason=str(error))
         except Exception as error:
             reason = report(error, self._new_id(), "end")
-            if self._fail_end is not None and blame(error) is not Blame.NONE:
+            if self._fail_end is not None and classify_error(error) is not DataFault.NONE:
                 await self._finish_failed(self._fail_end(ended, reason))
 
     async def _finish_failed(self, failing: Awaitable[None]) -> None:

@@ -49,12 +49,12 @@ def new_folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def new_client(url: str, tally: Tally) -> AsyncIterator[RetryingClient]:
+async def new_client(url: str, counts: FaultCounts) -> AsyncIterator[RetryingClient]:
     """A connection per request: persistent ones would end with their server."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(connector=connector) as session:
         http = RetryingClient(session, url)
-        http.tally = tally
+        http.counts = counts
         yield http
 
 
@@ -111,7 +111,7 @@ class Effects:
 
 
 @dataclass
-class Tally:
+class FaultCounts:
     kills: int = 0
     requests: int = 0
     lost: int = 0
@@ -126,7 +126,7 @@ class Tally:
 class RetryingClient(Http):
     """Repeats a request until it gets a response: the server may be down, and restarts."""
 
-    tally: Tally
+    counts: FaultCounts
 
     async def request(self, method: str, path: str, body: Json = None, **kwargs: Any) -> Json:
         """Repeat an idempotent request until the server responds."""
@@ -135,7 +135,7 @@ class RetryingClient(Http):
             try:
                 status, response = await self.call(method, path, body, **kwargs)
                 if status != 503:
-                    self.tally.requests += method != "GET"
+                    self.counts.requests += method != "GET"
                     return status, response
             except (aiohttp.ClientError, TimeoutError, ConnectionError):
                 pass
@@ -216,10 +216,10 @@ ONCE = {
 }  # fmt: skip
 
 
-def check(effects: Effects, tally: Tally, name: str) -> None:
+def check(effects: Effects, counts: FaultCounts, name: str) -> None:
     """Check that each operation ran with one key, and that none is missing."""
     done = effects.done(name)
-    tally.lost += len(ONCE - done.keys())
-    tally.doubled += sum(count - 1 for count in done.values())
-    tally.notes += [f"{name}: {what} {count} times" for what, count in done.items() if count > 1]
-    tally.notes += [f"{name}: {what} never" for what in ONCE - done.keys()]
+    counts.lost += len(ONCE - done.keys())
+    counts.doubled += sum(count - 1 for count in done.values())
+    counts.notes += [f"{name}: {what} {count} times" for what, count in done.items() if count > 1]
+    counts.notes += [f"{name}: {what} never" for what in ONCE - done.keys()]

@@ -14,8 +14,8 @@ import pytest
 from engine.store.embedded.server import EmbeddedServer
 from tests.fault.load import (
     Effects,
+    FaultCounts,
     RetryingClient,
-    Tally,
     check,
     new_client,
     new_folder,
@@ -32,20 +32,23 @@ CUT = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1
 @asynccontextmanager
 async def new_server(
     database_url: str = "",
-) -> AsyncIterator[tuple[ServerProcess, Effects, RetryingClient, Tally]]:
+) -> AsyncIterator[tuple[ServerProcess, Effects, RetryingClient, FaultCounts]]:
     with new_folder() as folder:
-        effects, tally = Effects(folder), Tally()
+        effects, counts = Effects(folder), FaultCounts()
         server = ServerProcess(folder, settings=effects.settings, database_url=database_url)
         try:
             await asyncio.to_thread(server.start)
-            async with new_client(server.url, tally) as http:
-                yield server, effects, http, tally
+            async with new_client(server.url, counts) as http:
+                yield server, effects, http, counts
         finally:
             await asyncio.to_thread(server.stop)
 
 
 async def under_load(
-    http: RetryingClient, effects: Effects, tally: Tally, outage: Callable[[], Awaitable[None]]
+    http: RetryingClient,
+    effects: Effects,
+    counts: FaultCounts,
+    outage: Callable[[], Awaitable[None]],
 ) -> None:
     """Stacks are created and deleted while the database has outages."""
     outage_over = asyncio.Event()
@@ -54,7 +57,7 @@ async def under_load(
         for number in range(TIMES):
             await some_operations(effects, 6 * (number + 1))
             await outage()
-            tally.kills += 1
+            counts.kills += 1
         outage_over.set()
 
     async def run_stacks() -> int:
@@ -62,14 +65,14 @@ async def under_load(
         while not outage_over.is_set() or count == 0:
             count += 1
             await run_stack(http, effects, f"s{count}")
-            check(effects, tally, f"s{count}")
+            check(effects, counts, f"s{count}")
         return count
 
     async with asyncio.timeout(3 * PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(cause_outages())
         group.create_task(run_stacks())
-    print(tally)
-    assert (tally.lost, tally.doubled) == (0, 0), tally.notes
+    print(counts)
+    assert (counts.lost, counts.doubled) == (0, 0), counts.notes
 
 
 async def some_operations(effects: Effects, count: int) -> None:
@@ -88,8 +91,8 @@ async def test_connections_are_terminated(postgres: TestServer) -> None:
                 pid = await connection.fetchval("select pg_backend_pid()")
                 await connection.execute(CUT, name, pid)
 
-        async with new_server(database_url=url) as (server, effects, http, tally):
-            await under_load(http, effects, tally, cut_connections)
+        async with new_server(database_url=url) as (server, effects, http, counts):
+            await under_load(http, effects, counts, cut_connections)
             assert server.is_running
 
 
@@ -103,21 +106,21 @@ async def test_postgresql_is_restarted() -> None:
             await database.start()
 
         try:
-            async with new_server(database_url=url) as (server, effects, http, tally):
-                await under_load(http, effects, tally, restart)
+            async with new_server(database_url=url) as (server, effects, http, counts):
+                await under_load(http, effects, counts, restart)
                 assert server.is_running
         finally:
             await database.stop()
 
 
 async def test_the_embedded_database_dies() -> None:
-    async with new_server() as (server, effects, http, tally):
+    async with new_server() as (server, effects, http, counts):
         pid_file = server.folder / "data" / "postgres" / "postmaster.pid"
 
         async def kill_database() -> None:
             os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
 
-        await under_load(http, effects, tally, kill_database)
+        await under_load(http, effects, counts, kill_database)
         assert server.is_running
 
 
@@ -138,11 +141,11 @@ def small_volume(folder: Path) -> Iterator[Path]:
 @pytest.mark.timeout(180)
 async def test_the_disk_is_full() -> None:
     with new_folder() as folder, small_volume(folder) as volume:
-        effects, tally = Effects(folder), Tally()
+        effects, counts = Effects(folder), FaultCounts()
         server = ServerProcess(folder, settings=effects.settings)
         try:
             await asyncio.to_thread(server.start)
-            async with new_client(server.url, tally) as http:
+            async with new_client(server.url, counts) as http:
                 await run_stack(http, effects, "before")
                 filler = volume / "filler"
                 fill(filler)
@@ -151,14 +154,14 @@ async def test_the_disk_is_full() -> None:
                 await run_stack(http, effects, "after")
                 for name in accepted:
                     await http.until_status(name, "CREATE_COMPLETE")
-                check(effects, tally, "before")
-                check(effects, tally, "after")
+                check(effects, counts, "before")
+                check(effects, counts, "after")
             assert server.is_running
         finally:
             await asyncio.to_thread(server.stop)
-    tally.kills = 1
-    print(tally)
-    assert (tally.lost, tally.doubled) == (0, 0), tally.notes
+    counts.kills = 1
+    print(counts)
+    assert (counts.lost, counts.doubled) == (0, 0), counts.notes
 
 
 def fill(filler: Path) -> None:

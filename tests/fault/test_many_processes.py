@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.fault.load import Effects, RetryingClient, Tally, new_client, new_folder
+from tests.fault.load import Effects, FaultCounts, RetryingClient, new_client, new_folder
 from tests.support.postgres import TestServer
 from tests.support.program import Json, ServerProcess, eventually, template
 
@@ -18,7 +18,7 @@ class ProcessGroup:
         self.folder = folder
         self.url = url
         self.effects = Effects(folder)
-        self.tally = Tally()
+        self.counts = FaultCounts()
         self.api = self.process("api", "dispatch")
         self.engines: list[ServerProcess] = []
 
@@ -47,7 +47,7 @@ async def process_group(postgres: TestServer) -> AsyncIterator[tuple[ProcessGrou
             group = ProcessGroup(folder, url)
             try:
                 await asyncio.to_thread(group.api.start)
-                async with new_client(group.api.url, group.tally) as http:
+                async with new_client(group.api.url, group.counts) as http:
                     yield group, http
             finally:
                 await asyncio.to_thread(group.end)
@@ -73,9 +73,9 @@ def check_once_each(
 ) -> None:
     done = group.effects.done(name)
     wanted = {(one, operation) for one in resources}
-    group.tally.lost += len(wanted - done.keys())
-    group.tally.doubled += sum(count - 1 for count in done.values())
-    assert (group.tally.lost, group.tally.doubled) == (0, 0), done
+    group.counts.lost += len(wanted - done.keys())
+    group.counts.doubled += sum(count - 1 for count in done.values())
+    assert (group.counts.lost, group.counts.doubled) == (0, 0), done
 
 
 async def test_two_engines_share_the_work(postgres: TestServer) -> None:
@@ -99,7 +99,7 @@ async def test_a_rolling_restart_of_engines_loses_no_work(postgres: TestServer) 
             await group.engine()
         await http.until_status("s", "CREATE_COMPLETE")
         check_once_each(group, "s", resources)
-        print(f"2 restarts, {http.tally}")
+        print(f"2 restarts, {http.counts}")
 
 
 async def until_some_done(group: ProcessGroup, count: int) -> None:

@@ -10,8 +10,8 @@ from engine.store.fault_points import POINTS
 from tests.fault.load import (
     NEST,
     Effects,
+    FaultCounts,
     RetryingClient,
-    Tally,
     check,
     new_client,
     new_folder,
@@ -34,47 +34,49 @@ def folder() -> Iterator[Path]:
         yield found
 
 
-async def restart_after_death(server: ServerProcess, tally: Tally) -> None:
+async def restart_after_death(server: ServerProcess, counts: FaultCounts) -> None:
     """Wait until the process is dead, then restart it."""
 
     async def is_dead() -> bool:
         return not server.is_running
 
     await eventually(is_dead)
-    tally.kills += 1
+    counts.kills += 1
     await asyncio.to_thread(server.start)
 
 
-async def die_each(server: ServerProcess, effects: Effects, tally: Tally, deaths: Deaths) -> None:
-    async with running_receiver() as receiver, new_client(server.url, tally) as http:
+async def die_each(
+    server: ServerProcess, effects: Effects, counts: FaultCounts, deaths: Deaths
+) -> None:
+    async with running_receiver() as receiver, new_client(server.url, counts) as http:
         await asyncio.to_thread(server.start)
         await subscribe(http, receiver)
         for point, times in deaths:
             await asyncio.to_thread(server.stop)
             await asyncio.to_thread(server.start, fault=f"{point}:{times}:kill")
             async with asyncio.timeout(2 * PATIENCE), asyncio.TaskGroup() as group:
-                group.create_task(restart_after_death(server, tally))
+                group.create_task(restart_after_death(server, counts))
                 group.create_task(run_stack(http, effects, fault_id(point, times)))
-            check(effects, tally, fault_id(point, times))
+            check(effects, counts, fault_id(point, times))
         await all_events_delivered(receiver, deaths)
 
 
 async def test_a_death_at_any_commit_loses_and_repeats_no_operation(folder: Path) -> None:
     """Two servers with separate databases share the deaths, to save time."""
-    effects, tally = Effects(folder), Tally()
+    effects, counts = Effects(folder), FaultCounts()
     servers = []
     try:
         async with asyncio.TaskGroup() as group:
             for half in (0, 1):
                 (own := folder / str(half)).mkdir(mode=0o711)
                 servers.append(ServerProcess(own, settings=effects.settings))
-                group.create_task(die_each(servers[-1], effects, tally, DEATHS[half::2]))
+                group.create_task(die_each(servers[-1], effects, counts, DEATHS[half::2]))
     finally:
         for server in servers:
             server.stop()
-    print(tally)
-    assert (tally.lost, tally.doubled) == (0, 0), tally.notes
-    assert tally.kills == len(DEATHS)
+    print(counts)
+    assert (counts.lost, counts.doubled) == (0, 0), counts.notes
+    assert counts.kills == len(DEATHS)
 
 
 def fault_id(point: str, times: int) -> str:

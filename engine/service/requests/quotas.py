@@ -14,7 +14,7 @@ from engine.words import Mode, Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class QuotaKind:
     """What a quota counts. name: the field of `Quotas` and the setting in [quotas]. words: the noun
     for the error."""
 
@@ -24,22 +24,22 @@ class Measure:
     remedy: str
 
 
-STACKS = Measure("stacks_per_project", store.STACKS, "stacks", "Delete one")
-RESOURCES = Measure(
+STACKS = QuotaKind("stacks_per_project", store.STACKS, "stacks", "Delete one")
+RESOURCES = QuotaKind(
     "resources_per_project", store.RESOURCES, "resources", "Delete resources that are not needed"
 )
-WAITING_HOOKS = Measure(
+WAITING_HOOKS = QuotaKind(
     "waiting_hooks_per_project", store.WAITING_HOOKS, "waiting hooks",
     "Answer some, or remove breakpoints",
 )  # fmt: skip
-CHECKS = Measure(
+CHECKS = QuotaKind(
     "checks_per_day", store.CHECKS, "checks of stacks within a day", "Check again later"
 )
-OBSERVATIONS = Measure(
+OBSERVATIONS = QuotaKind(
     "observations_per_day", usage.OBSERVATIONS, "observations of resources today",
     "Observe again tomorrow (UTC), or less often",
 )  # fmt: skip
-REPAIRS = Measure(
+REPAIRS = QuotaKind(
     "repairs_per_day", usage.REPAIRS, "repairs within a day",
     "Find out what changes the stacks of the project",
 )  # fmt: skip
@@ -57,28 +57,26 @@ class Quotas:
     repairs_per_day: int = 0
     subscriptions_per_project: int = 0
 
-    async def read_usage(self, conn: Connection, project: str, measure: Measure) -> tuple[int, int]:
+    async def read_usage(self, conn: Connection, project: str, kind: QuotaKind) -> tuple[int, int]:
         """(limit, use)."""
-        limit: int = getattr(self, measure.name)
-        return limit, await store.count(conn, measure.sql, project, limit)
+        limit: int = getattr(self, kind.name)
+        return limit, await store.count(conn, kind.sql, project, limit)
 
-    async def check(
-        self, conn: Connection, project: str, measure: Measure, *, more: int = 0
-    ) -> int:
+    async def check(self, conn: Connection, project: str, kind: QuotaKind, *, more: int = 0) -> int:
         """Raise LimitReached if the quota is exceeded; return the use, or 0 without a limit.
 
         Call it at the end of the transaction, after its inserts. more: the number of items that are
         not inserted yet.
         """
-        limit: int = getattr(self, measure.name)
+        limit: int = getattr(self, kind.name)
         if not limit:
             return 0
-        count = await store.usage(conn, measure.sql, project, limit, more=more)
+        count = await store.usage(conn, kind.sql, project, limit, more=more)
         if count > limit:
             raise LimitReached(
-                f"with this, the project would have {count} {measure.words}; it may have {limit}",
-                place=f"[quotas] {measure.name}",
-                remedy=f"{measure.remedy}; the operator sets the limit.",
+                f"with this, the project would have {count} {kind.words}; it may have {limit}",
+                place=f"[quotas] {kind.name}",
+                remedy=f"{kind.remedy}; the operator sets the limit.",
                 code="RequestLimitExceeded",
             )
         return count

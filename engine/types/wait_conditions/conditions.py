@@ -10,7 +10,7 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome, Wait
 from engine.types.signal_urls import resource_of
-from engine.types.wait_conditions.handles import FAILURE, NO_SIGNAL, SUCCESS, Tally
+from engine.types.wait_conditions.handles import FAILURE, NO_SIGNAL, SUCCESS, LatestSignals
 from engine.words import Json
 
 #: Twelve hours, in seconds.
@@ -92,12 +92,12 @@ class WaitCondition(InternalType):
 
     def create(self, call: Call) -> Outcome:
         if call.properties[self._words.handle] == NO_SIGNAL:
-            return self._done(call, Tally(()))
+            return self._done(call, LatestSignals(()))
         if not call.progress:
             return self._start(call)
         if call.signal_resource_type not in self._words.handles:
             return _failed(self._no_handle())
-        return self._evaluate(call, Tally(call.signals))
+        return self._evaluate(call, LatestSignals(call.signals))
 
     def update(self, call: Call) -> Outcome:
         """Wait again, for the new count; earlier signals count."""
@@ -118,12 +118,12 @@ class WaitCondition(InternalType):
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
         return Wait(call.now, {"until": until.isoformat()}, signal_resource_id=handle)
 
-    def _evaluate(self, call: Call, tally: Tally) -> Outcome:
+    def _evaluate(self, call: Call, signals: LatestSignals) -> Outcome:
         words, wanted = self._words, call.properties[self._words.count]
-        if failures := tally.reasons(FAILURE):
+        if failures := signals.reasons(FAILURE):
             return _failed(f"{words.called}Failure: {';'.join(failures)}")
-        if len(tally) >= wanted:
-            return self._done(call, tally)
+        if len(signals) >= wanted:
+            return self._done(call, signals)
         if call.superseded:
             return _failed("the change ended before the signals arrived")
         progress = call.progress or {}
@@ -133,12 +133,12 @@ class WaitCondition(InternalType):
                 until, progress, signal_resource_id=resource_of(call.properties[words.handle])
             )
         received = "".join(
-            f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons
+            f" - {';'.join(reasons)}" for reasons in [signals.reasons(SUCCESS)] if reasons
         )
-        return _failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{received}")
+        return _failed(f"{words.called}Timeout: {len(signals)} of {wanted} received{received}")
 
-    def _done(self, call: Call, tally: Tally) -> Done:
-        data = orjson.dumps(tally.data()).decode()
+    def _done(self, call: Call, signals: LatestSignals) -> Done:
+        data = orjson.dumps(signals.data()).decode()
         return Done(str(call.resource_id), {self._words.data: data})
 
     def _no_handle(self) -> str:

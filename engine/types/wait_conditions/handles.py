@@ -68,7 +68,7 @@ def _value_or_default(value: Json, default: Json) -> Json:
     return default if value is None else value
 
 
-class Tally:
+class LatestSignals:
     """The stored signals by ID: the last one of each ID counts."""
 
     def __init__(self, kept: Iterable[Mapping[str, Json]]) -> None:

@@ -10,16 +10,16 @@ from engine.service.requests.quotas import (
     RESOURCES,
     STACKS,
     WAITING_HOOKS,
-    Measure,
+    QuotaKind,
 )
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.routes import Route, json_response
 
-SUBSCRIPTIONS = Measure(
+SUBSCRIPTIONS = QuotaKind(
     "subscriptions_per_project", subscriptions.USED, "subscriptions", "Delete one"
 )
-MEASURES = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS, OBSERVATIONS, REPAIRS)
+KINDS = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS, OBSERVATIONS, REPAIRS)
 
 
 async def list_quotas(request: web.Request) -> web.Response:
@@ -27,9 +27,9 @@ async def list_quotas(request: web.Request) -> web.Response:
     quotas = context_of(request).engine.quotas_of(project)
     documents: list[responses.Quota] = []
     async with context_of(request).database.connection() as conn:
-        for measure in MEASURES:
-            limit, used = await quotas.read_usage(conn, project, measure)
-            documents.append({"name": measure.name, "limit": limit or None, "used": used})
+        for kind in KINDS:
+            limit, used = await quotas.read_usage(conn, project, kind)
+            documents.append({"name": kind.name, "limit": limit or None, "used": used})
     return json_response(responses.Quotas(quotas=documents))
 
 

@@ -13,10 +13,10 @@ from engine.hooks.answer_rights import Automation, StoredHook
 from engine.hooks.answers import (
     PATCHABLE,
     Answer,
+    AnswerEffect,
     Approval,
     DeadlineExtension,
     FinalAnswer,
-    Judgement,
     RepeatedAnswer,
     allowed_decisions,
     judge,
@@ -80,11 +80,11 @@ def answer_of(decision: Decision, by: str = "eve", **more: Json) -> Answer:
 
 def decide(
     hook: StoredHook, decision: Decision = Decision.CONTINUE, by: str = "eve", **more: Json
-) -> Judgement | AnswerRefused:
+) -> AnswerEffect | AnswerRefused:
     return judge_answer(hook, answer_of(decision, by, **more))
 
 
-def judge_answer(hook: StoredHook, answer: Answer) -> Judgement | AnswerRefused:
+def judge_answer(hook: StoredHook, answer: Answer) -> AnswerEffect | AnswerRefused:
     """With data that was validated before, as in the engine."""
     check = check_data(hook.rule.ask, answer.data) if hook.rule.ask else None
     return judge(hook, answer, check, NOW, LIMITS)
@@ -544,7 +544,7 @@ def test_properties_are_accepted_with_a_patch_only(decision: Decision, propertie
 
 def progress(
     extend: timedelta | None, rule: Rule, now: datetime = NOW, **changed: Json
-) -> Judgement | AnswerRefused:
+) -> AnswerEffect | AnswerRefused:
     answer = answer_of(Decision.PROGRESS, "eve", extend=extend)
     return judge(hook_of(rule=rule, **changed), answer, None, now, LIMITS)
 

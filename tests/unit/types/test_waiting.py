@@ -11,7 +11,14 @@ from engine.errors import Invalid
 from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
 from engine.types.signal_urls import SignalUrls, resource_of
-from engine.types.wait_conditions.handles import CFN, HEAT, SWIFT, SignalFormat, Tally, read_signal
+from engine.types.wait_conditions.handles import (
+    CFN,
+    HEAT,
+    SWIFT,
+    LatestSignals,
+    SignalFormat,
+    read_signal,
+)
 from engine.words import Json
 from tests.unit.types.calls import NOW, SIGNAL_URL, STACK, a_call, findings_of, registry, run
 
@@ -66,7 +73,7 @@ def test_the_last_signal_with_an_id_counts() -> None:
         {"id": "2", "status": "FAILURE"},
         {"id": "1", "reason": "c"},
     ]
-    tally = Tally(read_signal(one, HEAT, 9) for one in sent)
+    tally = LatestSignals(read_signal(one, HEAT, 9) for one in sent)
     assert (len(tally), tally.reasons("SUCCESS")) == (2, ["c"])
     assert tally.reasons("FAILURE") == ["Signal 9 received"]
 

@@ -32,7 +32,7 @@ _REMEDIES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ServerProgress:
     """reason: of PENDING and BROKEN. public: the part of it without text of the service."""
 
     progress: ObjectProgress
@@ -69,18 +69,18 @@ def is_deleting(server: Mapping[str, Json]) -> bool:
     return task_of(server) == "deleting" or status_of(server) == DELETED
 
 
-def judge(server: Mapping[str, Json], wanted: Collection[str], doing: str) -> Judgement:
+def judge(server: Mapping[str, Json], wanted: Collection[str], doing: str) -> ServerProgress:
     """Whether a server has reached one of the wanted statuses. doing: for messages: `suspend`."""
     status = status_of(server)
     if status == ERROR:
-        return Judgement(ObjectProgress.BROKEN, fault_reason(server), "Went to status ERROR")
+        return ServerProgress(ObjectProgress.BROKEN, fault_reason(server), "Went to status ERROR")
     if in_progress(server):
-        return Judgement(ObjectProgress.PENDING, pending_reason(server))
+        return ServerProgress(ObjectProgress.PENDING, pending_reason(server))
     if status in wanted:
-        return Judgement(ObjectProgress.READY)
+        return ServerProgress(ObjectProgress.READY)
     expected = " or ".join(sorted(wanted))
     reason = f"cannot {doing} the server: its status is {status}, not {expected}"
-    return Judgement(ObjectProgress.BROKEN, reason, reason)
+    return ServerProgress(ObjectProgress.BROKEN, reason, reason)
 
 
 def pending_reason(server: Mapping[str, Json]) -> str:
