@@ -141,6 +141,7 @@ class Call:
     there is no such resource.
     has_secrets: a property is secret.
     adjusted: for an update that scales a group, the adjustment; else None.
+    replaced: for a create, the physical ID of the resource that it replaces.
     now: the database's time.
     """
 
@@ -174,6 +175,7 @@ class Call:
     has_secrets: bool = False
     adjusted: Mapping[str, Json] | None = None
     repeated: bool = False
+    replaced: str | None = None
 
     @property
     def own_name(self) -> str:

@@ -305,6 +305,7 @@ def call_of(
         previous=None if creates or adopts else work.properties,
         changed=changed,
         physical_id=None if creates else physical_id,
+        replaced=work.physical_id if replaces else None,
         data={} if creates else work.data or {},
         attributes={} if creates else work.attributes or {},
         progress=work.progress,

@@ -181,6 +181,33 @@ async def test_what_neutron_cannot_change_is_replaced(server: Program, project: 
     await delete(server)
 
 
+async def test_a_replaced_port_leaves_its_address_to_its_replacement(
+    server: Program, project: Project
+) -> None:
+    def resources(mac: str, *addresses: str) -> Json:
+        def port(*own: str, **more: Json) -> Json:
+            fixed = [{"subnet": ref("subnet"), "ip_address": one} for one in own]
+            return neutron("Port", network=ref("net"), fixed_ips=fixed, **more)
+
+        return {**NETWORK, "port": port(*addresses, mac_address=mac), "other": port("10.31.0.60")}
+
+    async def addresses_of(port: str) -> list[str]:
+        found = await read(project, "port", port)
+        return [one["ip_address"] for one in found["fixed_ips"]]
+
+    await create(server, resources("fa:16:3e:00:00:01", "10.31.0.50"))
+    before = await physical_ids(server)
+    failed = await update(server, resources("fa:16:3e:00:00:02", "10.31.0.50", "10.31.0.60"))
+    assert failed.startswith("UPDATE_FAILED") and "10.31.0.60" in failed
+    assert await addresses_of(before["port"]) == ["10.31.0.50"]
+    status = await update(server, resources("fa:16:3e:00:00:02", "10.31.0.50"))
+    assert status == "UPDATE_COMPLETE", status
+    after = await physical_ids(server)
+    assert after["port"] != before["port"]
+    assert await addresses_of(after["port"]) == ["10.31.0.50"]
+    await delete(server)
+
+
 async def test_an_object_that_was_deleted_outside_of_the_stack(
     server: Program, project: Project
 ) -> None:

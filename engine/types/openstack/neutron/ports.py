@@ -1,6 +1,7 @@
 """OS::Neutron::Port and Trunk."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -14,7 +15,8 @@ from engine.hot.schema.type_schema import (
     updatable,
 )
 from engine.ttl_cache import TtlCache
-from engine.types.contract import Call, Outcome, ResourceType
+from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.openstack.addresses import canonical
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.neutron.lookups import (
     NETWORKS,
@@ -37,6 +39,10 @@ from engine.words import Json
 REMEMBER: Final = 30.0
 #: The security group that each project has, and that ports without groups get.
 DEFAULT_GROUP: Final = "default"
+#: The kinds of Neutron's errors about an address that another port has.
+_ADDRESS_IN_USE: Final = frozenset({"IpAddressAlreadyAllocated", "IpAddressInUse"})
+#: In the progress of a create: the port that it takes addresses from, with all that this had.
+_TAKEN: Final = "taken"
 _SECURITY: Final = frozenset({"port_security_enabled", "security_groups"})
 
 PORT: Final = TypeSchema(
@@ -228,6 +234,45 @@ class PortType(NeutronType):
             fields["security_groups"] = await self._groups(call, session)
         return fields
 
+    async def _create(self, call: Call, session: Session) -> Outcome:
+        """The port that it replaces has its addresses until the new one needs them, and gets them
+        back if the create fails."""
+        progress = call.progress or {}
+        taken = progress.get(_TAKEN)
+        if taken is not None and "id" not in progress:
+            await self._set_addresses(session, taken, _other_addresses(call, taken))
+        try:
+            return await super()._create(call, session)
+        except CloudError as error:
+            if taken is not None:
+                with suppress(CloudError):
+                    await self._set_addresses(session, taken, taken["fixed_ips"])
+                raise
+            taken = await self._conflicting(call, session, error)
+            if taken is None:
+                raise
+            return Wait(call.now, {**progress, _TAKEN: taken})
+
+    async def _conflicting(
+        self, call: Call, session: Session, error: CloudError
+    ) -> Mapping[str, Json] | None:
+        """The port that it replaces, if that has an address of the new one."""
+        if error.kind not in _ADDRESS_IN_USE or call.replaced is None:
+            return None
+        found = await self.find(session, self.row.path, call.replaced)
+        if found is None or _other_addresses(call, found) == (found.get("fixed_ips") or []):
+            return None
+        return {"id": call.replaced, "fixed_ips": found["fixed_ips"]}
+
+    async def _set_addresses(
+        self, session: Session, port: Mapping[str, Json], addresses: Json
+    ) -> None:
+        try:
+            await self.put(session, self.row.path, port["id"], {"fixed_ips": addresses})
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+
     async def _groups(self, call: Call, session: Session) -> Json:
         """The security groups: none without port security, since Neutron refuses to turn it off
         while there are some; without the property, the group of the project."""
@@ -291,6 +336,14 @@ class PortType(NeutronType):
         if properties.get("port_security_enabled") is False and properties.get("security_groups"):
             reason = "a port with port_security_enabled: false has no security groups"
             findings.add(f"{place}.security_groups", reason, "Remove one of them.")
+
+
+def _other_addresses(call: Call, port: Mapping[str, Json]) -> list[Json]:
+    """The addresses of a port, without those that the properties of the call name."""
+    given = call.properties.get("fixed_ips") or []
+    wanted = {canonical(one["ip_address"]) for one in given if one.get("ip_address")}
+    found = port.get("fixed_ips") or []
+    return [one for one in found if canonical(str(one.get("ip_address"))) not in wanted]
 
 
 def _is_id(value: Json) -> bool:

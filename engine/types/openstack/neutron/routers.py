@@ -1,7 +1,8 @@
 """Routers and addresses that they translate: OS::Neutron::Router, RouterInterface, ExtraRoute,
 ExtraRouteSet, FloatingIP, FloatingIPAssociation, FloatingIPPortForward."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from engine.errors import Findings
@@ -471,36 +472,80 @@ def parse_interface(physical_id: str) -> Interface | None:
     return (router, kind, other) if known else None
 
 
+_ROUTE: Final = ("destination", "nexthop")
+#: In the data of routes: those that a failed update may have left.
+_ROUTES: Final = "routes"
+
+
 class RouteType(NeutronType):
-    """Routes of a router. The physical ID is that of the router and the operation's key."""
+    """Routes of a router. The physical ID is the key of the operation that added them.
+
+    A route has no mark: an operation first saves that the router lacks the routes that it adds. The
+    data of a failed update has all routes that it may have left. A failed resource is repaired: the
+    delete of a replaced one would remove the routes of its replacement.
+    """
+
+    repairs = True
+
+    def needs_replace(self, call: Call) -> bool:
+        return bool(call.changed & {"router", "router_id"})
+
+    async def guard(self, call: Call, run: Awaitable[Outcome]) -> Outcome:
+        if call.previous is not None and ABSENT in (call.progress or {}):
+            added = self._added_routes(call)
+            both = [*added, *_exclude(self._routes(call.properties), added)]
+            call = replace(call, data={**call.data, _ROUTES: both})
+        return await super().guard(call, run)
 
     async def _create(self, call: Call, session: Session) -> Outcome:
-        await self._change(call, session, [], self._routes(call.properties))
+        wanted = self._routes(call.properties)
+        if ABSENT not in (call.progress or {}):
+            return await self._save_absence(call, session, wanted)
+        await self._change(call, session, [], wanted)
         return Done(str(call.operation_key))
 
     async def _update(self, call: Call, session: Session) -> Outcome:
-        before, now = self._routes(call.previous or {}), self._routes(call.properties)
-        extra = [one for one in before if one not in now]
-        await self._change(call, session, extra, now)
-        return Done(call.physical_id)
+        before, now = self._added_routes(call), self._routes(call.properties)
+        if (added := _exclude(now, before)) and ABSENT not in (call.progress or {}):
+            return await self._save_absence(call, session, added)
+        await self._change(call, session, _exclude(before, now), now)
+        return Done(call.physical_id or str(call.operation_key))
+
+    async def _save_absence(
+        self, call: Call, session: Session, wanted: Sequence[Mapping[str, Json]]
+    ) -> Wait:
+        router = await self._router(call, session)
+        present = await self._read_routes(session, router)
+        if there := [one for one in wanted if one in present]:
+            raise existing_error("route", _describe_routes(there))
+        return Wait(call.now, {**(call.progress or {}), ABSENT: True})
 
     async def _delete(self, call: Call, session: Session) -> Outcome:
         try:
-            await self._change(call, session, self._routes(call.properties), [])
+            if added := self._added_routes(call):
+                await self._change(call, session, added, [])
         except CloudError as error:
             if not error.is_missing:
                 raise
         return Done(None)
 
+    def _added_routes(self, call: Call) -> list[Mapping[str, Json]]:
+        """The routes that earlier operations have added."""
+        if call.physical_id is None and "lost" not in call.data:
+            return []
+        return list(call.data.get(_ROUTES) or self._routes(call.previous or call.properties))
+
     async def _check(self, call: Call, session: Session) -> Outcome:
         router = await self._router(call, session)
+        present = await self._read_routes(session, router)
+        if gone := [one for one in self._routes(call.properties) if one not in present]:
+            reason = f"the router lacks the routes {_describe_routes(gone)}"
+            raise CloudError(reason, public="routes are missing")
+        return Done(call.physical_id, data=call.data)
+
+    async def _read_routes(self, session: Session, router: str) -> list[Mapping[str, Json]]:
         found = await self.get(session, "/routers", router)
-        has = [{key: one[key] for key in ("destination", "nexthop")} for one in found["routes"]]
-        gone = [one for one in self._routes(call.properties) if one not in has]
-        if gone:
-            shown = ", ".join(f"{one['destination']} via {one['nexthop']}" for one in gone)
-            raise CloudError(f"the router lacks the routes {shown}", public="routes are missing")
-        return Done(call.physical_id)
+        return [{key: one.get(key) for key in _ROUTE} for one in found.get("routes") or []]
 
     async def _change(
         self,
@@ -523,7 +568,7 @@ class RouteType(NeutronType):
 
     def _routes(self, properties: Mapping[str, Json]) -> list[Mapping[str, Json]]:
         if "destination" in properties:
-            return [{key: properties[key] for key in ("destination", "nexthop")}]
+            return [{key: properties[key] for key in _ROUTE}]
         return list(properties.get("routes") or [])
 
     def mark(self, call: Call) -> Mark:
@@ -534,6 +579,16 @@ class RouteType(NeutronType):
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         return "routes of a router have no ID of their own"
+
+
+def _exclude(
+    routes: Sequence[Mapping[str, Json]], others: Sequence[Mapping[str, Json]]
+) -> list[Mapping[str, Json]]:
+    return [one for one in routes if one not in others]
+
+
+def _describe_routes(routes: Sequence[Mapping[str, Json]]) -> str:
+    return ", ".join(f"{one['destination']} via {one['nexthop']}" for one in routes)
 
 
 _REPLACES: Final = frozenset({"dns_name", "dns_domain"})
@@ -561,49 +616,70 @@ class FloatingIpType(NeutronType):
         return
 
 
+#: In the progress and the data of an association: the ID of its port.
+_PORT: Final = "port"
+
+
 class AssociationType(NeutronType):
-    """The physical ID is that of the floating IP."""
+    """The physical ID is that of the floating IP; the data has the port.
+
+    Both are saved before the request that connects them, so that a failure has them. A failed
+    association is repaired: the delete of a replaced one would disconnect its replacement.
+    """
+
+    repairs = True
+
+    async def guard(self, call: Call, run: Awaitable[Outcome]) -> Outcome:
+        if port := (call.progress or {}).get(_PORT):
+            call = replace(call, data={**call.data, _PORT: port})
+        return await super().guard(call, run)
 
     async def _create(self, call: Call, session: Session) -> Outcome:
-        floating = await FLOATING_IPS.find_id(
-            session, str(call.properties["floatingip_id"]), call.project
-        )
-        return await self._connect(call, session, floating)
-
-    async def _connect(self, call: Call, session: Session, floating: str) -> Outcome:
-        fields = {
-            "port_id": await PORTS.find_id(session, str(call.properties["port_id"]), call.project),
-            "fixed_ip_address": call.properties.get("fixed_ip_address"),
-        }
-        found = await self.put(session, self.row.path, floating, fields)
-        return await self._done(call, session, self.row.path, found)
+        if (progress := call.progress or {}).get("id"):
+            return await self._connect(call, session, progress["id"], progress[_PORT])
+        given = call.properties
+        floating = await FLOATING_IPS.find_id(session, str(given["floatingip_id"]), call.project)
+        port = await PORTS.find_id(session, str(given["port_id"]), call.project)
+        if call.physical_id is not None and floating != call.physical_id:
+            await self._release(call, session, call.physical_id)
+        return Wait(call.now, {"id": floating, _PORT: port})
 
     async def _update(self, call: Call, session: Session) -> Outcome:
-        floating = await FLOATING_IPS.find_id(
-            session, str(call.properties["floatingip_id"]), call.project
-        )
-        if floating != call.physical_id:
-            await self._release(session, str(call.physical_id))
-        return await self._connect(call, session, floating)
+        return await self._create(call, session)
+
+    async def _connect(self, call: Call, session: Session, floating: str, port: str) -> Outcome:
+        fields = {"port_id": port, "fixed_ip_address": call.properties.get("fixed_ip_address")}
+        found = await self.put(session, self.row.path, floating, fields)
+        attributes = await self.attributes_of(session, found)
+        return Done(self.id_of(found), attributes, {_PORT: port})
 
     async def _delete(self, call: Call, session: Session) -> Outcome:
         if call.physical_id is not None:
-            await self._release(session, call.physical_id)
+            await self._release(call, session, call.physical_id)
         return Done(None)
 
-    async def _release(self, session: Session, floating: str) -> None:
+    async def _release(self, call: Call, session: Session, floating: str) -> None:
+        """Disconnect the floating IP, unless another client has given it another port."""
         try:
-            await self.put(session, self.row.path, floating, {"port_id": None})
+            found = await self.find(session, self.row.path, floating) or {}
+            if found.get("port_id") and found["port_id"] == await self._port(call, session):
+                await self.put(session, self.row.path, floating, {"port_id": None})
         except CloudError as error:
             if not error.is_missing:
                 raise
+
+    async def _port(self, call: Call, session: Session) -> str:
+        """The port that earlier operations have connected."""
+        given = (call.previous or call.properties)["port_id"]
+        known = call.data.get(_PORT)
+        return str(known or await PORTS.find_id(session, str(given), call.project))
 
     async def _check(self, call: Call, session: Session) -> Outcome:
         found = await self.find(session, self.row.path, str(call.physical_id))
         if found is None or not found.get("port_id"):
             reason = "the floating IP has no port"
             raise CloudError(reason, public=reason)
-        return await self._done(call, session, self.row.path, found)
+        return Done(call.physical_id, await self.attributes_of(session, found), call.data)
 
     def mark(self, call: Call) -> Mark:
         return Mark({}, {})

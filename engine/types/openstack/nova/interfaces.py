@@ -7,9 +7,9 @@ Headgate makes for an entry (with a subnet or `port_extra_properties`) become it
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Final
 
+from engine.types.openstack.addresses import canonical
 from engine.words import Json
 
 AUTO, NONE = "auto", "none"
@@ -140,15 +140,7 @@ def addresses_of(interface: Mapping[str, Json]) -> list[str]:
 def has_fixed_ip(entry: Mapping[str, Json], addresses: Iterable[str]) -> bool:
     """Whether the address that an entry requires, if any, is one of these addresses."""
     wanted = entry.get("fixed_ip")
-    return not wanted or _canonical(str(wanted)) in {_canonical(one) for one in addresses}
-
-
-def _canonical(address: str) -> str:
-    """The address as services write it; an invalid one stays as it is."""
-    try:
-        return str(ip_address(address))
-    except ValueError:
-        return address
+    return not wanted or canonical(str(wanted)) in {canonical(one) for one in addresses}
 
 
 def _attachment(entry: Mapping[str, Json]) -> dict[str, Json]:

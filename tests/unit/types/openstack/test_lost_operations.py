@@ -192,3 +192,95 @@ async def test_interfaces_that_fit_no_entry_are_not_attached_for_ever() -> None:
         progress = getattr(outcome, "progress", None)
     assert isinstance(outcome, Failed) and not outcome.retry
     assert f"no interface fits network {network}" in outcome.reason
+
+
+ROUTER, ROUTES = "33333333-3333-4333-8333-333333333333", "OS::Neutron::ExtraRouteSet"
+ROUTE, OTHER = ({"destination": f"10.{n}.0.0/24", "nexthop": "10.0.0.9"} for n in (1, 2))
+
+
+def router_with(*routes: Json) -> Any:
+    return answer(200, {"router": {"id": ROUTER, "routes": list(routes)}})
+
+
+async def on_routes(web: Answers, operation: str, *routes: Json, **more: Json) -> Any:
+    type_ = type_with(web, ROUTES)
+    given = {"router": ROUTER, "routes": list(routes)}
+    return await run(type_, operation, a_call(type_, given, credential="t", **more))
+
+
+async def test_routes_of_a_create_without_an_answer_are_removed() -> None:
+    waits = await on_routes(Answers(router_with(OTHER)), "create", ROUTE)
+    assert isinstance(waits, Wait)
+    failed = await on_routes(Answers(LOST), "create", ROUTE, progress=waits.progress)
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    web = Answers(router_with())
+    assert await on_routes(web, "delete", ROUTE, data=failed.data) == Done(None)
+    assert sent(web) == [f"PUT /routers/{ROUTER}/remove_extraroutes"]
+    again = await on_routes(
+        Answers(router_with()), "create", ROUTE, progress=waits.progress, repeated=True
+    )
+    assert again == Done(str(KEY))
+
+
+async def test_routes_of_another_client_are_neither_taken_nor_removed() -> None:
+    failed = await on_routes(Answers(router_with(ROUTE)), "create", ROUTE)
+    assert isinstance(failed, Failed) and "already: 10.1.0.0/24 via 10.0.0.9" in failed.reason
+    assert await on_routes(Answers(), "delete", ROUTE, data=failed.data) == Done(None)
+    refused = await on_routes(Answers(answer(409, {})), "create", ROUTE, progress={"absent": True})
+    assert isinstance(refused, Failed)
+    assert await on_routes(Answers(), "delete", ROUTE, data=refused.data) == Done(None)
+
+
+async def test_routes_of_an_update_without_an_answer_are_removed() -> None:
+    before = {"previous": {"router": ROUTER, "routes": [ROUTE]}, "physical_id": "key"}
+    waits = await on_routes(Answers(router_with(ROUTE)), "update", ROUTE, OTHER, **before)
+    assert isinstance(waits, Wait)
+    failed = await on_routes(
+        Answers(LOST), "update", ROUTE, OTHER, progress=waits.progress, **before
+    )
+    assert isinstance(failed, Failed) and failed.physical_id == "key"
+    web = Answers(router_with())
+    known = {"physical_id": "key", "data": failed.data}
+    assert await on_routes(web, "delete", ROUTE, **known) == Done(None)
+    assert orjson.loads(web.requests[0].body or b"") == {"router": {"routes": [ROUTE, OTHER]}}
+    repaired = Answers(router_with())
+    done = await on_routes(repaired, "update", ROUTE, OTHER, **before | known)
+    assert done == Done("key") and len(repaired.requests) == 1
+
+
+ADDRESS, PORT, ELSEWHERE = (f"{n}4444444-4444-4444-8444-444444444444" for n in (1, 2, 3))
+ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
+
+
+def address_at(port: str | None) -> Any:
+    return answer(200, {"floatingip": {"id": ADDRESS, "port_id": port}})
+
+
+async def on_association(web: Answers, operation: str, port: str = PORT, **more: Json) -> Any:
+    type_ = type_with(web, ASSOCIATION)
+    given = {"floatingip_id": ADDRESS, "port_id": port}
+    return await run(type_, operation, a_call(type_, given, credential="t", **more))
+
+
+@pytest.mark.parametrize("operation", ["create", "update"])
+async def test_an_association_without_an_answer_is_removed(operation: str) -> None:
+    before: Json = {}
+    if operation == "update":
+        previous = {"floatingip_id": ADDRESS, "port_id": ELSEWHERE}
+        before = {"previous": previous, "physical_id": ADDRESS, "data": {"port": ELSEWHERE}}
+    waits = await on_association(Answers(), operation, **before)
+    assert isinstance(waits, Wait)
+    failed = await on_association(Answers(LOST), operation, progress=waits.progress, **before)
+    assert isinstance(failed, Failed) and failed.physical_id == ADDRESS
+    known = {"physical_id": ADDRESS, "data": failed.data}
+    web = Answers(address_at(PORT), address_at(None))
+    port = PORT if operation == "create" else ELSEWHERE  # as last applied
+    assert await on_association(web, "delete", port, **known) == Done(None)
+    assert [one.method for one in web.requests] == ["GET", "PUT"]
+
+
+async def test_an_association_of_another_client_stays() -> None:
+    web = Answers(address_at(ELSEWHERE))
+    known: Json = {"physical_id": ADDRESS, "data": {"port": PORT}}
+    assert await on_association(web, "delete", **known) == Done(None)
+    assert [one.method for one in web.requests] == ["GET"]
