@@ -19,8 +19,9 @@ from channels.result_writer import ResultWriter
 from channels.store.claim import Capacity, claim_keys, read_claimed, renew, runs, seconds_to_next
 from channels.store.delivery_results import fail_delivery
 from channels.store.records import DeliveryResult, DeliveryState, Key, PendingDelivery
+from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
-from engine.loops import Fault, Supervisor, wait_at_most
+from engine.loops import Fault, Supervisor
 from engine.rate_limiter import RateLimiter
 from engine.store.database import Database
 

@@ -24,8 +24,9 @@ from channels.store.backlog import disable_over_limit
 from channels.store.publish import Horizon, PublishResult, publish, skip_next
 from channels.store.records import Origin, SubscriptionRecord
 from channels.store.undeliverable import find_undeliverable, mark_undeliverable
+from engine.bounded_wait import wait_at_most
 from engine.errors import NotFound
-from engine.loops import BatchSize, Fault, Guard, Supervisor, wait_at_most
+from engine.loops import BatchSize, Fault, Guard, Supervisor
 from engine.store.database import Database
 from engine.store.hooks.deadlines import HookKey
 

@@ -26,6 +26,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
+from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
 from engine.store.database_errors import DataFault, classify_error
 
@@ -227,12 +228,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = next((one for one in error.exceptions if not is_passing(one)), error.exceptions[0])
     return error
-
-
-async def wait_at_most(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event for at most `seconds`; return whether it was set."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False

@@ -26,7 +26,7 @@ from channels.ignored_answers import IgnoredReason
 from channels.store.backlog import Backlog, read_backlog
 from channels.store.records import DeliveryState
 from channels.stream import Feed
-from engine.loops import wait_at_most
+from engine.bounded_wait import wait_at_most
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import (
     WaitingWork,

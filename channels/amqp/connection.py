@@ -20,7 +20,8 @@ from yarl import URL
 
 from channels.amqp.message_properties import replace_property_decoder
 from engine.back_off import BackOff
-from engine.loops import Supervisor, wait_at_most
+from engine.bounded_wait import wait_at_most
+from engine.loops import Supervisor
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -32,6 +32,7 @@ select set_config('timezone', 'UTC', false), set_config('jit', 'off', false),
        set_config('statement_timeout', '30s', false), set_config('lock_timeout', '15s', false),
        set_config('idle_in_transaction_session_timeout', '60s', false)
 """
+TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
 
 #: The first byte of jsonb's binary form: its version.
 _JSONB = b"\x01"
@@ -103,6 +104,12 @@ def _plain_value(value: object) -> Json:
             return value.text
         case _:
             return str(value)
+
+
+async def try_lock(conn: Connection, key: int) -> bool:
+    """Take an advisory lock until the end of the transaction; False: another session has it."""
+    locked: bool = await conn.fetchval(TRY_LOCK, key)
+    return locked
 
 
 async def connect(url: str) -> Connection:

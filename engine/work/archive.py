@@ -9,7 +9,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 
-from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
+from engine.bounded_wait import wait_at_most
+from engine.loops import BatchSize, Guard, Supervisor
 from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
 from engine.store.traversals.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph

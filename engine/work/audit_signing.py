@@ -7,18 +7,19 @@ from datetime import datetime, timedelta
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from engine.bounded_wait import wait_at_most
 from engine.hooks.checkpoint import Checkpoint, Head, Signer, sign
-from engine.loops import Supervisor, wait_at_most
+from engine.loops import Supervisor
 from engine.store.audit.checkpoints import (
+    LOCK_KEY,
     Chain,
     checkpoints_to_export,
     lock_chains,
     mark_exported,
     store_checkpoints,
-    try_lock,
     unsigned_heads,
 )
-from engine.store.connection import Connection
+from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, savepoint
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -35,7 +36,7 @@ Export = Callable[[Sequence[Checkpoint]], None]
 async def sign_heads(conn: Connection, signer: Signer) -> int:
     """Sign logs with new entries since their last checkpoint; return the number of checkpoints."""
     async with savepoint(conn):
-        if not await try_lock(conn):
+        if not await try_lock(conn, LOCK_KEY):
             return 0
         heads = await unsigned_heads(conn)
         found, now = await lock_chains(conn, sorted(heads))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from engine.loops import Guard, wait_at_most
+from engine.bounded_wait import wait_at_most
+from engine.loops import Guard
 
 #: What one claim returns.
 Claimed = TypeVar("Claimed")

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.loops import Supervisor, wait_at_most
+from engine.bounded_wait import wait_at_most
+from engine.loops import Supervisor
 from engine.store.database import Database
 from engine.store.maintenance.clock_correction import ClockReading, read_clock
 

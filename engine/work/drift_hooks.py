@@ -1,11 +1,8 @@
 """Opens, replaces and closes hooks about drift, as `engine.hooks.drift_hooks` decides."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
-
-import orjson
 
 from engine.hooks.drift_hooks import NO_DEADLINE, DriftStep, drift_rule, drift_step
 from engine.hooks.rule import Rule, encode_rule
@@ -26,6 +23,7 @@ from engine.store.observer.observation_schedule import ClaimedStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack
 from engine.store.stacks.templates import read_requesters
 from engine.words import DRIFT, UNDER_WAY, HookState, Json, OnDrift, OnTimeout
+from engine.work.hook_opening import digest_of
 
 #: Opens drift hooks, and requests automatic repairs.
 OBSERVER = internal("observer")
@@ -152,16 +150,12 @@ def _hook(row: DriftHookRow, rule: Rule, hook_id: UUID, dependents: Sequence[str
         "on_timeout": OnTimeout.REJECT,
         "rule": encode_rule(rule),
         "notification": notification,
-        "digest": _digest(notification),
+        "digest": digest_of(notification),
         "wake_after": min(after).total_seconds() if after else None,
         "found": row.found.state,
         "differences": differences,
         "recorded_at": row.found.recorded_at,
     }
-
-
-def _digest(document: Json) -> str:
-    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _waiting_event(row: DriftHookRow, hook: Json) -> Json:

@@ -62,7 +62,7 @@ def hook_row(
         "rule": encode_rule(rule),
         "wake_after": None if closed else _wake_after(rule),
         "notification": document,
-        "digest": _digest(document),
+        "digest": digest_of(document),
         "decision": closed[1] if closed else None,
     }
 
@@ -125,5 +125,6 @@ def _wake_after(rule: Rule) -> float | None:
     return min(after).total_seconds() if after else None
 
 
-def _digest(document: Json) -> str:
+def digest_of(document: Json) -> str:
+    """The digest of the data of a notification, by which an answer names what its author read."""
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -30,7 +30,7 @@ from engine.store.observer import drift_rows, observation_schedule, observations
 from engine.store.observer.observation_schedule import ClaimedStack, FinishedObservation
 from engine.store.observer.observations import ObservedResource, RecordedResource, ResourcePage
 from engine.store.projects import usage
-from engine.store.stacks.stack_locks import lock_stacks
+from engine.store.stacks.stack_locks import lock_stacks, split_path
 from engine.types.contract import Call, ResourceType
 from engine.types.observation import PRESENT, Difference, Observation, count_requests, shorten
 from engine.types.registry import TypeRegistry
@@ -143,7 +143,7 @@ class _Progress:
         """The observation without the differences that the policy ignores."""
         if self.policy is None or not found.differences:
             return found
-        path = [*filter(None, (self.stack.path or "").split("/"))]
+        path = split_path(self.stack.path or "")
         ignored = self.policy.ignored_paths(path, name)
         left = [one for one in found.differences if not ignores(ignored, one.path)]
         if not left and found.state is ObservedState.CHANGED:

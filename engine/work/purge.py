@@ -8,10 +8,11 @@ from datetime import timedelta
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.loops import BatchSize, Guard, Supervisor, wait_at_most
-from engine.store.connection import Connection
+from engine.bounded_wait import wait_at_most
+from engine.loops import BatchSize, Guard, Supervisor
+from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, rolled_back, savepoint
-from engine.store.maintenance.retention import KINDS, PurgedPage, next_row, purge, try_lock
+from engine.store.maintenance.retention import KINDS, LOCK_KEY, PurgedPage, next_row, purge
 from engine.words import Json
 from engine.work.archive import archive_graphs_on
 
@@ -82,7 +83,7 @@ async def _purge_batch(
 ) -> PurgedPage | None:
     """Purge one batch. Return None if another process purges."""
     async with savepoint(conn):
-        return await purge(conn, kind, age, after, size) if await try_lock(conn) else None
+        return await purge(conn, kind, age, after, size) if await try_lock(conn, LOCK_KEY) else None
 
 
 async def _skip(conn: Connection, kind: str, after: Json, error: Exception, guard: Guard) -> Json:

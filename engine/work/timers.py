@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
+from engine.bounded_wait import wait_at_most
 from engine.hooks.deadline import has_expired
-from engine.loops import Fault, Supervisor, wait_at_most
+from engine.loops import Fault, Supervisor
 from engine.node.node import Expired
 from engine.principal import internal
 from engine.store.connection import Connection

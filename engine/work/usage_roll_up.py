@@ -7,9 +7,10 @@ from datetime import timedelta
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.loops import Supervisor, wait_at_most
+from engine.bounded_wait import wait_at_most
+from engine.loops import Supervisor
 from engine.principal import Principal
-from engine.store.connection import Connection
+from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, savepoint
 from engine.store.projects import usage
 
@@ -25,7 +26,7 @@ _DAY = timedelta(days=1)
 async def roll_up(conn: Connection, repairs_by: Principal) -> int:
     """Count resources if that is due, and roll up all finished days; return the number of rows."""
     async with savepoint(conn):
-        if not await usage.try_lock(conn):
+        if not await try_lock(conn, usage.LOCK_KEY):
             return 0
         await usage.sample_resources(conn)
         days = await usage.read_days(conn, SETTLING)

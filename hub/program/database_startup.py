@@ -15,8 +15,8 @@ import structlog
 from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
+from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
-from engine.loops import wait_at_most
 from engine.store.database_errors import is_refusal
 from hub.api import http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits

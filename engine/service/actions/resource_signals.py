@@ -83,7 +83,7 @@ class Scaling:
         request = StackRequest(existing=True, requested_by=requester.by)
         nested = None
         if locked.path:
-            nested = NestedPlace(locked.names_above, await read_parent_rules(conn, locked.id))
+            nested = NestedPlace(locked.path_names, await read_parent_rules(conn, locked.id))
         blueprint = await self._traversals.build_for(
             locked, request, stored, nested, conn=conn, known=stored.read_outputs()
         )

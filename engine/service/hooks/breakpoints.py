@@ -224,7 +224,7 @@ class LiveBreakpoints:
         """
         added, top = run_to_declarations(path), _target(tree)
         nodes = await store.read_breakpoint_nodes(conn, [(one.id, one.traversal) for one in tree])
-        prefixes = {one.id: one.names[len(top.names) :] for one in tree}
+        prefixes = {one.id: one.path_names[len(top.path_names) :] for one in tree}
         pending = {
             "/".join((*prefixes[node.stack_id], node.name))
             for node in nodes if node.name and not node.ended
@@ -304,7 +304,8 @@ class LiveBreakpoints:
         top, paths = _target(tree), {one.id: one.path for one in tree}
         rules = {
             one.id: Rules(
-                declarations_at(added, one.names[len(top.names) :]), excluded=locked.excluded
+                declarations_at(added, one.path_names[len(top.path_names) :]),
+                excluded=locked.excluded,
             )
             for one in tree
         }
@@ -343,7 +344,7 @@ class LiveBreakpoints:
         excluded = locked.excluded
         old = {
             one.id: Rules(
-                declarations_at(withdrawn, one.names[len(top.names) :]), excluded=excluded
+                declarations_at(withdrawn, one.path_names[len(top.path_names) :]), excluded=excluded
             )
             for one in tree
         }
@@ -398,14 +399,14 @@ def _pending_ancestor(path: str, pending: Collection[str]) -> str | None:
 def _for_nested_stacks(tree: Sequence[StackTreeMember], added: Sequence[Declaration]) -> list[Json]:
     """The breakpoints that the traversals pass on to nested traversals that start later: rows for
     `engine.store.hooks.breakpoints.add_for_nested_stacks`."""
-    depth = len(_target(tree).names)
+    depth = len(_target(tree).path_names)
     rows = [
         {
             "stack_id": one.id,
             "traversal": one.traversal,
             "nested_breakpoints": [
                 {"pattern": rule.pattern, "rule": encode_rule(rule.rule), "requested": True}
-                for rule in declarations_at(added, one.names[depth:])
+                for rule in declarations_at(added, one.path_names[depth:])
                 if "/" in rule.pattern
             ],
         }
@@ -421,10 +422,10 @@ def _declarations_within(
     """The breakpoints of a tree that apply to resources of one of its stacks."""
     found: list[Declaration] = []
     for one in left:
-        above = list(filter(None, one.path.split("/")))
-        if stack.names[: len(above)] == above:
+        above = stack_locks.split_path(one.path)
+        if stack.path_names[: len(above)] == above:
             declared = Declaration(one.pattern, decode_rule(one.rule), "")
-            found += declarations_at([declared], stack.names[len(above) :])
+            found += declarations_at([declared], stack.path_names[len(above) :])
     return found
 
 

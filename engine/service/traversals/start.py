@@ -432,7 +432,7 @@ class Traversals:
         if any(row.running for row in existing):
             await cancel_operations(conn, locked.id, self.registry.cancellable_types())
         breakpoints, stored = await self._rules_without_request(
-            conn, locked.project, locked.id, locked.names_above, existing, excluded
+            conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
         planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
         if parent_step is None:
@@ -454,7 +454,7 @@ class Traversals:
         """Start the traversal of an in-place action. parent_step, excluded: see `DesiredState`."""
         existing = await read_existing(conn, locked.id)
         breakpoints, stored = await self._rules_without_request(
-            conn, locked.project, locked.id, locked.names_above, existing, excluded
+            conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
         planned = plan_in_place(operation, existing, breakpoints.find_rules)
         rules = breakpoints.find_stack_rules(stored)

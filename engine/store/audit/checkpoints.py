@@ -11,7 +11,6 @@ from engine.words import Json
 
 #: Key of the advisory lock for signing.
 LOCK_KEY = 0x6865616467617465 + 7
-TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
 #: Transactions with entries may commit late, so the entries of the hour before the newest
 #: checkpoint are read again.
 UNSIGNED = """
@@ -85,12 +84,6 @@ class Chain(NamedTuple):
 
     number: int
     digest: str
-
-
-async def try_lock(conn: Connection) -> bool:
-    """Lock signing for this transaction; False: another one signs."""
-    locked: bool = await conn.fetchval(TRY_LOCK, LOCK_KEY)
-    return locked
 
 
 async def unsigned_heads(conn: Connection) -> dict[str, list[Head]]:

@@ -16,7 +16,6 @@ from engine.words import Json
 #: Key of the advisory lock for purging.
 LOCK_KEY = 0x6865616470757267
 
-TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
 BLOCK = "select pg_advisory_xact_lock_shared($1)"
 
 #: Rows of the outbox are in the order of time, and name their events. These events stay: the newest
@@ -324,12 +323,6 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
         "usage": _Kind(PURGE_USAGE, NEXT_USAGE),
     }
 )
-
-
-async def try_lock(conn: Connection) -> bool:
-    """Lock purging for this transaction; False: another one purges, or replays events."""
-    locked: bool = await conn.fetchval(TRY_LOCK, LOCK_KEY)
-    return locked
 
 
 async def block_purging(conn: Connection) -> None:

@@ -13,7 +13,6 @@ from engine.store.connection import Connection
 
 #: Key of the advisory lock for rolling up.
 LOCK_KEY = 0x6865616467757361
-TRY_LOCK = "select pg_try_advisory_xact_lock($1)"
 #: Adds to the counts of a day that is not rolled up. $2: the slot.
 ADD_OBSERVED = """
 insert into observer_usage as u (project, day, slot, observations, provider_requests, drift_found)
@@ -189,12 +188,6 @@ async def until_tomorrow(conn: Connection) -> timedelta:
 async def sample_resources(conn: Connection) -> None:
     """Count the resources of all projects, once in an hour."""
     await conn.execute(SAMPLE)
-
-
-async def try_lock(conn: Connection) -> bool:
-    """Lock rolling up for this transaction; False: another one rolls up."""
-    locked: bool = await conn.fetchval(TRY_LOCK, LOCK_KEY)
-    return locked
 
 
 async def roll_up(conn: Connection, first: date, last: date, repairs_by: Principal) -> int:

@@ -82,9 +82,13 @@ class LockedStack:
     path: str
 
     @property
-    def names_above(self) -> list[str]:
-        """The names of its path."""
-        return list(filter(None, self.path.split("/")))
+    def path_names(self) -> list[str]:
+        return split_path(self.path)
+
+
+def split_path(path: str) -> list[str]:
+    """The names of the resources that lead to a stack from its root stack: `web/db`."""
+    return list(filter(None, path.split("/")))
 
 
 async def lock_stacks(conn: Connection, stack_ids: Iterable[UUID]) -> None:

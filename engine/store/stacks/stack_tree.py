@@ -7,7 +7,7 @@ from uuid import UUID
 from engine.errors import Unavailable
 from engine.store.connection import Connection
 from engine.store.database import savepoint
-from engine.store.stacks.stack_locks import lock_stacks
+from engine.store.stacks.stack_locks import lock_stacks, split_path
 from engine.words import StepMode
 
 #: A nested stack belongs to the change if its parent's current traversal started its traversal.
@@ -78,9 +78,8 @@ class StackTreeMember:
     name: str = ""
 
     @property
-    def names(self) -> list[str]:
-        """Names of the resources that lead to it from the root stack."""
-        return list(filter(None, self.path.split("/")))
+    def path_names(self) -> list[str]:
+        return split_path(self.path)
 
 
 class _LockConflict(Exception):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from engine.bounded_wait import wait_at_most
 from engine.types.command.allow_list import RunAs
 from engine.types.contract import Call
 from engine.types.text_cleaning import as_text, decode_text, mask_secrets, replace_nul
@@ -91,8 +92,8 @@ async def run(
     watch = _Watch(max_output)
     transport = await _start(watch, argv, program, cwd, environment, _change_account(run_as))
     try:
-        timed_out = not await _within(watch.exited, seconds)
-        await _within(watch.read, AFTERMATH)
+        timed_out = not await wait_at_most(watch.exited, seconds)
+        await wait_at_most(watch.read, AFTERMATH)
         code = None if timed_out else transport.get_returncode()
         return CommandResult(code, bytes(watch.kept[1]), bytes(watch.kept[2]))
     finally:
@@ -132,7 +133,7 @@ async def _start(
         starting.add_done_callback(_discard)
         await asyncio.wait([starting])
         if starting.exception() is None:
-            await _within(watch.exited, GRACE)
+            await wait_at_most(watch.exited, GRACE)
         raise
     return transport
 
@@ -158,14 +159,6 @@ def _discard(started: asyncio.Task[tuple[asyncio.SubprocessTransport, _Watch]]) 
         transport.close()
 
 
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
-
-
 async def _end_group(group: int, watch: _Watch) -> None:
     """Send SIGTERM, wait for the group, then send SIGKILL; at once if cancelled meanwhile."""
     try:
@@ -176,7 +169,7 @@ async def _end_group(group: int, watch: _Watch) -> None:
                     await asyncio.sleep(LOOK)
     finally:
         _signal(group, signal.SIGKILL)
-        await _within(watch.exited, GRACE)
+        await wait_at_most(watch.exited, GRACE)
 
 
 def _signal(group: int, number: int) -> bool:

@@ -8,8 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from channels.store.publish import publish
+from engine.store.connection import try_lock
 from engine.store.database import Database
-from engine.store.maintenance.retention import KINDS, try_lock
+from engine.store.maintenance.retention import KINDS, LOCK_KEY
 from engine.work.archive import archive_graphs
 from engine.work.purge import PurgeLoop, count_purgeable, purge_old
 from tests.support.changes import put, thing, until_deleted
@@ -281,7 +282,7 @@ async def test_one_process_purges_at_a_time(database: Database) -> None:
     await engine_rows.record(stack, resource_event("b"))
     await publish_all(database)
     async with database.transaction() as first, database.connection() as second:
-        assert await try_lock(first)
+        assert await try_lock(first, LOCK_KEY)
         assert +await purge_old(second, AT_ONCE) == Counter()
     async with database.connection() as conn:
         assert +await purge_old(conn, AT_ONCE) == Counter(events=1)

@@ -6,6 +6,7 @@ from typing import Final
 
 from engine.types.contract import Call, Outcome
 from engine.types.openstack.cloud import Query, Session, segment
+from engine.types.openstack.neutron.lookups import SUBNETS
 from engine.types.openstack.object_type import Mark, ObjectType, is_alike
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
@@ -126,6 +127,14 @@ def _quota(name: str, quota: Mapping[str, Json]) -> str:
 
 def without_nulls(value: Mapping[str, Json]) -> dict[str, Json]:
     return {name: one for name, one in value.items() if one is not None}
+
+
+async def fixed_ip(call: Call, session: Session, given: Mapping[str, Json]) -> dict[str, Json]:
+    """The fixed IP in a request, with the ID of its subnet."""
+    address = without_nulls(given)
+    if subnet := address.pop("subnet", None):
+        address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
+    return address
 
 
 def unsupported_names(names: Collection[str], properties: Mapping[str, Json]) -> list[str]:

@@ -23,13 +23,17 @@ from engine.types.openstack.neutron.lookups import (
     PORTS,
     QOS_POLICIES,
     SECURITY_GROUPS,
-    SUBNETS,
     between,
     custom,
     one_of,
 )
 from engine.types.openstack.neutron.networks import ADMIN_STATE, TAGS, VALUE_SPECS, name_of
-from engine.types.openstack.neutron.neutron_type import NeutronType, describe, without_nulls
+from engine.types.openstack.neutron.neutron_type import (
+    NeutronType,
+    describe,
+    fixed_ip,
+    without_nulls,
+)
 from engine.types.openstack.object_type import ObjectRow
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import NETWORK
@@ -197,18 +201,10 @@ class PortType(NeutronType):
 
     async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
         if name == "fixed_ips":
-            return [await self._address(call, session, one) for one in value]
+            return [await fixed_ip(call, session, one) for one in value]
         if name == "allowed_address_pairs":
             return [without_nulls(one) for one in value]
         return await super().value_of(call, session, name, value)
-
-    async def _address(
-        self, call: Call, session: Session, given: Mapping[str, Json]
-    ) -> dict[str, Json]:
-        address = without_nulls(given)
-        if subnet := address.pop("subnet", None):
-            address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
-        return address
 
     async def fields_for_create(self, call: Call, session: Session) -> dict[str, Json]:
         fields = await super().fields_for_create(call, session)

@@ -39,6 +39,7 @@ from engine.types.openstack.neutron.networks import (
 from engine.types.openstack.neutron.neutron_type import (
     NeutronType,
     UniqueContentType,
+    fixed_ip,
     unsupported_names,
     without_nulls,
 )
@@ -285,19 +286,11 @@ class RouterType(NeutronType):
         gateway = without_nulls(value)
         network = await NETWORKS.find_id(session, str(gateway.pop("network")), call.project)
         addresses = [
-            await self._address(call, session, one)
+            await fixed_ip(call, session, one)
             for one in gateway.pop("external_fixed_ips", None) or []
         ]
         fixed = {"external_fixed_ips": addresses} if addresses else {}
         return {**gateway, "network_id": network, **fixed}
-
-    async def _address(
-        self, call: Call, session: Session, given: Mapping[str, Json]
-    ) -> dict[str, Json]:
-        address = without_nulls(given)
-        if subnet := address.pop("subnet", None):
-            address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
-        return address
 
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         query = {"device_id": object_id, "device_owner": "network:router_interface"}
