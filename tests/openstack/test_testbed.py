@@ -163,7 +163,8 @@ start(Path(sys.argv[1]), parent=os.getpid())
 """
 
 
-def test_a_testbed_ends_when_its_run_is_killed(data_directory: Path) -> None:
+@pytest.mark.parametrize("victim", ["run", "supervisor"])
+def test_a_testbed_ends_when_a_process_is_killed(data_directory: Path, victim: str) -> None:
     run = subprocess.Popen([sys.executable, "-c", RUN, str(data_directory)])
     pids = data_directory / "pids"
     try:
@@ -176,8 +177,12 @@ def test_a_testbed_ends_when_its_run_is_killed(data_directory: Path) -> None:
         )  # fmt: skip
         processes = [supervisor, *(int(one.read_text()) for one in pids.iterdir())]
         assert all(is_running(pid) for pid in processes)
+        until(lambda: processes_of(data_directory, "epmd"))
+        if victim == "supervisor":
+            os.kill(supervisor, signal.SIGKILL)
+            run.wait()
     finally:
-        os.kill(run.pid, signal.SIGKILL)
+        run.kill()
         run.wait()
     until(lambda: not any(is_running(pid) for pid in processes))
     ports = json.loads((data_directory / "layout.json").read_text())["ports"]
@@ -187,17 +192,29 @@ def test_a_testbed_ends_when_its_run_is_killed(data_directory: Path) -> None:
         if line.split()[3] == "0A"
     }
     assert listening.isdisjoint(ports.values())
-    assert not [
-        entry for entry in Path("/proc").iterdir() if str(data_directory) in command_line(entry)
+    until(lambda: not processes_of(data_directory))
+
+
+def processes_of(directory: Path, name: str = "") -> list[str]:
+    """The processes that have a test bed's directory in their commands or environments. name: of
+    their program; "": of any."""
+    return [
+        entry.name
+        for entry in Path("/proc").iterdir()
+        if name in read_text(entry / "comm")
+        and any(str(directory) in read_text(entry / one) for one in ("cmdline", "environ"))
     ]
 
 
 def command_line(entry: Path) -> str:
     """The command of a process, or an empty string."""
-    if not entry.name.isdigit():
-        return ""
+    return read_text(entry / "cmdline")
+
+
+def read_text(file: Path) -> str:
+    """The text of a file of a process, or an empty string."""
     try:
-        return (entry / "cmdline").read_text()
+        return file.read_text() if file.parent.name.isdigit() else ""
     except (OSError, UnicodeDecodeError):
         return ""
 

@@ -9,9 +9,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aio_pika
@@ -42,6 +43,7 @@ class Rabbit:
         self._port_mapper_port = free_port()
         self._distribution = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         (folder / "plugins").write_text("[rabbitmq_management].\n")
         (folder / "rabbit.conf").write_text(
             # Disables the alarms about memory and disk of the machine.
@@ -119,6 +121,16 @@ class Rabbit:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def end_with_this_process(self) -> None:
+        """Kill the started server and its port mapper when this process ends, also by SIGKILL: a
+        process of their own waits for that."""
+        assert self._process is not None
+        command = [
+            sys.executable, "-m", "tests.support.rabbit", str(self._process.pid),
+            str(self._port_mapper_port),
+        ]  # fmt: skip
+        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
     def kill(self) -> None:
         """Kill it as a power failure would."""
         assert self._process is not None
@@ -150,17 +162,20 @@ class Rabbit:
 
     def stop_port_mapper(self) -> None:
         """Stop the port mapper (epmd) that it started, which is a separate daemon."""
-        for entry in Path("/proc").iterdir():
-            try:
-                if (
-                    entry.name.isdigit()
-                    and "epmd" in (entry / "comm").read_text()
-                    and f"ERL_EPMD_PORT={self._port_mapper_port}\0"
-                    in (entry / "environ").read_text()
-                ):
-                    os.kill(int(entry.name), signal.SIGTERM)
-            except (OSError, UnicodeDecodeError):
-                continue
+        _stop_port_mapper(self._port_mapper_port)
+
+
+def _stop_port_mapper(port: int) -> None:
+    for entry in Path("/proc").iterdir():
+        try:
+            if (
+                entry.name.isdigit()
+                and "epmd" in (entry / "comm").read_text()
+                and f"ERL_EPMD_PORT={port}\0" in (entry / "environ").read_text()
+            ):
+                os.kill(int(entry.name), signal.SIGTERM)
+        except (OSError, UnicodeDecodeError):
+            continue
 
 
 @asynccontextmanager
@@ -177,3 +192,15 @@ async def running_rabbit(*, conf: str = "") -> AsyncIterator[Rabbit]:
             rabbit.kill()
         rabbit.stop_port_mapper()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _guard(process_group: int, port: int) -> None:
+    """Wait until the other end of the standard input is closed, then kill the server."""
+    sys.stdin.read()
+    with suppress(ProcessLookupError):
+        os.killpg(process_group, signal.SIGKILL)
+    _stop_port_mapper(port)
+
+
+if __name__ == "__main__":
+    _guard(*map(int, sys.argv[1:]))

@@ -13,6 +13,8 @@ from tests.openstack.testbed.layout import DRIVERS, ENVIRONMENT, Layout
 PYTHON = str(ENVIRONMENT / "bin/python")
 #: Seconds until a service must be ready or a command must have ended.
 PATIENCE = 400.0
+#: Precedes a command that the kernel kills when the supervisor ends.
+KILLED_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LOG_EXCERPT = 3000
@@ -59,7 +61,7 @@ class Processes:
         """Start a process that the kernel kills when the supervisor ends."""
         with self._layout.log(name).open("ab") as log:
             self._running[name] = await asyncio.create_subprocess_exec(
-                "setpriv", "--pdeathsig", "KILL", "--", *command,
+                *KILLED_WITH_PARENT, *command,
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 env=self.environment | dict(environment or {}),
             )  # fmt: skip
@@ -69,7 +71,7 @@ class Processes:
     async def run(self, name: str, *command: str) -> str:
         """Run a command to its end; return its output. Raises TestBedError if it fails."""
         process = await asyncio.create_subprocess_exec(
-            *command,
+            *KILLED_WITH_PARENT, *command,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT, env=self.environment,
         )  # fmt: skip

@@ -76,6 +76,7 @@ class Supervisor:
         check_programs()
         write_configuration(self.layout, self._broker)
         self.rabbit.start()
+        self.rabbit.end_with_this_process()
         await self.processes.start(
             "memcached",
             ["memcached", *as_root("-u", "root"), "-l", "127.0.0.1", "-U", "0", "-m", "64",
