@@ -17,6 +17,7 @@ from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stack_outputs import Dependencies, read_dependencies
 from engine.service.reads.stored_state import Reads
+from engine.service.reads.usage import Usage
 from engine.service.repairs import Repairs
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.external_validation import ExternalValidation
@@ -25,7 +26,6 @@ from engine.service.software.configs import Software
 from engine.service.stacks import Stacks
 from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
-from engine.service.usage import Usage
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.records import StackRecord

@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 from engine.errors import HeadgateError
 from engine.rate_limiter import RateLimiter
 from hub.auth.identity import Authenticator, Identity
+from hub.auth.lockout import TokenLockout
 from hub.auth.request_credentials import RequestCredentials
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
-from hub.auth.token_lockout import TokenLockout
 
 UNAUTHORIZED = "Unauthorized"
 #: Limits of the queue for tokens that Keystone verifies, from address blocks that are locked out.

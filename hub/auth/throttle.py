@@ -1,6 +1,6 @@
 """Limits of authentication attempts: address blocks, turns, and the error TooManyRequests.
 
-hub/auth/token_lockout.py and engine/store/access/password_lockout.py have the lockouts.
+hub/auth/lockout.py and engine/store/access/password_lockout.py have the lockouts.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The lockout after wrong passwords: when it starts and ends, across all processes.
 
-An attempt is reserved before its password is checked. `engine.lockout` has the rule; RESERVE and
-LOCKED apply it to rows that several processes count at once. The lockout after wrong tokens is in
-hub/auth/token_lockout.py.
+An attempt is reserved before its password is checked. `LockoutRule` (hub/auth/lockout.py) has the
+rule, also for wrong tokens; RESERVE and LOCKED apply it to rows that several processes count at
+once.
 
 The number of rows is limited by the number of passwords that can be checked during one lockout;
 each reservation deletes some expired rows.

@@ -1,13 +1,13 @@
-"""The statements that count wrong passwords decide as `engine.lockout` does."""
+"""The statements that count wrong passwords decide as `hub.auth.lockout` does."""
 
 from datetime import timedelta
 from itertools import product
 
 import pytest
 
-from engine.lockout import FailedAttempts, LockoutRule
 from engine.store.access.password_lockout import AttemptLimits, reserve
 from engine.store.database import Database
+from hub.auth.lockout import FailedAttempts, LockoutRule
 
 RULE = LockoutRule(failures=3, seconds=3600.0)
 LIMITS = AttemptLimits(RULE.failures, timedelta(seconds=RULE.seconds))

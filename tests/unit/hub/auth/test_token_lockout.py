@@ -2,8 +2,7 @@
 
 import pytest
 
-from hub.auth import token_lockout
-from hub.auth.token_lockout import TokenLockout
+from hub.auth.lockout import TokenLockout
 
 
 def test_an_address_is_locked_out_after_some_failures_for_some_time() -> None:
@@ -26,7 +25,7 @@ def test_failures_far_apart_cause_no_lockout() -> None:
 
 
 def test_the_number_of_counted_addresses_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_lockout, "MAX_ADDRESSES", 10)
+    monkeypatch.setattr("hub.auth.lockout.MAX_ADDRESSES", 10)
     lockout = TokenLockout(1, 60.0)
     for number in range(50):
         lockout.count_failure(str(number), 0.0)

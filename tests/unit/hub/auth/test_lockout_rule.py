@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.lockout import FailedAttempts, LockoutRule
+from hub.auth.lockout import FailedAttempts, LockoutRule
 
 RULE = LockoutRule(failures=2, seconds=60.0)
 

@@ -1,10 +1,15 @@
 """The lockout after failed attempts: when it starts and ends. Pure: time is an argument.
 
-`hub.auth.token_lockout` counts wrong tokens in one process; `engine.store.access.password_lockout`
-counts wrong passwords for all processes, by statements that tests compare with this module.
+`TokenLockout` counts wrong tokens, in each process alone. `engine.store.access.password_lockout`
+counts wrong passwords for all processes, by statements that tests compare with `LockoutRule`.
 """
 
 from dataclasses import dataclass
+
+from engine.ttl_cache import TtlCache
+
+#: Maximum number of keys that are counted.
+MAX_ADDRESSES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +43,19 @@ class LockoutRule:
         """Whether they count: the last one is recent, and not in the future by more than a lockout
         because the clock was set back."""
         return abs(now - attempts.last_at) < self.seconds
+
+
+class TokenLockout:
+    """Times in seconds of one clock."""
+
+    def __init__(self, failures: int, seconds: float) -> None:
+        self._rule = LockoutRule(failures, seconds)
+        self._counts: TtlCache[str, FailedAttempts] = TtlCache(max_entries=MAX_ADDRESSES)
+
+    def count_failure(self, key: str, now: float) -> None:
+        counted = self._rule.count(self._counts.get(key, now), now)
+        self._counts.keep(key, counted, now + self._rule.seconds)
+
+    def seconds_left(self, key: str, now: float) -> float:
+        """Seconds until the lockout ends; 0.0: there is none."""
+        return self._rule.seconds_left(self._counts.get(key, now), now)
