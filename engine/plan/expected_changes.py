@@ -160,7 +160,7 @@ def expected_change(
     nests: bool = False,
     repairs: bool = False,
 ) -> ExpectedChange:
-    """Return the predicted change of a resource. properties: as `known_properties` returns
+    """Return the expected change of a resource. properties: as `known_properties` returns
     them. nests: it is a nested stack. repairs: see `forward_change`.
     """
     unknown = tuple(sorted(name for name, value in properties.items() if value is UNKNOWN))

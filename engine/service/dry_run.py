@@ -21,7 +21,7 @@ from engine.plan.draft import Options
 from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
 from engine.service.observations import repair_drift
-from engine.service.prediction import KINDS, Prediction, Preview, PreviewedResource, read_rows
+from engine.service.plan_preview import KINDS, PlanPreviewer, Preview, PreviewedResource, read_rows
 from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
 from engine.service.requests.adoption import check_imported, imported_resources
 from engine.service.requests.blueprint import Blueprint
@@ -217,8 +217,8 @@ class DryRun:
             blueprint.environment.registry.restrictions_of,
         )
         rows = await read_rows(conn, desired.stack_id, planned, definition) if existing else []
-        prediction = Prediction(registry, planned, definition, restricted, existing, rows)
-        shown = prediction.walk()
+        previewer = PlanPreviewer(registry, planned, definition, restricted, existing, rows)
+        shown = previewer.walk()
         found = await read_nested_stacks(conn, desired.stack_id) if existing else {}
         nested: dict[str, Preview] = {}
         replaced: dict[str, Preview] = {}
@@ -227,7 +227,7 @@ class DryRun:
             child, preview = found.get(one.physical_id or ""), None
             if one.kind not in ("unchanged", "deleted") and registry.has_nested_stack(one.type):
                 parsed = parsed or self._parsed_request(desired, target)
-                owner = _Owner(desired, target, one, prediction, parsed)
+                owner = _Owner(desired, target, one, previewer, parsed)
                 kept = None if one.kind == "replaced" else child
                 preview = await self._preview_nested(conn, owner, kept)
             if child is not None and one.kind == "replaced":
@@ -238,7 +238,7 @@ class DryRun:
             if preview is not None:
                 nested[one.name] = preview
         types = blueprint.template.resources
-        whole = replace(prediction.preview(nested, replaced), warnings=warnings)
+        whole = replace(previewer.preview(nested, replaced), warnings=warnings)
         named = [
             replace(
                 one,
@@ -337,7 +337,7 @@ class DryRun:
             return ReconcileNested(None, known), frozenset(names & possible - known.keys())
         wanted = owner.desired.blueprint.definition.resources[owner.resource.name]
         call = _preview_call(
-            wanted, owner.prediction, owner.resource, owner.stack, has_secrets=bool(owner.secret)
+            wanted, owner.previewer, owner.resource, owner.stack, has_secrets=bool(owner.secret)
         )
         if call is None:
             return None, frozenset()
@@ -361,13 +361,13 @@ class DryRun:
         )
         rows = await read_rows(conn, child.id, planned, EMPTY)
         registry = self._traversals.registry
-        prediction = Prediction(registry, planned, EMPTY, _no_restrictions, existing, rows)
+        previewer = PlanPreviewer(registry, planned, EMPTY, _no_restrictions, existing, rows)
         nested = {
             each.name: await self._preview_other(conn, target, each, found[each.physical_id])
-            for each in prediction.walk()
+            for each in previewer.walk()
             if each.physical_id in found
         }
-        return _with_stack(prediction.preview(nested), target)
+        return _with_stack(previewer.preview(nested), target)
 
     def _parsed_request(self, desired: DesiredState, target: StackContext) -> ParsedRequest:
         """The parent stack, from which nested stacks are built."""
@@ -389,18 +389,18 @@ class _Owner:
     desired: DesiredState
     stack: StackContext
     resource: PreviewedResource
-    prediction: Prediction
+    previewer: PlanPreviewer
     parsed: ParsedRequest
 
     @property
     def values(self) -> Mapping[str, Json]:
-        """The predicted properties."""
-        return self.prediction.values.get(self.resource.name, {})
+        """The expected properties."""
+        return self.previewer.values.get(self.resource.name, {})
 
     @property
     def secret(self) -> frozenset[str]:
         """Names of secret properties."""
-        return self.prediction.secret.get(self.resource.name, frozenset())
+        return self.previewer.secret.get(self.resource.name, frozenset())
 
 
 def _no_restrictions(name: str) -> frozenset[Restriction]:
@@ -456,14 +456,14 @@ async def _read_child(conn: Connection, project: str, nested: NestedStackName) -
 
 def _preview_call(
     wanted: ResourceDefinition,
-    prediction: Prediction,
+    previewer: PlanPreviewer,
     resource: PreviewedResource,
     stack: StackContext,
     *,
     has_secrets: bool,
 ) -> Call | None:
     """The argument of `ResourceType.preview_nested`; None if too little is known."""
-    properties = prediction.known_parts(wanted.name)
+    properties = previewer.known_parts(wanted.name)
     if properties is None or "" in properties or not is_static(wanted.update_policy):
         return None
     return Call(
@@ -477,6 +477,6 @@ def _preview_call(
         properties=properties,
         physical_id=resource.physical_id,
         update_policy=wanted.update_policy or {},
-        referenced=prediction.referenced_parts(wanted.name),
+        referenced=previewer.referenced_parts(wanted.name),
         has_secrets=has_secrets,
     )

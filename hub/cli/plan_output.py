@@ -19,7 +19,7 @@ MARKS: Mapping[str, tuple[str, str]] = {
     "deleted": ("-", "red"),
 }
 UNKNOWN = "(unknown until created)"
-#: Other possible changes, where the prediction depends on an unknown value.
+#: Other possible changes, where the expected change depends on an unknown value.
 DOUBT: Mapping[str, str] = {
     "updated": "may be replaced or unchanged",
     "replaced": "may be replaced or updated in place",

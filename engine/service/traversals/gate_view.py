@@ -9,7 +9,7 @@ from engine.lifecycle.contract import PlannedChange, StackView
 from engine.lifecycle.gate import view_document
 from engine.plan.draft import ExistingResource, Plan
 from engine.principal import Principal
-from engine.service.prediction import KINDS, Prediction, read_rows
+from engine.service.plan_preview import KINDS, PlanPreviewer, read_rows
 from engine.service.requests.blueprint import Blueprint
 from engine.store.connection import Connection
 from engine.store.stacks import templates
@@ -48,7 +48,7 @@ async def view_of_update(
     definition = blueprint.definition
     rows = await read_rows(conn, started.stack_id, planned, definition) if existing else []
     restricted = blueprint.environment.registry.restrictions_of
-    shown = Prediction(registry, planned, definition, restricted, existing, rows).walk()
+    shown = PlanPreviewer(registry, planned, definition, restricted, existing, rows).walk()
     plan = tuple(
         PlannedChange(
             name=one.name,

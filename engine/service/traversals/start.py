@@ -19,7 +19,7 @@ from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
-from engine.service.prediction import refuse_known_replacements
+from engine.service.plan_preview import refuse_known_replacements
 from engine.service.reads.stack_outputs import (
     check_sources,
     read_stack_outputs,

@@ -12,7 +12,7 @@ from engine.hot.language.dialect import HOT
 from engine.hot.language.versions import VERSIONS
 from engine.hot.syntax.keyed_names import plain_name
 from engine.plan.expected_changes import ExpectedHook
-from engine.service.prediction import KINDS, Preview, PreviewedResource
+from engine.service.plan_preview import KINDS, Preview, PreviewedResource
 from engine.words import Json
 from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly

@@ -1,4 +1,8 @@
-"""Predicts the effect of each node of a plan, as far as property values are known."""
+"""Previews one plan from stored rows: the effect of each node, as far as values are known.
+
+engine/service/dry_run.py previews a request, with the plans of nested stacks;
+engine/plan/expected_changes.py has the rules.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -70,7 +74,7 @@ KINDS: Mapping[Operation | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PreviewedResource:
-    """The predicted change of a resource. kind: unchanged, added, updated, replaced, deleted.
+    """The expected change of a resource. kind: unchanged, added, updated, replaced, deleted.
 
     changes: by property {"from", "to"}, masked; without "to" if the value is unknown. certain:
     False if an unknown value can turn the update into a replacement or into no change. unknown:
@@ -150,7 +154,7 @@ async def refuse_known_replacements(
         return
     rows = await read_rows(conn, desired.stack_id, planned, definition)
     restricted = desired.blueprint.environment.registry.restrictions_of
-    shown = Prediction(registry, planned, definition, restricted, (), rows).walk()
+    shown = PlanPreviewer(registry, planned, definition, restricted, (), rows).walk()
     findings = Findings()
     for one in shown:
         if one.name in kept and one.kind == KINDS[Operation.REPLACE] and one.certain and one.denied:
@@ -160,10 +164,10 @@ async def refuse_known_replacements(
     findings.raise_if_any()
 
 
-class Prediction:
-    """Processes the nodes of a plan in topological order and predicts the operation of each.
+class PlanPreviewer:
+    """Processes the nodes of a plan in topological order and derives the operation of each.
 
-    values: the predicted properties by resource name, UNKNOWN for unknown ones. secret: the names
+    values: the expected properties by resource name, UNKNOWN for unknown ones. secret: the names
     of the secret properties by resource name. Both are complete after `walk`.
     """
 
@@ -196,7 +200,7 @@ class Prediction:
         self.secret: dict[str, frozenset[str]] = {}
 
     def walk(self) -> list[PreviewedResource]:
-        """The predicted change of each resource, in the order of their names."""
+        """The expected change of each resource, in the order of their names."""
         nodes = self._plan.nodes
         for index in sort_topologically({index: node.after for index, node in enumerate(nodes)}):
             self._operations[index] = self._predict(nodes[index])
@@ -225,7 +229,7 @@ class Prediction:
         )
 
     def known_parts(self, name: str) -> dict[str, Json] | None:
-        """The predicted properties of a resource, with UNKNOWN in place of single parts; None: its
+        """The expected properties of a resource, with UNKNOWN in place of single parts; None: its
         operation will fail. Call `walk` first."""
         wanted = self._definition.resources[name]
         try:
@@ -235,7 +239,7 @@ class Prediction:
         return fill_defaults(self._registry.get(wanted.type).schema, parts)
 
     def referenced_parts(self, name: str) -> dict[str, Json] | None:
-        """The predicted properties of the resource that `referenced_resource` of a resource names;
+        """The expected properties of the resource that `referenced_resource` of a resource names;
         None: there is none."""
         wanted = self._definition.resources[name]
         try:
@@ -309,27 +313,25 @@ class Prediction:
         moved = row is not None and row.physical_id != wanted.external_id
         if wanted.is_data and row is not None and row.physical_id and not moved:
             # It is read again; the values of the last time are shown.
-            prediction = ExpectedChange(ResourceChange(None), True)
+            expected = ExpectedChange(ResourceChange(None), True)
         elif node.operation is Operation.ADOPT:
-            prediction = ExpectedChange(
-                ResourceChange(Operation.ADOPT, frozenset(properties)), True
-            )
+            expected = ExpectedChange(ResourceChange(Operation.ADOPT, frozenset(properties)), True)
         else:
-            prediction = self._expected_change(wanted, row, properties)
+            expected = self._expected_change(wanted, row, properties)
             kept = self._with_ignored(wanted, row, properties)
-            prediction = _with_replacement(prediction, type_, node, row, kept)
-            if prediction.change.operation is not Operation.REPLACE:
+            expected = _with_replacement(expected, type_, node, row, kept)
+            if expected.change.operation is not Operation.REPLACE:
                 properties = self.values[node.name] = kept
         before = self._known.get(node.name, KnownValues())
         self._known[node.name] = (
             KnownValues()
             if wanted.is_data and moved
-            else known_after(before, prediction.change.operation)
+            else known_after(before, expected.change.operation)
         )
-        if prediction.change.operation is Operation.REPLACE:
+        if expected.change.operation is Operation.REPLACE:
             self._replaced.add(node.name)
-        self._show(node, row, prediction, properties)
-        return prediction.change.operation, prediction.certain
+        self._show(node, row, expected, properties)
+        return expected.change.operation, expected.certain
 
     def _expected_change(
         self, wanted: ResourceDefinition, row: PlannedRecord | None, properties: Mapping[str, Json]
@@ -401,7 +403,7 @@ class Prediction:
         self,
         node: PlannedNode,
         row: PlannedRecord | None,
-        prediction: ExpectedChange,
+        expected: ExpectedChange,
         properties: Mapping[str, Json],
     ) -> None:
         schema = self._registry.get(node.type).schema
@@ -415,28 +417,26 @@ class Prediction:
         known = {name: value for name, value in properties.items() if value is not UNKNOWN}
         after = mask_properties({**known, **dict.fromkeys(secret & known.keys(), MASK)}, schema)
         changes: dict[str, Json] = {}
-        for name in sorted(prediction.change.changed):
+        for name in sorted(expected.change.changed):
             one = (
                 {"from": MASK if name in secret and name in before else before.get(name)}
                 if row
                 else {}
             )
-            changes[name] = one | (
-                {"to": after.get(name)} if name not in prediction.unknown else {}
-            )
+            changes[name] = one | ({"to": after.get(name)} if name not in expected.unknown else {})
         self._shown[node.name] = PreviewedResource(
             name=node.name,
             type=node.type,
             kind="updated"
-            if row is not None and prediction.change.operation is Operation.ADOPT
-            else KINDS[prediction.change.operation],
-            certain=prediction.certain,
+            if row is not None and expected.change.operation is Operation.ADOPT
+            else KINDS[expected.change.operation],
+            certain=expected.certain,
             physical_id=row.physical_id if row else None,
-            changes=changes if prediction.change.operation in _CHANGING else {},
-            unknown=[name for name in prediction.unknown if name],
+            changes=changes if expected.change.operation in _CHANGING else {},
+            unknown=[name for name in expected.unknown if name],
             requires=self._requires(node.name),
-            denied=self._refusal_reason(node, row, prediction),
-            replace_reason=prediction.change.cause or None,
+            denied=self._refusal_reason(node, row, expected),
+            replace_reason=expected.change.cause or None,
             attributes=sorted(schema.attributes),
             imported_id=self._definition.imported.get(node.name)
             if row is None and node.operation is Operation.ADOPT
@@ -444,18 +444,18 @@ class Prediction:
         )
 
     def _refusal_reason(
-        self, node: PlannedNode, row: PlannedRecord | None, prediction: ExpectedChange
+        self, node: PlannedNode, row: PlannedRecord | None, expected: ExpectedChange
     ) -> str | None:
-        if fixed := prediction.change.fixed.difference(prediction.unknown):
+        if fixed := expected.change.fixed.difference(expected.unknown):
             return unchangeable_reason(node.name, node.type, fixed)
         wanted = self._definition.resources.get(node.name)
-        if wanted is not None and (failed := self._failed_precondition(wanted, prediction)):
+        if wanted is not None and (failed := self._failed_precondition(wanted, expected)):
             return failed
         lifecycle = wanted.lifecycle if wanted else None
         stored = row.lifecycle or {} if row is not None else {}
         return refusal_reason(
             node.name,
-            prediction.change.operation,
+            expected.change.operation,
             restricted=self._restricted(node.name),
             protected=row is not None and row.protected,
             prevented=bool(stored.get("prevent_destroy"))
@@ -466,11 +466,11 @@ class Prediction:
         )
 
     def _failed_precondition(
-        self, wanted: ResourceDefinition, prediction: ExpectedChange
+        self, wanted: ResourceDefinition, expected: ExpectedChange
     ) -> str | None:
         """Why a precondition fails, as far as its values are known."""
         assertions = wanted.assertions
-        if assertions is None or prediction.change.operation not in _CHANGING:
+        if assertions is None or expected.change.operation not in _CHANGING:
             return None
         view = KnownView(self._known)
         for one in assertions.preconditions:
@@ -484,16 +484,16 @@ class Prediction:
 
 
 def _with_replacement(
-    prediction: ExpectedChange,
+    expected: ExpectedChange,
     type_: ResourceType,
     node: PlannedNode,
     row: PlannedRecord | None,
     properties: Mapping[str, Json],
 ) -> ExpectedChange:
-    """The prediction, as a replacement if the type requires it for these properties. Unknown values
-    count as unchanged; if the type decides with them, the prediction stays uncertain."""
-    if row is None or prediction.change.operation is not Operation.UPDATE:
-        return prediction
+    """The expected change, as a replacement if the type requires it for these properties. Unknown
+    values count as unchanged; if the type decides with them, the change stays uncertain."""
+    if row is None or expected.change.operation is not Operation.UPDATE:
+        return expected
     previous = row.properties or {}
     known = {
         name: previous.get(name) if contains_unknown(value) else value
@@ -509,15 +509,15 @@ def _with_replacement(
         now=datetime.min.replace(tzinfo=UTC),
         properties=known,
         previous=previous,
-        changed=prediction.change.changed.difference(prediction.unknown),
+        changed=expected.change.changed.difference(expected.unknown),
         physical_id=row.physical_id,
         data=row.data or {},
         attributes=row.attributes or {},
     )
     if not type_.needs_replace(call):
-        return prediction
+        return expected
     return replace(
-        prediction, change=replace(prediction.change, operation=Operation.REPLACE), certain=True
+        expected, change=replace(expected.change, operation=Operation.REPLACE), certain=True
     )
 
 
