@@ -25,8 +25,8 @@ from channels.store.publish import Horizon, PublishResult, publish, skip_next
 from channels.store.records import Origin, SubscriptionRecord
 from channels.store.undeliverable import find_undeliverable, mark_undeliverable
 from engine.bounded_wait import wait_at_most
-from engine.errors import NotFound
 from engine.loops import BatchSize, Fault, Guard, Supervisor
+from engine.missing_objects import no_subscription
 from engine.store.database import Database
 from engine.store.hooks.deadlines import HookKey
 
@@ -160,7 +160,7 @@ class Dispatcher:
         async with self._database.connection() as conn:
             found = await secret_rotation.secrets_now(conn, subscription.id)
         if found is None:
-            raise NotFound("the subscription does not exist", code="SubscriptionNotFound")
+            raise no_subscription(subscription.id)
         secrets, now = found
         document = subscription_test_event(
             event_id=event_id,

@@ -119,9 +119,15 @@ class Invalid(HeadgateError):
 class NotFound(HeadgateError):
     """The object does not exist, or belongs to another project."""
 
+    def __init__(self, reason: str, *, place: str, remedy: str, code: str) -> None:
+        super().__init__(reason, place=place, remedy=remedy, code=code)
+
 
 class Conflict(HeadgateError):
     """The request contradicts the current state."""
+
+    def __init__(self, reason: str, *, place: str, remedy: str, code: str = "") -> None:
+        super().__init__(reason, place=place, remedy=remedy, code=code)
 
 
 class Forbidden(HeadgateError):
@@ -159,7 +165,7 @@ class AnswerRefused(Conflict):
     """
 
     def __init__(self, code: str, reason: str, *, remedy: str = "", decided: HookDecision) -> None:
-        super().__init__(reason, remedy=remedy, code=code)
+        super().__init__(reason, place="decision", remedy=remedy, code=code)
         self.decided = decided
 
 

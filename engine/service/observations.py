@@ -7,11 +7,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.errors import Unavailable
+from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.plan.drift import REPAIRED_AS
 from engine.service.completions import StoredCompletions
 from engine.service.requests.quotas import OBSERVATIONS, Quotas
-from engine.service.traversals.start import stack_not_found
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.observer import drift_rows, observation_schedule
@@ -66,7 +66,7 @@ class Observations:
         async with self._database.transaction("accept") as conn:
             locked = await lock_stack(conn, project, stack_id)
             if locked is None or locked.deleted:
-                raise stack_not_found(stack_id)
+                raise no_stack(stack_id)
             await observation_schedule.request(conn, stack_id)
             await self._quotas(project).check(conn, project, OBSERVATIONS, more=1)
 

@@ -51,6 +51,7 @@ async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) ->
     if repair.limit is None and locked.state in (TraversalState.FAILED, TraversalState.STOPPED):
         raise Conflict(
             f"the last action of the stack, {locked.action}, is not complete",
+            place="stack",
             remedy="Update the stack. An approved repair starts after the next observation.",
             code="ActionInProgress",
         )

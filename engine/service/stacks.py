@@ -137,7 +137,12 @@ class Stacks:
     async def _find_created(conn: Connection, project: str, stack_id: UUID) -> CreatedStack:
         record = await find_stack(conn, project, stack_id, "")
         if record is None:
-            raise NotFound("the stack that this request created is gone", code="EntityNotFound")
+            raise NotFound(
+                "the stack that this request created is gone",
+                place="Idempotency-Key",
+                remedy="Use a new key to create the stack again.",
+                code="EntityNotFound",
+            )
         return CreatedStack(record.id, record.name)
 
     async def _find_repeated(
@@ -282,6 +287,7 @@ class Stacks:
         if busy is not None:
             raise Conflict(
                 f"Stack {locked.name} is part of stack {busy}, which has an action in progress.",
+                place="stack",
                 remedy=f"Wait until the action of {busy} ends.",
                 code="ActionInProgress",
             )

@@ -111,7 +111,7 @@ def load_installed() -> Placer | None:
     if len(points) > 1:
         names = ", ".join(sorted(point.name for point in points))
         reason = f"several placement plug-ins are installed: {names}"
-        raise Conflict(reason, remedy="Uninstall all but one.")
+        raise Conflict(reason, place="[placement]", remedy="Uninstall all but one.")
     for point in points:
         plugin = load_plugin(point, "placement")
         if not isinstance(plugin, Placement):

@@ -36,6 +36,7 @@ class TypeRegistry:
             if self._types.setdefault(name, type_) is not type_:
                 raise Conflict(
                     f"two resource types are called {name}",
+                    place=ENTRY_POINTS,
                     remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
                 )
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
@@ -92,7 +93,7 @@ class TypeRegistry:
         if found is None:
             reason = f"The Resource Type ({name}) could not be found."
             remedy = unknown_type_remedy(name, self.names())
-            raise NotFound(reason, remedy=remedy, code="EntityNotFound")
+            raise NotFound(reason, place="type", remedy=remedy, code="EntityNotFound")
         return found
 
     def has_nested_stack(self, name: str) -> bool:
@@ -129,6 +130,7 @@ def _validators(types: Sequence[ResourceType]) -> dict[str, Validator]:
         if known.setdefault(constraint.name, constraint) is not constraint:
             raise Conflict(
                 f"two custom constraints are called {constraint.name}",
+                place=ENTRY_POINTS,
                 remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
             )
     by_type: dict[str, Validator] = {

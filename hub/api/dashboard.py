@@ -127,6 +127,7 @@ async def show_file(request: web.Request) -> web.StreamResponse:
     if file is None:
         raise NotFound(
             f'the dashboard has no file "{path}"',
+            place="path",
             remedy="Reload the page: the server may have been upgraded.",
             code="FileNotFound",
         )

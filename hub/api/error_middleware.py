@@ -158,12 +158,11 @@ def heat_form(error: HeadgateError) -> HeatProblem:
     if alone and sentences[0] is not None:
         document["error"]["place"] = findings[0].place
         document["error"]["remedy"] = findings[0].remedy
-    if isinstance(error, Invalid):
-        document["error"]["findings"] = _finding_documents(error)
+    document["error"]["findings"] = _finding_documents(error)
     return document
 
 
-def _finding_documents(error: Invalid) -> list[FindingDocument]:
+def _finding_documents(error: HeadgateError) -> list[FindingDocument]:
     return [
         {
             "place": one.place,
@@ -175,7 +174,7 @@ def _finding_documents(error: Invalid) -> list[FindingDocument]:
             "column": one.column or None,
             "quote": one.quote or None,
         }
-        for one in error.findings
+        for one in findings_of(error)
     ]
 
 
@@ -205,8 +204,7 @@ def own_form(error: HeadgateError) -> OwnProblem:
         "place": first.place,
         "remedy": first.remedy,
     }
-    if isinstance(error, Invalid):
-        document["findings"] = _finding_documents(error)
+    document["findings"] = _finding_documents(error)
     if isinstance(error, AnswerRefused):
         decided = error.decided
         document["decided_by"] = decided.by
@@ -236,7 +234,12 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
         reason = f"no resource at {request.path}"
         return _error_response(
             request,
-            NotFound(reason, remedy="See /openapi.json for all routes.", code="NotFound"),
+            NotFound(
+                reason,
+                place="path",
+                remedy="See /openapi.json for all routes.",
+                code="NotFound",
+            ),
         )
     except web.RequestPayloadError:
         reason = (
@@ -310,6 +313,7 @@ def _method_not_allowed(request: web.Request, allowed: list[str]) -> web.Respons
         return web.Response(status=204, headers=headers)
     error = Conflict(
         f"{request.method} is not allowed here",
+        place="method",
         remedy=f"Allowed: {headers['Allow']}.",
         code="MethodNotAllowed",
     )

@@ -70,6 +70,8 @@ SENTENCES: Final = (
     r"Resource .+ must be a list of strings",
     r'Resource name may not contain "/"',
     r"Invalid keyword\(s\) inside a resource definition: .+",
+    r"(Snapshot|Software config|Deployment) with id .+ not found",
+    r"Specified output key .+ not found\.",
 )
 #: Heat's sentences that follow the kind of the error.
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {

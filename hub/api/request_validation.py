@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from channels.contract import Channel
 from engine.errors import Finding, Forbidden, Invalid, LimitReached, NotFound, nearest
 from engine.hot.syntax.json_text import LONG_DIGITS, parse_integer
+from engine.missing_objects import no_stack
 from engine.service.traversals.thread_pool import client_disconnected
 from engine.store.records import StackRecord
 from engine.words import Json
@@ -64,10 +65,10 @@ def _is_utf8(value: bytes) -> bool:
 async def stack_of(request: web.Request) -> StackRecord:
     """The stack of the path, whose name and ID must belong together. Raises NotFound."""
     project, name = project_of(request), request.match_info["name"]
-    stack_id = uuid_of(request.match_info["id"], "stack", "EntityNotFound")
+    stack_id = uuid_of(request.match_info["id"], no_stack)
     stack = await context_of(request).engine.reads.find_stack(project, str(stack_id))
     if stack.name != name:
-        raise NotFound(f"The Stack ({name}) could not be found.", code="EntityNotFound")
+        raise no_stack(name)
     return stack
 
 
@@ -96,12 +97,13 @@ def channel_of(context: AppContext, name: str, place: str = "channel") -> Channe
     return context.channels[name]
 
 
-def uuid_of(text: str, thing: str, code: str) -> UUID:
-    """Raises NotFound, because an object with an invalid ID does not exist."""
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound(f'there is no {thing} "{text}"', code=code) from None
+def uuid_of(text: str, missing: Callable[[str], NotFound]) -> UUID:
+    """Raises the error for a missing object, because an object with an invalid ID does not
+    exist."""
+    value = uuid_or_none(text)
+    if value is None:
+        raise missing(text)
+    return value
 
 
 def uuid_or_none(text: str) -> UUID | None:

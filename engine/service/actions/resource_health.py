@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from engine.errors import Conflict, NotFound
+from engine.errors import Conflict
+from engine.missing_objects import no_resource
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.maintenance import retention
@@ -30,6 +31,7 @@ class ResourceHealth:
             if found.busy:
                 raise Conflict(
                     f"Resource {found.name} has an operation in progress.",
+                    place="resource",
                     remedy="Mark it after the operation has ended.",
                     code="ActionInProgress",
                 )
@@ -72,6 +74,5 @@ class ResourceHealth:
             else await resource_rows.find_resource(conn, stack_id, name, by_physical_id=True)
         )
         if found is None:
-            reason = f"The Resource ({name}) could not be found in Stack {stack_id}."
-            raise NotFound(reason, code="ResourceNotFound")
+            raise no_resource(name, stack_id)
         return found

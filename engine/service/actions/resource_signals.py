@@ -62,6 +62,7 @@ class Scaling:
         if group is None or not isinstance(kind, ScalingGroup):
             raise NotFound(
                 f'could not find scaling group named "{adjust.group}"',
+                place="auto_scaling_group_id",
                 remedy="Give auto_scaling_group_id with get_resource.",
                 code="EntityNotFound",
             )
@@ -173,7 +174,12 @@ class ResourceSignals:
             locked = await self._traversals.lock(conn, project, stack_id)
             found = await find_target(conn, stack_id, to)
             if found is None:
-                raise NotFound(f"The Resource ({to}) could not be found.", code="EntityNotFound")
+                raise NotFound(
+                    f"The Resource ({to}) could not be found.",
+                    place="resource",
+                    remedy="GET .../resources lists the resources of the stack.",
+                    code="EntityNotFound",
+                )
             signal = self._validate_signal(found, data)
             scaled = await self._scaling.adjust(conn, locked, found, Requester(by, credential))
             if scaled is None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from engine.errors import Finding, Invalid, LimitReached, NotFound
+from engine.errors import Finding, Invalid, LimitReached
+from engine.missing_objects import no_snapshot, no_stack
 from engine.plan.draft import Options
 from engine.principal import Principal
 from engine.service.requests.desired_state import DesiredState, read_current_state
@@ -11,7 +12,6 @@ from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import (
     Traversals,
     action_in_progress,
-    stack_not_found,
 )
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -71,7 +71,7 @@ class Snapshots:
             if not found and stack.deleted_at is None:
                 now = await find_stack(conn, stack.project, stack.id, "")
                 if now is None or now.deleted_at is not None:
-                    raise stack_not_found(stack.id)
+                    raise no_stack(stack.id)
         return found
 
     async def read(self, stack: StackRecord, snapshot_id: UUID) -> SnapshotRecord:
@@ -148,8 +148,7 @@ class Snapshots:
     async def _one(self, conn: Connection, stack_id: UUID, snapshot_id: UUID) -> SnapshotRecord:
         found = await snapshots.read_snapshots(conn, stack_id, snapshot_id)
         if not found:
-            reason = f"Snapshot with id {snapshot_id} not found"
-            raise NotFound(reason, code="SnapshotNotFound")
+            raise no_snapshot(snapshot_id)
         return found[0]
 
 

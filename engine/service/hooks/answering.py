@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from engine.errors import AnswerRefused, Finding, Findings, Forbidden, Invalid, NotFound, nearest
+from engine.errors import AnswerRefused, Finding, Findings, Forbidden, Invalid, nearest
 from engine.hooks.answer_data import DataCheck, check_data, measure_data
 from engine.hooks.answer_rights import check_right
 from engine.hooks.answers import (
@@ -23,6 +23,7 @@ from engine.hooks.hash_chain import Entry
 from engine.hooks.step_mode import RUN_TO, StepModeChange, affects_tree, step_mode_change
 from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema
+from engine.missing_objects import no_hook
 from engine.node.node import Answered
 from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
@@ -129,7 +130,7 @@ class Hooks:
             measure_data(answer.data)
         found = await self._found.get((hook_id, project))
         if found is None:
-            raise _hook_not_found(hook_id)
+            raise no_hook(hook_id)
         check = await self._check_data(found, answer)
         tree = affects_tree(answer.word, stepped=found.stepped)
         return await self._batches.decide(
@@ -193,7 +194,7 @@ class Hooks:
     def _result(self, pending: PendingAnswer, decided: DecidedBatch) -> HookRecord | Exception:
         hook_id = pending.hook_id
         if hook_id in decided.errors or hook_id not in decided.records:
-            return decided.errors.get(hook_id) or _hook_not_found(hook_id)
+            return decided.errors.get(hook_id) or no_hook(hook_id)
         self._metrics.record_answer(pending.answer.channel, pending.answer.decision)
         return decided.records[hook_id]
 
@@ -218,7 +219,7 @@ class Hooks:
             await _record(conn, locked, entry, "handed-over", reason, to=to)
             record = await read_hook(conn, hook_id, project)
         if record is None:
-            raise _hook_not_found(hook_id)
+            raise no_hook(hook_id)
         return record
 
     async def unset(
@@ -318,7 +319,7 @@ class Hooks:
         found = await find_hook(conn, hook_id, project)
         hooks = await lock_hooks(conn, [(found.stack_id, hook_id)]) if found else []
         if not hooks:
-            raise _hook_not_found(hook_id)
+            raise no_hook(hook_id)
         return LockedAnswer(hooks[0], answer)
 
     async def _judge(self, conn: Connection, locked: LockedAnswer) -> Sequence[Verdict]:
@@ -476,10 +477,6 @@ def _patch_schema(
             remedy = "Answer at the pre-create of a new resource, or update the template."
             findings.add(f"properties.{name}", "cannot be changed in place", remedy)
     return replace(schema, properties={name: known[name] for name in properties if name in known})
-
-
-def _hook_not_found(hook_id: UUID) -> NotFound:
-    return NotFound(f"there is no hook {hook_id}", code="HookNotFound")
 
 
 def _invalid_point(reason: str, known: Sequence[str]) -> Invalid:

@@ -17,6 +17,7 @@ from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.syntax.globs import MAX_GLOBS, is_glob
 from engine.hot.syntax.keyed_names import plain_path
 from engine.hot.template.hook_declarations import escape_glob
+from engine.missing_objects import no_breakpoint
 from engine.node.machine import decide
 from engine.node.node import BreakpointAdded, InvalidInput, Node
 from engine.node.pending_breakpoints import POINTS
@@ -235,7 +236,7 @@ class LiveBreakpoints:
             names = sorted(pending)
             remedy = nearest(path, names) or f"Pending are: {', '.join(names[:8]) or 'none'}."
             reason = f'"{path}" has no pending node in this traversal'
-            raise NotFound(reason, remedy=remedy, code="NodeNotFound")
+            raise NotFound(reason, place="resource", remedy=remedy, code="NodeNotFound")
         await store.add_for_nested_stacks(conn, _for_nested_stacks(tree, added))
         return await self._apply(conn, locked, tree, added)
 
@@ -252,10 +253,7 @@ class LiveBreakpoints:
             current = {one.id: one for one in await store.read_breakpoints(conn, stack_id)}
             for one in ids:
                 if one not in current:
-                    remedy = "GET .../breakpoints lists the breakpoints of the stack."
-                    raise NotFound(
-                        f"there is no breakpoint {one}", remedy=remedy, code="BreakpointNotFound"
-                    )
+                    raise no_breakpoint(one)
             await store.delete_breakpoints(conn, stack_id, ids)
             removed = [current[one] for one in ids]
             await audit_log.record(

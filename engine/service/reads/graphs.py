@@ -86,4 +86,4 @@ def _as_archived(node: NodeRecord) -> NodeRecord:
 
 def _not_found(reason: str) -> NotFound:
     remedy = "GET .../history shows its events while they are retained."
-    return NotFound(reason, remedy=remedy, code="TraversalNotFound")
+    return NotFound(reason, place="traversal", remedy=remedy, code="TraversalNotFound")

@@ -86,6 +86,7 @@ class ResourceInspection:
         if row is None and (not nodes or stack.deleted_at is not None):
             raise NotFound(
                 f"The Resource ({name}) could not be found in Stack {stack.name}.",
+                place="resource",
                 remedy="GET .../graph also lists the resources of the current change.",
                 code="ResourceNotFound",
             )

@@ -170,7 +170,9 @@ async def check_sources(
     state = await stack_dependencies.check_sources(conn, stack_id, sources)
     if state.deleted:
         reason = "A stack whose output this stack reads has been deleted meanwhile."
-        raise Conflict(reason, remedy="Send the request again.", code="StackOutputGone")
+        raise Conflict(
+            reason, place="stack_output", remedy="Send the request again.", code="StackOutputGone"
+        )
     if state.circular:
         raise Conflict(
             f'the stacks would read each other: "{state.circular}" reads this stack, directly or'
@@ -194,6 +196,7 @@ async def refuse_if_read(
     more = f" and {len(dependents) - 8} more" if len(dependents) > 8 else ""
     raise Conflict(
         f"Stack {name} cannot be {done}: its outputs are read by {shown}{more}.",
+        place="stack",
         remedy="Delete these stacks first, or update them so that they do not read it.",
         code="StackInUse",
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from engine.errors import NotFound, nearest, public, without_value
+from engine.errors import public, without_value
 from engine.hooks.hash_chain import Entry
 from engine.hot.definition.stack import evaluate_output
 from engine.hot.evaluation.resolver import resolve
@@ -15,6 +15,7 @@ from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import date_of
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.keyed_names import find_name, possible_names
+from engine.missing_objects import no_event, no_hook, no_resource, no_stack, no_version
 from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.reads.written_types import WrittenTypes, written_types
 from engine.service.requests.blueprint import Limits
@@ -69,8 +70,7 @@ class Reads:
         async with self._database.connection() as conn:
             found = await stack_lists.find_stack(conn, project, _uuid(name_or_id), name_or_id)
         if found is None:
-            reason = f"The Stack ({name_or_id}) could not be found."
-            raise NotFound(reason, code="EntityNotFound")
+            raise no_stack(name_or_id)
         return found
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
@@ -88,8 +88,7 @@ class Reads:
         async with self._database.connection() as conn:
             found = await templates.find_template(conn, stack.id, number)
         if found is None:
-            remedy = "GET .../versions lists the retained versions."
-            raise NotFound(f"there is no version {number}", remedy=remedy, code="VersionNotFound")
+            raise no_version(number)
         return found.restore_order()
 
     async def history(
@@ -124,7 +123,7 @@ class Reads:
             found = find_name(wanted, await read_names(conn, stack.id, possible_names(wanted)))
             if found is not None:
                 return found
-            raise _no_resource(stack, wanted, await read_names(conn, stack.id))
+            raise no_resource(wanted, stack.name, await read_names(conn, stack.id))
 
     async def resource(
         self, stack: StackRecord, wanted: str
@@ -135,7 +134,7 @@ class Reads:
         async with self._database.connection() as conn:
             rows = await read_resources(conn, stack.id, name)
             if not rows:
-                raise _no_resource(stack, wanted, await read_names(conn, stack.id))
+                raise no_resource(wanted, stack.name, await read_names(conn, stack.id))
             return rows[0], (await read_resource_rules(conn, stack.id, name)).required_by
 
     async def descriptions(
@@ -170,7 +169,7 @@ class Reads:
         async with self._database.connection() as conn:
             found = await read_event(conn, stack.id, event_id)
         if found is None:
-            raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
+            raise no_event(event_id)
         return found
 
     async def overview(self, project: str, wanted: OverviewFilter) -> Overview:
@@ -220,7 +219,7 @@ class Reads:
         async with self._database.connection() as conn:
             found = await hook_lists.read_hook(conn, hook_id, project)
         if found is None:
-            raise NotFound(f"there is no hook {hook_id}", code="HookNotFound")
+            raise no_hook(hook_id)
         return found
 
 
@@ -294,11 +293,6 @@ def _mask_output(one: Output, *, with_value: bool) -> Output:
     """
     error = None if one.error is None else without_value(one.error, WITHHELD_OUTPUT)
     return replace(one, value=one.value if with_value else MASK, error=error)
-
-
-def _no_resource(stack: StackRecord, wanted: str, names: Collection[str]) -> NotFound:
-    reason = f"The Resource ({wanted}) could not be found in Stack {stack.name}."
-    return NotFound(reason, remedy=nearest(wanted, sorted(names)), code="ResourceNotFound")
 
 
 def _uuid(text: str) -> UUID | None:

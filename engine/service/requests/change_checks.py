@@ -40,6 +40,7 @@ def name_taken(name: str) -> Conflict:
     """The error for a name that another stack of the project has."""
     return Conflict(
         f"The Stack ({name}) already exists.",
+        place="stack_name",
         remedy="Choose another name, or update that stack.",
         code="StackExists",
     )

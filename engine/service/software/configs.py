@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
+from engine.missing_objects import no_config, no_deployment
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks.locked_hooks import record_events
@@ -48,7 +49,7 @@ class Software:
         async with self._database.connection() as conn:
             found = await store.find_config(conn, project, config_id)
         if found is None:
-            raise _no_config(config_id)
+            raise no_config(config_id)
         return found
 
     async def configs(
@@ -63,7 +64,7 @@ class Software:
         """Delete a config. Raises Invalid (InvalidRestrictedAction) while a deployment uses it."""
         async with self._database.transaction() as conn:
             if not await store.lock_config_for_deletion(conn, project, config_id):
-                raise _no_config(config_id)
+                raise no_config(config_id)
             if not await store.delete_locked_config(conn, config_id):
                 raise _in_use(config_id)
 
@@ -77,7 +78,7 @@ class Software:
         async with self._database.connection() as conn:
             found = await store.find_deployment(conn, project, deployment_id)
         if found is None:
-            raise _no_deployment(deployment_id)
+            raise no_deployment(deployment_id)
         return found
 
     async def deployments(self, project: str, server_id: str | None) -> list[DeploymentRecord]:
@@ -95,7 +96,7 @@ class Software:
             found = await store.change_deployment(conn, project, deployment_id, change)
             await notify_changed(conn, waiting, change)
         if found is None:
-            raise _no_deployment(deployment_id)
+            raise no_deployment(deployment_id)
         return found
 
     async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
@@ -103,7 +104,7 @@ class Software:
         async with self._database.transaction() as conn:
             waiting = await lock_deployment_resource(conn, project, deployment_id)
             if not await store.delete_deployment(conn, project, deployment_id):
-                raise _no_deployment(deployment_id)
+                raise no_deployment(deployment_id)
             await notify_deleted(conn, waiting)
 
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
@@ -129,21 +130,13 @@ def _with_values(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Jso
 async def _lock_config(conn: Connection, project: str, config_id: UUID | None) -> None:
     """Lock a config against deletion. Raises NotFound."""
     if config_id is not None and not await store.lock_config_for_use(conn, project, config_id):
-        raise _no_config(config_id)
+        raise no_config(config_id)
 
 
 def _in_use(config_id: UUID) -> Invalid:
     reason = f"Software config with id {config_id} can not be deleted as it is referenced"
     remedy = "Delete its deployments first."
     return Invalid([Finding("", reason, remedy, "InvalidRestrictedAction")])
-
-
-def _no_config(config_id: UUID) -> NotFound:
-    return NotFound(f"Software config with id {config_id} not found", code="NotFound")
-
-
-def _no_deployment(deployment_id: UUID) -> NotFound:
-    return NotFound(f"Deployment with id {deployment_id} not found", code="NotFound")
 
 
 async def notify_changed(

@@ -442,7 +442,8 @@ async def _read_snapshot(
     found = await read_snapshots(conn, child.id, command.snapshot_id, nested=True) if child else []
     if not found or child is None:
         reason = "the snapshot of the nested stack does not exist"
-        raise NotFound(reason, code="SnapshotNotFound")
+        remedy = "Restore another snapshot of the root stack."
+        raise NotFound(reason, place="snapshot", remedy=remedy, code="SnapshotNotFound")
     if found[0].undecryptable:
         raise DecryptionFailed(found[0].undecryptable, code="Undecryptable")
     if command.parameters is not None:

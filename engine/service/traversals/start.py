@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, NotFound, as_errors
+from engine.errors import Conflict, Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
+from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy
 from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
@@ -202,7 +203,7 @@ class Traversals:
         """
         locked = await stack_locks.lock_stack(conn, project, stack_id)
         if locked is None or locked.deleted:
-            raise stack_not_found(stack_id)
+            raise no_stack(stack_id)
         return locked
 
     async def lock_root(
@@ -586,17 +587,15 @@ class Traversals:
         return ResourceId(self.new_id())
 
 
-def action_in_progress(locked: stack_locks.LockedStack, remedy: str, place: str = "") -> Conflict:
+def action_in_progress(
+    locked: stack_locks.LockedStack, remedy: str, place: str = "stack"
+) -> Conflict:
     return Conflict(
         f"Stack {locked.name} already has an action ({locked.action}) in progress.",
         place=place,
         remedy=remedy,
         code="ActionInProgress",
     )
-
-
-def stack_not_found(stack_id: UUID) -> NotFound:
-    return NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")
 
 
 def _refuse(planned: Plan) -> None:

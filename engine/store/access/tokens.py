@@ -8,7 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
-from engine.errors import Conflict, NotFound
+from engine.errors import Conflict
+from engine.missing_objects import no_token
 from engine.store.connection import Connection
 
 Kind = Literal["token", "password"]
@@ -175,10 +176,6 @@ async def list_tokens(conn: Connection, project: str, *, all_tokens: bool) -> li
 async def revoke(conn: Connection, project: str, token_id: UUID, by: str) -> TokenRecord:
     """Raises NotFound."""
     if await conn.fetchval(REVOKE, project, token_id, by) is None:
-        raise NotFound(
-            f"there is no token {token_id} to revoke",
-            remedy="GET .../tokens lists the tokens of the project.",
-            code="TokenNotFound",
-        )
+        raise no_token(token_id)
     await conn.execute(NOTIFY)
     return await _read(conn, token_id)

@@ -50,7 +50,11 @@ class Scope(NamedTuple):
 
 
 class DecryptionFailed(Conflict):
-    """An encrypted value that cannot be decrypted with the configured keys."""
+    """An encrypted value that cannot be decrypted with the configured keys. The reason names its
+    place, and also the remedy if it is that of an earlier error."""
+
+    def __init__(self, reason: str, *, remedy: str = "", code: str) -> None:
+        super().__init__(reason, place="", remedy=remedy, code=code)
 
 
 class Secret:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from aiohttp import web
 from pydantic import Field
 
+from engine.missing_objects import no_breakpoint
 from engine.service.hooks.breakpoints import MissedBreakpoint
 from engine.store.hooks.breakpoints import BreakpointRecord
 from hub.api.app_context import context_of, project_of
@@ -69,7 +70,7 @@ async def add(request: web.Request) -> web.Response:
 
 async def remove(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    breakpoint_id = uuid_of(request.match_info["breakpoint"], "breakpoint", "BreakpointNotFound")
+    breakpoint_id = uuid_of(request.match_info["breakpoint"], no_breakpoint)
     await context_of(request).engine.breakpoints.remove(
         project_of(request), stack.id, [breakpoint_id], answer_from(request)
     )

@@ -70,6 +70,7 @@ async def _bounds(conn: Connection, stack: StackRecord, request: web.Request) ->
     if bounds is None:
         raise NotFound(
             f"there is no traversal {number}",
+            place="traversal",
             remedy="GET .../versions lists the retained versions.",
             code="TraversalNotFound",
         )
@@ -129,6 +130,7 @@ async def show_schema(request: web.Request) -> web.Response:
     if kind not in SCHEMAS:
         raise NotFound(
             f'there is no event type "{kind}"',
+            place="type",
             remedy=nearest(kind, list(SCHEMAS)) or "GET /asyncapi.json names all of them.",
             code="EventTypeNotFound",
         )

@@ -13,6 +13,7 @@ from channels.store.records import NotificationRecord
 from engine.errors import HeadgateError, one_of
 from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
+from engine.missing_objects import no_hook
 from engine.principal import BY_NAME
 from engine.service import Answer
 from engine.store.hooks.hook_lists import HookFilter
@@ -111,7 +112,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 def _hook_id(request: web.Request) -> UUID:
-    return uuid_of(request.match_info["hook"], "hook", "HookNotFound")
+    return uuid_of(request.match_info["hook"], no_hook)
 
 
 async def signal(request: web.Request) -> web.Response:

@@ -19,7 +19,8 @@ from channels.store.records import (
     SubscriptionRecord,
     SubscriptionState,
 )
-from engine.errors import Forbidden, NotFound
+from engine.errors import Forbidden
+from engine.missing_objects import no_delivery, no_subscription
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.quotas import SUBSCRIPTIONS
@@ -140,14 +141,11 @@ async def list_subscriptions(request: web.Request) -> web.Response:
 
 
 async def _read(request: web.Request) -> SubscriptionRecord:
-    subscription_id = uuid_of(
-        request.match_info["subscription"], "subscription", "SubscriptionNotFound"
-    )
+    subscription_id = uuid_of(request.match_info["subscription"], no_subscription)
     async with context_of(request).database.connection() as conn:
         row = await subscriptions.get(conn, project_of(request), subscription_id)
     if row is None:
-        reason = f"there is no subscription {subscription_id}"
-        raise NotFound(reason, code="SubscriptionNotFound")
+        raise no_subscription(subscription_id)
     return row
 
 
@@ -249,9 +247,9 @@ async def redeliver(request: web.Request) -> web.Response:
         )
     async with context.database.connection() as conn, conn.transaction():
         if body.delivery is not None:
-            delivery_id = uuid_of(body.delivery, "delivery", "DeliveryNotFound")
+            delivery_id = uuid_of(body.delivery, no_delivery)
             if not await deliveries.redeliver_one(conn, one.id, delivery_id):
-                raise NotFound(f"there is no delivery {delivery_id}", code="DeliveryNotFound")
+                raise no_delivery(delivery_id)
             count = 1
         elif body.since is not None:
             since = _time(body.since)

@@ -7,6 +7,7 @@ from aiohttp import web
 from pydantic import Field
 
 from engine.errors import Forbidden
+from engine.missing_objects import no_token
 from engine.store.access import tokens as store
 from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from hub.api.app_context import context_of, identity_of, project_of
@@ -75,7 +76,7 @@ async def list_tokens(request: web.Request) -> web.Response:
 async def revoke(request: web.Request) -> web.Response:
     who = identity_of(request)
     project = _project(request, who, everywhere=query_flag(request, "everywhere"))
-    token_id = uuid_of(request.match_info["token"], "token", "TokenNotFound")
+    token_id = uuid_of(request.match_info["token"], no_token)
     async with context_of(request).database.connection() as conn:
         await store.revoke(conn, project, token_id, who.name)
     return web.Response(status=204)

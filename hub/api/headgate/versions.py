@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from engine.errors import NotFound
+from engine.missing_objects import no_version
 from hub.api.app_context import context_of
 from hub.api.headgate import responses
 from hub.api.headgate.graph import traversal_document
@@ -33,7 +33,7 @@ async def list_versions(request: web.Request) -> web.Response:
 async def show_version(request: web.Request) -> web.Response:
     stack, number = await stack_of(request), request.match_info["version"]
     if not number.isascii() or not number.isdigit() or len(number) > 9:
-        raise NotFound(f'there is no version "{number}"', code="VersionNotFound")
+        raise no_version(number)
     version = await context_of(request).engine.reads.version(stack, int(number))
     return json_response(
         document_of(

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from engine.errors import NotFound
 from engine.hot.syntax.keyed_names import plain_name, possible_names
+from engine.missing_objects import no_event
 from engine.store.records import StackRecord
 from engine.store.stacks.events import STACK_TYPE, EventFilter
 from hub.api.app_context import context_of
@@ -53,7 +54,8 @@ async def _list(
     events = await context_of(request).engine.reads.events(stack, selected)
     if required and not events and selected.marker is None:
         reason = f"No events found for resource {request.match_info['resource']}"
-        raise NotFound(reason, code="HTTPNotFound")
+        remedy = "GET .../resources lists the resources of the stack."
+        raise NotFound(reason, place="resource", remedy=remedy, code="HTTPNotFound")
     base = base_of(request)
     rooted = selected.depth > 0
     return json_response(
@@ -89,11 +91,11 @@ def _by_type(request: web.Request) -> bool:
 async def show(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     name = request.match_info["resource"]
-    event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
+    event_id = uuid_of(request.match_info["event"], no_event)
     event, properties = await context_of(request).engine.reads.event(stack, event_id)
     of = event.resource_name or stack.name
     if name not in (of, plain_name(of)):
-        raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
+        raise no_event(f"{event_id} of {name}")
     reads, base = context_of(request).engine.reads, base_of(request)
     types = await reads.written_types(stack.project, [stack.id], event.resource_name)
     resolved = event.resource_type or STACK_TYPE

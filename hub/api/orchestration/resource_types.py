@@ -202,7 +202,8 @@ def _type(request: web.Request) -> TypeSchema:
     types, name = _types(request), request.match_info["type"]
     if name not in types:
         reason = f"The Resource Type ({name}) could not be found."
-        raise NotFound(reason, remedy=nearest(name, list(types)), code="EntityNotFound")
+        remedy = nearest(name, list(types)) or "GET .../resource_types lists the types."
+        raise NotFound(reason, place="type", remedy=remedy, code="EntityNotFound")
     return types[name]
 
 

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from aiohttp import web
 
+from engine.missing_objects import no_snapshot
 from engine.store.records import StackRecord
 from engine.store.stacks.snapshots import SnapshotRecord
 from engine.words import Json
@@ -52,7 +53,7 @@ def _resource(state: Json) -> Json:
 
 
 def _snapshot_id(request: web.Request) -> UUID:
-    return uuid_of(request.match_info["snapshot"], "snapshot", "SnapshotNotFound")
+    return uuid_of(request.match_info["snapshot"], no_snapshot)
 
 
 async def create(request: web.Request) -> web.Response:

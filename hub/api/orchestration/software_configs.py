@@ -7,6 +7,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.hot.expressions.masking import MASK
+from engine.missing_objects import no_config
 from engine.service import Engine
 from engine.store.software.software_configs import ConfigRecord
 from engine.types.software.agent_protocol import SIGNAL_ID
@@ -84,14 +85,14 @@ async def list_configs(request: web.Request) -> web.Response:
 
 
 async def show(request: web.Request) -> web.Response:
-    config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
+    config_id = uuid_of(request.match_info["config"], no_config)
     config = await context_of(request).engine.software.config(project_of(request), config_id)
     document = config_document(config) if sees_secrets(request) else masked_config(config)
     return json_response(responses.OneSoftwareConfig(software_config=document))
 
 
 async def delete(request: web.Request) -> web.Response:
-    config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
+    config_id = uuid_of(request.match_info["config"], no_config)
     await context_of(request).engine.software.delete_config(project_of(request), config_id)
     return web.Response(status=204)
 

@@ -6,6 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from engine.hot.expressions.masking import MASK
+from engine.missing_objects import no_config, no_deployment
 from engine.store.software.software_configs import DeploymentChange, DeploymentRecord
 from hub.api.app_context import context_of, project_of
 from hub.api.orchestration import documents, responses
@@ -38,7 +39,7 @@ class SentChange(LenientBody):
         """Raises NotFound for an ID that is not valid."""
         config_id = None
         if self.config_id is not None:
-            config_id = uuid_of(self.config_id, "software config", "NotFound")
+            config_id = uuid_of(self.config_id, no_config)
         return DeploymentChange(
             config_id=config_id,
             input_values=self.input_values,
@@ -89,7 +90,7 @@ async def list_configs_of_server(request: web.Request) -> web.Response:
 
 
 async def show(request: web.Request) -> web.Response:
-    deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
+    deployment_id = uuid_of(request.match_info["deployment"], no_deployment)
     software = context_of(request).engine.software
     deployment = await software.deployment(project_of(request), deployment_id)
     return json_response(
@@ -100,7 +101,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def change(request: web.Request) -> web.Response:
-    deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
+    deployment_id = uuid_of(request.match_info["deployment"], no_deployment)
     new = (await read_model(request, SentChange)).record()
     changed = await context_of(request).engine.software.change_deployment(
         project_of(request), deployment_id, new
@@ -109,7 +110,7 @@ async def change(request: web.Request) -> web.Response:
 
 
 async def delete(request: web.Request) -> web.Response:
-    deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
+    deployment_id = uuid_of(request.match_info["deployment"], no_deployment)
     await context_of(request).engine.software.delete_deployment(project_of(request), deployment_id)
     return web.Response(status=204)
 

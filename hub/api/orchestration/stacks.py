@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from engine.errors import Findings, NotFound, nearest
+from engine.errors import Findings, NotFound, one_of
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.openapi_components import Document
@@ -142,8 +142,9 @@ async def show_output(request: web.Request) -> web.Response:
     for one in outputs:
         if one.key == key:
             return json_response(responses.OneOutput(output=documents.output(one)))
-    near = nearest(key, [one.key for one in outputs])
-    raise NotFound(f"Specified output key {key} not found.", remedy=near, code="NotFound")
+    reason = f"Specified output key {key} not found."
+    remedy = one_of(key, [one.key for one in outputs], "Outputs")
+    raise NotFound(reason, place="key", remedy=remedy, code="NotFound")
 
 
 #: Parts of a stack that have a short path.

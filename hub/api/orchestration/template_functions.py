@@ -97,7 +97,8 @@ async def list_functions(request: web.Request) -> web.Response:
     if name not in known_versions(key):
         reason = f"Template with version {version} not found"
         near = nearest(name, known_versions(key)) or nearest(key, [*DIALECTS])
-        raise NotFound(reason, remedy=near, code="NotFound")
+        remedy = near or "GET .../template_versions lists the versions."
+        raise NotFound(reason, place="version", remedy=remedy, code="NotFound")
     with_conditions = query_flag(request, "with_condition_func")
     return json_response(
         responses.TemplateFunctions(

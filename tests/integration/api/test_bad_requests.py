@@ -376,6 +376,45 @@ async def test_unknown_names_are_not_found(probing: tuple[Prober, PopulatedProje
     await check_waiting_stack(prober.run)
 
 
+#: Path parameters of which any text is an existing object: an empty project, a server without
+#: deployments, the rest of a redirected path. `digest` and `path` are those of files.
+NOT_MISSING = frozenset({"project", "server", "rest", "digest", "path"})
+
+
+async def test_every_object_that_does_not_exist_is_not_found_with_place_and_remedy(
+    probing: tuple[Prober, PopulatedProject],
+) -> None:
+    """For each object in the path of each route, by an ID and by a name. `message` is Heat's
+    sentence where it has one."""
+    prober, target = probing
+    wrong, tried = [], 0
+    for route in routes():
+        if route.path.startswith(BY_TOKEN):
+            continue  # an unknown object is a wrong token
+        for name in set(path_parameters(route)) - NOT_MISSING:
+            for value in (str(UUID(int=9)), "nope"):
+                path = target.path(route, **{name: value})
+                body: Json = next(
+                    (one for end, one in VALID_BODIES.items() if path.endswith(end)), {}
+                )
+                more = {"json": body} if route.takes_body else {}
+                status, text = await prober.send(route.method, path, **more)
+                if status == 400:
+                    # The body is checked first.
+                    assert route.takes_body, (route.method, route.path, text)
+                    continue
+                assert status == 404, (route.method, route.path, name, status, text)
+                error = json.loads(text)["error"]
+                (finding,) = error["findings"]
+                if not (finding["place"] and finding["reason"] and finding["remedy"]):
+                    wrong.append((route.method, route.path, name, finding))
+                if finding["reason"].startswith("The "):
+                    assert error["message"] == finding["reason"]
+                tried += 1
+    assert wrong == []
+    assert tried > 100
+
+
 async def test_projects_are_isolated(probing: tuple[Prober, PopulatedProject]) -> None:
     prober, target = probing
     before = await stored(prober.run)

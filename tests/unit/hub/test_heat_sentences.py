@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
+from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached
+from engine.missing_objects import no_stack
 from hub.api.error_middleware import heat_form
 from hub.api.heat_sentences import FORMATS, InvalidTemplate, heat_sentence
 from hub.cli.client import response_error
@@ -44,9 +45,10 @@ def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (NotFound("The Stack (s) could not be found.", remedy="List them.", code="EntityNotFound"),
+        (no_stack("s"),
          "The Stack (s) could not be found."),
-        (Conflict("The Stack (s) already exists.", place="stack_name", code="StackExists"),
+        (Conflict("The Stack (s) already exists.", place="stack_name", remedy="Choose another.",
+                  code="StackExists"),
          "The Stack (s) already exists."),
         (LimitReached("it is too long", place="template", code="RequestLimitExceeded"),
          "Request limit exceeded: it is too long"),

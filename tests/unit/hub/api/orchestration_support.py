@@ -13,9 +13,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from engine.errors import Findings, NotFound, nearest
+from engine.errors import Findings
 from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
+from engine.missing_objects import no_resource, no_stack
 from engine.principal import Principal
 from engine.service import Engine, Limits, Output, StackRequest, StackValues
 from engine.service.reads.written_types import WrittenTypes
@@ -163,8 +164,7 @@ class StubEngine:
         for one in self.records:
             if one.project == project and name_or_id in (one.name, str(one.id)):
                 return one
-        reason = f"The Stack ({name_or_id}) could not be found."
-        raise NotFound(reason, code="EntityNotFound")
+        raise no_stack(name_or_id)
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         self.calls.append(("list", wanted))
@@ -215,9 +215,7 @@ class StubEngine:
         found = await self.resources(stack)
         one = next((one for one in found if one.name == wanted), None)
         if one is None:
-            reason = f"The Resource ({wanted}) could not be found in Stack {stack.name}."
-            remedy = nearest(wanted, sorted(one.name for one in found))
-            raise NotFound(reason, remedy=remedy, code="ResourceNotFound")
+            raise no_resource(wanted, stack.name, {one.name for one in found})
         return one, [other.name for other in found if wanted in other.requires]
 
     async def descriptions(
@@ -246,7 +244,7 @@ class StubEngine:
         ]
 
     async def graph(self, stack: StackRecord) -> Any:
-        raise NotFound("it has no graph")
+        raise no_stack(stack.id)
 
     async def outputs(self, stack: StackRecord) -> list[Output]:
         return [Output("good", "a", 1, None), Output("bad", "b", None, "not there yet")]

@@ -13,9 +13,9 @@ from engine.errors import (
     HookDecision,
     Invalid,
     LimitReached,
-    NotFound,
     Unavailable,
 )
+from engine.missing_objects import no_hook
 from hub.api.error_middleware import heat_form, own_form, status_of
 
 PROPERTY = Finding("resources.a.properties", "Unknown Property lenght", 'Did you mean "length"?')
@@ -27,8 +27,8 @@ DECIDED = HookDecision("reject", "ann", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC
     [
         (Invalid([PROPERTY]), 400),
         (Invalid([Finding("", "late", code="RequestTimeout")]), 408),
-        (NotFound("no"), 404),
-        (Conflict("no", code="StackExists"), 409),
+        (no_hook("x"), 404),
+        (Conflict("no", place="stack_name", remedy="Wait.", code="StackExists"), 409),
         (AnswerRefused("HookExpired", "no", decided=DECIDED), 409),
         (LimitReached("no", code="RequestLimitExceeded"), 400),
         (LimitReached("no", code="RequestTooLarge"), 413),
