@@ -253,8 +253,8 @@ class DryRun:
     async def _preview_nested(
         self, conn: Connection, owner: "_Owner", child: NestedStackName | None
     ) -> Preview | None:
-        """The nested stack of a resource that is created or updated. child: None for a new one.
-        None: its resources are not known."""
+        """The preview of the nested stack of a resource that is created or updated; None if its
+        resources are not known. child: None if the nested stack is new."""
         desired, one = owner.desired, owner.resource
         stack_id = child.id if child else self._traversals.new_id()
         name = child.name if child else previewed_name(owner.stack.name, one.name)

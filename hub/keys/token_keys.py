@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 
 
 class StoredTokenKeys:
-    """keys: of the tokens of this process."""
+    """keys: the versions that this process has read."""
 
     def __init__(self, database: Database, keyring: Keyring) -> None:
         self.keys = TokenKeys([])
@@ -42,8 +42,8 @@ class StoredTokenKeys:
         self.keys.replace(found)
 
     async def check_refreshed(self, check: Callable[[], Found]) -> Found:
-        """The result of `check`, which is repeated with the current versions if it is false. A
-        revoked token is accepted on no process. Raises Unavailable."""
+        """The result of `check` with the current versions, so that no process accepts a revoked token.
+        A check that fails is repeated once in MIN_REFRESH only. Raises Unavailable."""
         found = check()
         if not found and asyncio.get_running_loop().time() - self._refreshed < MIN_REFRESH:
             return found

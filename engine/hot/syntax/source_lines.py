@@ -1,6 +1,6 @@
 """Adds positions and quoted lines to errors and warnings about the texts of a request.
 
-Call it when there are any: it reads each text again that one is about.
+Call it only if there are findings: it parses each text that has one again.
 """
 
 import re

@@ -229,9 +229,8 @@ async def mark_drifted(
     """Mark the drifted resources of a stack and its nested stacks as failed, so that the next
     update repairs them; return their number. The caller has locked these stacks.
 
-    repaired_as: the action that a resource gets, by observed state. names: of resources of the
-    stack; those of the nested stacks of others are left out, too. None: all. resources: only these;
-    None: all.
+    repaired_as: the action that a resource gets, by observed state. names: only these resources of
+    the stack and those in their nested stacks; None: all. resources: only these; None: all.
     """
     states, actions = list(repaired_as), list(repaired_as.values())
     marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, resources)

@@ -41,7 +41,7 @@ async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes]]) 
 
 
 async def copy(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
-    """A rollback uses the credential of the traversal that it rolls back."""
+    """Copy the credential of a traversal to its rollback."""
     await conn.execute(COPY, stack_id, traversal, to)
 
 
@@ -57,7 +57,7 @@ async def delete_unused(conn: Connection, stack_id: UUID) -> None:
 
 
 async def projects_of(conn: Connection, stacks: Sequence[UUID]) -> dict[UUID, str]:
-    """By stack."""
+    """The project of each stack."""
     return {row["id"]: row["project"] for row in await conn.fetch(READ_PROJECTS, stacks)}
 
 
