@@ -248,7 +248,7 @@ class Decision(StrEnum):
 
     STEP: continue, and stop before the next operations. RUN: continue past the other breakpoints of
     this traversal. PATCH: continue with other properties. PROGRESS: extend the deadline without a
-    decision.
+    decision. ADOPT: the desired state takes over the observed one; at hooks about drift only.
     """
 
     CONTINUE = "continue"
@@ -257,6 +257,7 @@ class Decision(StrEnum):
     RUN = "run"
     PATCH = "patch"
     PROGRESS = "progress"
+    ADOPT = "adopt"
 
 
 class StepKind(StrEnum):

@@ -83,7 +83,7 @@ _HOOK: Mapping[str, Json] = {
     # Null: a hook about drift has none.
     "deadline": or_null(TIME),
     "on_timeout": one_of("stop", "continue", "reject"),
-    "allowed": list_of(one_of("continue", "reject", "step", "run", "patch", "progress")),
+    "allowed": list_of(one_of("continue", "reject", "step", "run", "patch", "progress", "adopt")),
     "digest": TEXT,
     "approvals": fields({"needed": COUNT, "given": COUNT, "by": LIST}),
     "answer_by": LIST,

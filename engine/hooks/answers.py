@@ -184,7 +184,8 @@ def allowed_decisions(rule: Rule, point: str, operator_approval: str | None) -> 
     if point == DRIFT:
         return [one for one in rule.allows() if one in drift_hooks.DECISIONS]
     patchable = point in PATCHABLE and operator_approval is None
-    return [one for one in rule.allows() if one is not Decision.PATCH or patchable]
+    refused = {Decision.ADOPT} if patchable else {Decision.ADOPT, Decision.PATCH}
+    return [one for one in rule.allows() if one not in refused]
 
 
 def _check_data(rule: Rule, check: DataCheck | None) -> None:

@@ -1,13 +1,15 @@
 """Hooks about drift: when one opens, is replaced or closes, and what its answers mean. Pure.
 
 A drift hook belongs to a resource, not to a change: nothing is under way while it waits. An answer
-`continue` repairs the resource, `reject` leaves the drift as it is.
+`continue` repairs the resource, `reject` leaves the drift as it is, and `adopt` makes the observed
+values the desired ones.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import assert_never
 
 from engine.errors import Finding, Findings, Invalid, nearest, quote_value
 from engine.hooks.durations import parse_span
@@ -16,7 +18,7 @@ from engine.hooks.rule_reader import Reader
 from engine.words import DRIFT, Decision, Json, ObservedState, OnTimeout
 
 #: The decisions that an answer to a drift hook may have.
-DECISIONS = (Decision.CONTINUE, Decision.REJECT)
+DECISIONS = (Decision.CONTINUE, Decision.REJECT, Decision.ADOPT)
 #: In the data of a rejection: ``{"ignore": {"for": "2h"}}``.
 IGNORE, FOR = "ignore", "for"
 IGNORE_EXAMPLE = 'Send {"ignore": {"for": "2h"}}, or leave it out.'
@@ -117,6 +119,23 @@ def read_hold(value: Json, place: str, findings: Findings) -> Rule:
     if len(findings.all) > before:
         return empty
     return replace(empty, **{key: fields[key] for key in known})
+
+
+def adoption_refusal(state: ObservedState) -> tuple[str, str] | None:
+    """Return why drift in this state cannot be adopted, and the remedy; None: it can, if its
+    differences can."""
+    remedy = "Answer continue to repair the resource, or reject to ignore its drift."
+    match state:
+        case ObservedState.CHANGED:
+            return None
+        case ObservedState.MISSING:
+            return "the resource is missing, so it has no values to adopt", remedy
+        case ObservedState.DEGRADED:
+            return "the resource does not work, and no property differs", remedy
+        case ObservedState.UNKNOWN | ObservedState.PRESENT:
+            return "the drift has ended, or its state is unknown", "Observe the stack again."
+        case _ as never:
+            assert_never(never)
 
 
 def ignored_for(decision: Decision, data: Json) -> timedelta | None:

@@ -76,11 +76,16 @@ class Rule:
         return not (restricted or self.by_operator)
 
     def allows(self) -> tuple[Decision, ...]:
-        """Return the decisions that an answer may have."""
+        """Return the decisions that an answer may have. Several approvals must be of the same
+        result, so an answer cannot choose another one then."""
         if self.mode is not Mode.WAIT:
             return ()
-        may_patch = bool(self.patch) and self.approvals == 1
-        return tuple(one for one in Decision if one is not Decision.PATCH or may_patch)
+        alone = self.approvals == 1
+        refused = {
+            *({Decision.PATCH} if not self.patch or not alone else ()),
+            *({Decision.ADOPT} if not alone else ()),
+        }
+        return tuple(one for one in Decision if one not in refused)
 
 
 @dataclass(frozen=True, slots=True)

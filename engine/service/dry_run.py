@@ -21,7 +21,14 @@ from engine.plan.draft import Options
 from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
 from engine.service.observations import repair_drift
-from engine.service.plan_preview import KINDS, PlanPreviewer, Preview, PreviewedResource, read_rows
+from engine.service.plan_preview import (
+    KINDS,
+    PlanPreviewer,
+    Preview,
+    PreviewedResource,
+    overrides_of,
+    read_rows,
+)
 from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
 from engine.service.requests.adoption import check_imported, imported_resources
 from engine.service.requests.blueprint import Blueprint
@@ -41,6 +48,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.store.resources.current_resources import read_existing
+from engine.store.resources.overrides import read_overrides
 from engine.store.stacks.stack_lists import find_stack
 from engine.store.stacks.templates import read_template
 from engine.store.traversals.nested_stacks import NestedStackName, read_members, read_nested_stacks
@@ -217,7 +225,10 @@ class DryRun:
             blueprint.environment.registry.restrictions_of,
         )
         rows = await read_rows(conn, desired.stack_id, planned, definition) if existing else []
-        previewer = PlanPreviewer(registry, planned, definition, restricted, existing, rows)
+        overrides = await overrides_of(conn, desired) if existing else {}
+        previewer = PlanPreviewer(
+            registry, planned, definition, restricted, existing, rows, overrides
+        )
         shown = previewer.walk()
         found = await read_nested_stacks(conn, desired.stack_id) if existing else {}
         nested: dict[str, Preview] = {}
@@ -361,7 +372,10 @@ class DryRun:
         )
         rows = await read_rows(conn, child.id, planned, EMPTY)
         registry = self._traversals.registry
-        previewer = PlanPreviewer(registry, planned, EMPTY, _no_restrictions, existing, rows)
+        overrides = await read_overrides(conn, child.id)
+        previewer = PlanPreviewer(
+            registry, planned, EMPTY, _no_restrictions, existing, rows, overrides
+        )
         nested = {
             each.name: await self._preview_other(conn, target, each, found[each.physical_id])
             for each in previewer.walk()

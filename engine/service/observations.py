@@ -17,6 +17,7 @@ from engine.store.database import Database
 from engine.store.observer import drift_rows, observation_schedule
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
+from engine.store.resources.overrides import AdoptedValue, read_tree_overrides
 from engine.store.stacks.stack_locks import lock_stack
 
 #: Time limit of `Observations.complete`, and seconds between two looks.
@@ -39,11 +40,13 @@ async def repair_drift(
 
 @dataclass(frozen=True, slots=True)
 class StackDrift:
-    """The resources of a stack and its nested stacks that differ from their recorded state."""
+    """The resources of a stack and its nested stacks that differ from their recorded state, and the
+    observed values that answers have adopted."""
 
     status: ObservationStatus
     resources: list[DriftedResource]
     policy: ConvergencePolicy | None
+    adopted: list[AdoptedValue]
 
 
 class Observations:
@@ -95,7 +98,8 @@ class Observations:
             status = await observation_schedule.read_status(conn, stack_id)
             section = await observation_schedule.read_section(conn, stack_id)
             policy = self._policies.policy(section, project)
-            return StackDrift(status, await drift_rows.read_drift(conn, stack_id), policy)
+            adopted = await read_tree_overrides(conn, stack_id)
+            return StackDrift(status, await drift_rows.read_drift(conn, stack_id), policy, adopted)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

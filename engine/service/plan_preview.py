@@ -36,10 +36,12 @@ from engine.plan.expected_changes import (
     known_properties,
 )
 from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
+from engine.plan.overrides import Override, apply_overrides, decode_overrides
 from engine.plan.resource_change import ResourceChange, ResourceState
 from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
+from engine.store.resources.overrides import read_overrides
 from engine.store.resources.resource_reads import read_planned
 from engine.topological_order import sort_topologically
 from engine.types.contract import Call, ResourceType
@@ -83,7 +85,7 @@ class PreviewedResource:
     if these do not replace it. moved_from: the earlier name of a moved resource. imported_id: the
     physical resource that it adopts. nested: the preview of the nested stack, if it is known.
     replaced: the preview of the nested stack of the resource that is replaced. written_type: the
-    type in the template. attributes: names.
+    type in the template. attributes: names. adopted: the adopted values that it has afterwards.
     """
 
     name: str
@@ -102,6 +104,7 @@ class PreviewedResource:
     replaced: "Preview | None" = None
     written_type: str = ""
     attributes: Sequence[str] = ()
+    adopted: Sequence[Override] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,12 @@ async def read_rows(
     return await read_planned(conn, stack_id, ids, sorted(names | reads))
 
 
+async def overrides_of(conn: Connection, desired: DesiredState) -> Mapping[str, Sequence[Override]]:
+    """The adopted values of a change, by resource name."""
+    restored = {name: decode_overrides(one) for name, one in desired.overrides.items()}
+    return await read_overrides(conn, desired.stack_id) | restored
+
+
 async def refuse_known_replacements(
     conn: Connection, desired: DesiredState, planned: Plan, registry: TypeRegistry
 ) -> None:
@@ -154,7 +163,8 @@ async def refuse_known_replacements(
         return
     rows = await read_rows(conn, desired.stack_id, planned, definition)
     restricted = desired.blueprint.environment.registry.restrictions_of
-    shown = PlanPreviewer(registry, planned, definition, restricted, (), rows).walk()
+    overrides = await overrides_of(conn, desired)
+    shown = PlanPreviewer(registry, planned, definition, restricted, (), rows, overrides).walk()
     findings = Findings()
     for one in shown:
         if one.name in kept and one.kind == KINDS[Operation.REPLACE] and one.certain and one.denied:
@@ -167,8 +177,9 @@ async def refuse_known_replacements(
 class PlanPreviewer:
     """Processes the nodes of a plan in topological order and derives the operation of each.
 
-    values: the expected properties by resource name, UNKNOWN for unknown ones. secret: the names
-    of the secret properties by resource name. Both are complete after `walk`.
+    overrides: adopted values by resource name. values: the expected properties by resource name,
+    UNKNOWN for unknown ones. secret: the names of the secret properties by resource name. Both are
+    complete after `walk`.
     """
 
     def __init__(
@@ -179,6 +190,7 @@ class PlanPreviewer:
         restricted: Callable[[str], frozenset[Restriction]],
         existing: Sequence[ExistingResource],
         rows: Sequence[PlannedRecord],
+        overrides: Mapping[str, Sequence[Override]],
     ) -> None:
         self._registry = registry
         self._plan = planned
@@ -186,6 +198,7 @@ class PlanPreviewer:
         self._restricted = restricted
         self._existing = existing
         self._rows = {row.id: row for row in rows}
+        self._overrides = overrides
         self._known = {
             row.name: KnownValues(
                 row.reference or row.name, row.attributes, row.secret_attributes or ()
@@ -196,6 +209,7 @@ class PlanPreviewer:
         self._replaced: set[str] = set()
         self._operations: dict[int, tuple[Operation | None, bool]] = {}
         self._shown: dict[str, PreviewedResource] = {}
+        self._adopted: dict[str, Sequence[Override]] = {}
         self.values: dict[str, Mapping[str, Json]] = {}
         self.secret: dict[str, frozenset[str]] = {}
 
@@ -265,6 +279,7 @@ class PlanPreviewer:
             unknown=(),
             requires=self._requires(row.name),
             attributes=sorted(found.attributes) if found else (),
+            adopted=self._overrides.get(row.name, ()),
         )
 
     def _requires(self, name: str) -> Sequence[str]:
@@ -279,6 +294,7 @@ class PlanPreviewer:
             return self._predict_cleanup(node)
         if node.operation in IN_PLACE_OPERATIONS:
             row = self._rows.get(node.resource_id)
+            self._adopted[node.name] = self._overrides.get(node.name, ())
             self._show(node, row, ExpectedChange(ResourceChange(node.operation), True), {})
             return node.operation, True
         return self._predict_forward(node)
@@ -308,8 +324,13 @@ class PlanPreviewer:
         wanted = self._definition.resources[node.name]
         type_ = self._registry.get(wanted.type)
         properties: Mapping[str, Json] = self._properties(wanted, type_)
-        self.values[node.name] = properties
         self.secret[node.name] = self._secret(wanted, properties)
+        left: Sequence[Override] = ()
+        if row is not None and not self.secret[node.name] and "" not in properties:
+            overrides = self._overrides.get(node.name, ())
+            properties, left = apply_overrides(properties, overrides)
+        self._adopted[node.name] = left
+        self.values[node.name] = properties
         moved = row is not None and row.physical_id != wanted.external_id
         if wanted.is_data and row is not None and row.physical_id and not moved:
             # It is read again; the values of the last time are shown.
@@ -441,6 +462,7 @@ class PlanPreviewer:
             imported_id=self._definition.imported.get(node.name)
             if row is None and node.operation is Operation.ADOPT
             else None,
+            adopted=self._adopted.get(node.name, ()),
         )
 
     def _refusal_reason(

@@ -279,6 +279,24 @@ class ResourceType(ABC):
         exists; the values of others are missing. None: not known."""
         return None
 
+    def adopted_places(
+        self, properties: Mapping[str, Json], path: str
+    ) -> Sequence[tuple[str, ...]]:
+        """Where the properties take over the observed value of a difference, if an answer adopts
+        it; see `engine.plan.overrides`. Empty: it cannot be adopted. properties: recorded.
+
+        By default, the property of this name, if it can be updated in place or is observed.
+        """
+        known = self.schema.properties.get(path)
+        if known is None:
+            return ()
+        observed = known.update_allowed or path in (self.observed_paths(properties) or ())
+        return ((path,),) if observed else ()
+
+    def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
+        """The data of the resource after an answer has adopted an observed value."""
+        return data
+
     def observe(
         self, calls: Sequence[Call]
     ) -> Mapping[ResourceId, Observation] | Awaitable[Mapping[ResourceId, Observation]]:

@@ -21,6 +21,7 @@ from engine.plan.lifecycle import (
     trigger_digest,
     with_replacement,
 )
+from engine.plan.overrides import OVERRIDES, apply_overrides, decode_overrides
 from engine.plan.resource_change import (
     ResourceChange,
     ResourceState,
@@ -126,11 +127,25 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
     if work.operation in IN_PLACE_OPERATIONS:
         change = ResourceChange(Operation(work.operation))
         return PreparedNode(work, type_, work.properties or {}, change, check_refusal(work))
-    properties = _resolve_properties(work, type_.schema)
+    properties = _with_adopted(work, _resolve_properties(work, type_.schema))
     if (lifecycle := (work.definition or {}).get("lifecycle")) is not None:
         return _prepare_with_lifecycle(work, type_, decode_lifecycle(lifecycle), properties)
     change = _forward_change(work, type_, properties)
     return PreparedNode(work, type_, properties, change, change_refusal(work, change))
+
+
+def _with_adopted(work: Work, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the properties with adopted values, which `lifecycle_now` of `work` keeps until they
+    end. A resource that has secret properties has none: they would be shown."""
+    definition = work.definition or {}
+    stored = definition.get(OVERRIDES, (work.lifecycle or {}).get(OVERRIDES))
+    if not stored or has_secrets(work):
+        return properties
+    properties, left = apply_overrides(properties, decode_overrides(stored))
+    if left:
+        kept = {OVERRIDES: [one.encode() for one in left]}
+        work.lifecycle_now = {**(work.lifecycle_now or {}), **kept}
+    return properties
 
 
 def _prepare_with_lifecycle(
@@ -226,6 +241,7 @@ def _actual(work: Work) -> ResourceState | None:
 
 def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
     definition = work.definition or {}
+    work.lifecycle_now = None
     if definition.get("static"):
         work.metadata_now = definition["metadata"]
         work.update_policy_now = definition.get("update_policy")

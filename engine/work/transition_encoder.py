@@ -27,6 +27,7 @@ from engine.node.node import (
     WriteUnchanged,
 )
 from engine.plan.draft import may_be_suspended
+from engine.plan.overrides import OVERRIDES
 from engine.store.encryption.secret_values import Scope, Secret
 from engine.store.traversals.advance import Work
 from engine.words import (
@@ -155,6 +156,7 @@ class TransitionEncoder:
                 "id": work.resource_id, "name": work.name, "type": work.type,
                 "physical_id": work.physical_id, "properties": work.properties,
                 "metadata": work.metadata or {}, "data": result.data,
+                "overrides": (work.lifecycle or {}).get(OVERRIDES),
             }  # fmt: skip
             return
         healed = {"tainted": False} if self.node.operation is Operation.CHECK else {}

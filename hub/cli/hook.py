@@ -162,6 +162,13 @@ def continue_(server: ServerOptions, answer: ApprovalOptions, which: Which) -> N
 
 @app.command()
 @with_options
+def adopt(server: ServerOptions, answer: AnswerOptions, which: Which) -> None:
+    """At a drift hook: make the observed values the desired ones. Changes nothing else."""
+    _answer(server, which, "adopt", answer, {})
+
+
+@app.command()
+@with_options
 def step(
     server: ServerOptions,
     answer: ApprovalOptions,

@@ -1,7 +1,7 @@
 """The plan of a dry run, for people. Formatting only."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -39,6 +39,7 @@ def render(name: str, preview: Mapping[str, Json]) -> Text:
     for one in changes["unchanged"]:
         if one.get("moved_from"):
             text.append(f">   {_resource('unchanged', one, width)}\n")
+    text.append("".join(f"{line}\n" for line in adopted_lines(changes)))
     text.append(f"{plain(name)}: {count_changes(changes)}\n")
     text.append("".join(f"{line}\n" for line in outputs(preview.get("outputs", []))))
     text.append("".join(f"{line}\n" for line in stops(preview["stops"])))
@@ -71,6 +72,24 @@ def properties(changes: Mapping[str, Json]) -> Iterator[str]:
         to = _value(change["to"]) if "to" in change else UNKNOWN
         before = f"{_value(change['from'])} -> " if "from" in change else ""
         yield plain(f"{name}: {before}{to}" if name else to)
+
+
+def adopted_lines(changes: Mapping[str, Json]) -> Iterator[str]:
+    """The values that resources keep although their template has others."""
+    for kind in (*MARKS, "unchanged"):
+        for one in changes[kind]:
+            for value in one.get("adopted", ()):
+                yield adopted_text(one["path"], value)
+
+
+def adopted_text(path: str, one: Mapping[str, Json]) -> str:
+    """``web.size: 5 (adopted by ann on 2026-12-01 10:00 UTC; the template says 3)``. path: of the
+    resource."""
+    at = datetime.fromisoformat(one["adopted_at"])
+    when = f"{one['adopted_by']} on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    name = f"{path}.{one['path'].removeprefix('$.')}"
+    values = f"{_value(one['value'])} (adopted by {when}; the template says"
+    return plain(f"{name}: {values} {_value(one['template'])})")
 
 
 def _value(value: Json) -> str:

@@ -13,6 +13,7 @@ from hub.cli.client import Client, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, WaitOptions, with_options
+from hub.cli.plan_output import adopted_text
 from hub.cli.stack_change import POLLS
 
 Json = Any
@@ -82,7 +83,13 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
                "observed": "OBSERVED", "reason": "REASON", "since": "SINCE"}  # fmt: skip
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
-    return Group(*table, Text(output.plain(summary(drift))))
+    adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
+    return Group(*table, *adopted, Text(output.plain(summary(drift))))
+
+
+def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:
+    """A line for each adopted value. Pure."""
+    return [adopted_text(one["resource_path"], one) for one in values]
 
 
 def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:

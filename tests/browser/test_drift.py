@@ -97,6 +97,32 @@ async def test_drift_is_shown_on_its_node_and_repaired_by_an_answer(
     await expect(badges).to_have_count(0)
 
 
+async def test_observed_values_are_adopted_by_a_button(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    await create(project, things, HOLD)
+    ann = await inbox_of(visit, project, "ann")
+    changed = await physical_id(project, "a")
+    things.objects[changed]["size"] = 5
+    await observed(project, "web")
+    row = card(ann.page, "a to repair drift")
+    adopt = row.get_by_role("button", name="Adopt observed values")
+    await expect(adopt).to_be_visible()
+    assert await ann.violations() == []
+    await adopt.click()
+    await expect(row.get_by_text("ann adopted the observed values.").first).to_be_visible()
+    drift = await project.stack_request("GET", "web", "/drift")
+    (one,) = drift["adopted"]
+    assert (one["resource_path"], one["path"], one["value"]) == ("a", "$.size", 5)
+    assert things.objects[changed]["size"] == 5
+    # A missing resource has no values to adopt.
+    del things.objects[await physical_id(project, "b")]
+    await observed(project, "web")
+    row = card(ann.page, "b to repair drift")
+    await expect(row.get_by_role("button", name="Continue")).to_be_visible()
+    await expect(row.get_by_role("button", name="Adopt observed values")).to_have_count(0)
+
+
 async def test_a_missing_resource_is_shown_when_the_page_is_opened(
     visit: Visit, project: Http, things: Things
 ) -> None:

@@ -17,6 +17,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.records import StackRecord
+from engine.store.resources.overrides import read_overrides
 from engine.store.stacks import snapshots
 from engine.store.stacks.snapshots import SavedResource, SnapshotRecord
 from engine.store.stacks.stack_lists import find_stack
@@ -119,17 +120,21 @@ class Snapshots:
             blueprint = await self._traversals.build_for(
                 locked, request, stored, conn=conn, known=stored.read_outputs()
             )
-            kept = found.saved_data(blueprint.definition.resources)
+            names = blueprint.definition.resources
+            kept = found.saved_data(names)
+            overrides = found.restored_overrides(names, await read_overrides(conn, stack_id))
+            restored = {*kept, *overrides}
             desired = DesiredState(
                 stack_id=stack_id,
                 action=Action.RESTORE,
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
                 blueprint=blueprint,
-                current=await read_current_state(conn, stack_id, blueprint, kept),
+                current=await read_current_state(conn, stack_id, blueprint, restored),
                 requested_by=by,
-                options=Options(restored=frozenset(kept)),
+                options=Options(restored=frozenset(restored)),
                 kept=kept,
+                overrides=overrides,
                 excluded=await read_requesters(conn, stack_id, found.version, scales=False),
                 credential=credential,
             )

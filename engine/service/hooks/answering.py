@@ -7,7 +7,16 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from engine.errors import AnswerRefused, Finding, Findings, Forbidden, Invalid, nearest
+from engine.errors import (
+    AnswerRefused,
+    Conflict,
+    Finding,
+    Findings,
+    Forbidden,
+    Invalid,
+    NotFound,
+    nearest,
+)
 from engine.hooks.answer_data import DataCheck, check_data, measure_data
 from engine.hooks.answer_rights import check_right
 from engine.hooks.answers import (
@@ -27,6 +36,7 @@ from engine.missing_objects import no_hook
 from engine.node.node import Answered
 from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
+from engine.service.hooks.adoption import adopt
 from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.hooks.drift_answers import about_drift, drift_event, record_answers
@@ -36,6 +46,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.gathered_reads import GatheredReads
 from engine.store.hooks import step_modes
+from engine.store.hooks.adoptions import Adoption, read_adoptable, write_adoptions
 from engine.store.hooks.deadlines import write_clocks
 from engine.store.hooks.hook_lists import read_hook, read_hooks_by_id
 from engine.store.hooks.locked_hooks import (
@@ -80,6 +91,11 @@ class LockedAnswer:
     answer: Answer
     tree: Sequence[StackTreeMember] = ()
     check: DataCheck | None = None
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the answer adopts observed values."""
+        return about_drift(self.hook) and self.answer.decision is Decision.ADOPT
 
     def entry(self, kind: str, **changed: Json) -> Entry:
         """An entry of the audit log. changed: fields that differ from those of the answer."""
@@ -168,19 +184,26 @@ class Hooks:
         errors: dict[UUID, Exception] = {}
         verdicts: list[Verdict] = []
         credentials: dict[tuple[UUID, int], str] = {}
+        adoptions: list[Adoption] = []
+        adopting = [one.hook.key for one in answers if one.adopts]
+        adoptable = await read_adoptable(conn, adopting) if adopting else {}
         for locked in answers:
             try:
                 own = await self._judge(conn, locked)
+                if own and locked.adopts:
+                    resource = adoptable.get(locked.hook.id)
+                    adoptions.append(adopt(resource, locked.answer.by, self._registry))
                 verdicts += own
                 if not about_drift(locked.hook):  # no traversal would use a credential
                     credentials |= _credentials(own, locked.answer.credential)
             except Forbidden as error:
                 errors[locked.hook.id] = error
                 await self._record_refusal(conn, locked, str(error))
-            except (AnswerRefused, Invalid) as error:
+            except (Conflict, Invalid, NotFound) as error:
                 errors[locked.hook.id] = error
         steps = await self._apply(conn, verdicts, credentials) if verdicts else ()
         if about := [one for one in verdicts if about_drift(one.hook)]:
+            await write_adoptions(conn, adoptions)
             await record_answers(conn, about)
         records = await read_hooks_by_id(conn, [one.hook.id for one in answers]) if answers else {}
         return DecidedBatch(errors, records, steps)

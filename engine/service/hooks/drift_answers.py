@@ -1,7 +1,8 @@
 """The effects of answers to hooks about drift.
 
 A repair is an update with locks of its own, so an answer does not start it: it is recorded, and the
-observer starts it after it has observed the stack once more.
+observer starts it after it has observed the stack once more. An adoption is written with the
+answer, and the observation that follows reports that the drift has ended.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from engine.store.observer import observation_schedule
 from engine.words import DRIFT, Decision, Json
 from engine.work.hook_decisions import Verdict
 
+#: Answers after which the stack is observed once more.
+_OBSERVED = (Decision.CONTINUE, Decision.ADOPT)
+
 
 def about_drift(hook: LockedHook) -> bool:
     return hook.point == DRIFT
@@ -22,7 +26,8 @@ def about_drift(hook: LockedHook) -> bool:
 
 async def record_answers(conn: Connection, verdicts: Sequence[Verdict]) -> None:
     """Record the answers to drift hooks with their drift, and as events; request the observations
-    before approved repairs. The caller has decided the hooks, whose stacks it has locked."""
+    before approved repairs and after adoptions. The caller has decided the hooks, whose stacks it
+    has locked."""
     answers: list[Json] = []
     events: list[Json] = []
     for verdict in verdicts:
@@ -41,8 +46,8 @@ async def record_answers(conn: Connection, verdicts: Sequence[Verdict]) -> None:
         events.append(_answered_event(verdict))
     await record_drift_answers(conn, answers)
     await record_events(conn, events)
-    approved = {verdict.hook.stack_id for verdict in verdicts if verdict.word == Decision.CONTINUE}
-    for stack_id in sorted(approved):
+    observed = {one.hook.stack_id for one in verdicts if one.word in _OBSERVED}
+    for stack_id in sorted(observed):
         await observation_schedule.request(conn, stack_id)
 
 
@@ -51,6 +56,8 @@ def _answered_event(verdict: Verdict) -> Json:
     if verdict.word == Decision.REJECT:
         why = f": {verdict.reason}" if verdict.reason else ""
         reason = f"Hook {DRIFT} was rejected by {verdict.by}{why}"
+    elif verdict.word == Decision.ADOPT:
+        reason = f"{verdict.by} adopted the observed values of {verdict.hook.resource_name}"
     data = {"decision": verdict.word, "decided_by": verdict.by.name, "reason": verdict.reason}
     return drift_event(verdict.hook, "headgate.hook.answered", reason, data)
 

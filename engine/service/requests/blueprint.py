@@ -30,6 +30,7 @@ from engine.hot.nested.nested_templates import NESTING_DEPTH
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.template.template import Template
 from engine.plan.convergence import SECTION, PolicyRules, merge_sections
+from engine.plan.overrides import OVERRIDES
 from engine.service.requests.parsing import (
     EMPTY,
     OperatorEnvironment,
@@ -388,13 +389,14 @@ def node_inputs(
     names: Collection[str],
     kept: Mapping[str, Json],
     adjusted: Mapping[str, Json],
+    overrides: Mapping[str, Json],
     scope: Scope,
 ) -> dict[str, NodeInputs]:
     """The inputs that are stored with the nodes of these resources, by name. Defaults are filled in
     for properties that are static.
 
-    kept: snapshot data by resource, for a restore. adjusted: `Call.adjusted` by group, for scaling.
-    scope: the encryption scope of the definitions.
+    kept, overrides: snapshot data, and adopted values, by resource, for a restore. adjusted:
+    `Call.adjusted` by group, for scaling. scope: the encryption scope of the definitions.
     """
     definition, restricted = blueprint.definition, blueprint.environment.registry.restrictions_of
     changed = [definition.resources[name] for name in names if name in definition.resources]
@@ -408,7 +410,7 @@ def node_inputs(
         resource.name: NodeInputs(
             _definition(resource, definition.version, registry, secret, scope)
             | _optional_parts(resource, restricted(resource.name), scope)
-            | _change_data(resource.name, kept, adjusted, scope),
+            | _change_data(resource.name, kept, adjusted, overrides, scope),
             sorted(resource.reads),
             sorted(resource.requires),
         )
@@ -464,13 +466,19 @@ def _lifecycle_parts(lifecycle: Lifecycle, scope: Scope) -> dict[str, Json]:
 
 
 def _change_data(
-    name: str, kept: Mapping[str, Json], adjusted: Mapping[str, Json], scope: Scope
+    name: str,
+    kept: Mapping[str, Json],
+    adjusted: Mapping[str, Json],
+    overrides: Mapping[str, Json],
+    scope: Scope,
 ) -> dict[str, Json]:
     stored: dict[str, Json] = {}
     if name in kept:
         stored["kept"] = Secret(kept[name], scope)
     if name in adjusted:
         stored["adjusted"] = adjusted[name]
+    if name in overrides:
+        stored[OVERRIDES] = overrides[name]
     return stored
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from engine.lifecycle.contract import PlannedChange, StackView
 from engine.lifecycle.gate import view_document
 from engine.plan.draft import ExistingResource, Plan
+from engine.plan.overrides import Override
 from engine.principal import Principal
 from engine.service.plan_preview import KINDS, PlanPreviewer, read_rows
 from engine.service.requests.blueprint import Blueprint
@@ -42,13 +43,16 @@ async def view_of_update(
     blueprint: Blueprint,
     existing: Sequence[ExistingResource],
     registry: TypeRegistry,
+    overrides: Mapping[str, Sequence[Override]],
 ) -> dict[str, Json]:
     """The view of a traversal with a template version as its target: the change of each
-    resource."""
+    resource. overrides: by resource name."""
     definition = blueprint.definition
     rows = await read_rows(conn, started.stack_id, planned, definition) if existing else []
     restricted = blueprint.environment.registry.restrictions_of
-    shown = PlanPreviewer(registry, planned, definition, restricted, existing, rows).walk()
+    shown = PlanPreviewer(
+        registry, planned, definition, restricted, existing, rows, overrides
+    ).walk()
     plan = tuple(
         PlannedChange(
             name=one.name,

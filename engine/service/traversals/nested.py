@@ -49,6 +49,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.resources.current_resources import read_existing
+from engine.store.resources.overrides import read_overrides
 from engine.store.resources.scaling import find_properties
 from engine.store.stacks import stack_locks
 from engine.store.stacks.snapshots import SnapshotRecord, insert_nested_snapshot, read_snapshots
@@ -335,7 +336,7 @@ class NestedStacks:
             findings.raise_if_any()
             check_adopted(blueprint, adopted, registry)
         kept = snapshot.saved_data(blueprint.definition.resources) if snapshot else {}
-        return _Plan(stack_id, name, blueprint, adopted, kept, snapshot is not None)
+        return _Plan(stack_id, name, blueprint, adopted, kept, snapshot)
 
     async def _update(
         self, conn: Connection, step: _Step, plan: "_Plan", parent_traversal: ClaimedTraversal
@@ -343,6 +344,7 @@ class NestedStacks:
         """Start a traversal that creates or updates the nested stack."""
         work, call = step.prepared.work, step.call
         number, version, action, current = 1, 1, Action.CREATE, None
+        overrides: Mapping[str, Json] = {}
         if step.child is None:
             await nested_stacks.insert_nested_stack(
                 conn, plan.stack_id, plan.name, work.key.stack_id, call.resource_id, work.name
@@ -352,7 +354,12 @@ class NestedStacks:
             await self._traversals.supersede(conn, locked, parent_traversal.requested_by)
             number, version, action = locked.traversal + 1, locked.newest + 1, Action.UPDATE
             await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
-            current = await read_current_state(conn, plan.stack_id, plan.blueprint, plan.kept)
+            if plan.snapshot is not None:
+                names = plan.blueprint.definition.resources
+                now = await read_overrides(conn, plan.stack_id)
+                overrides = plan.snapshot.restored_overrides(names, now)
+            restored = {*plan.kept, *overrides}
+            current = await read_current_state(conn, plan.stack_id, plan.blueprint, restored)
         action = plan.action or action
         desired = DesiredState(
             stack_id=plan.stack_id,
@@ -362,8 +369,11 @@ class NestedStacks:
             blueprint=plan.blueprint,
             current=current or CurrentState(live=await live_breakpoints(conn, plan.stack_id)),
             requested_by=parent_traversal.requested_by,
-            options=Options(adopted=plan.adopted or {}, restored=frozenset(plan.kept)),
+            options=Options(
+                adopted=plan.adopted or {}, restored=frozenset({*plan.kept, *overrides})
+            ),
             kept=plan.kept,
+            overrides=overrides,
             cleared_breakpoints=cleared_inside(parent_traversal.cleared_breakpoints, work.name),
             refuses=False,
             credential=call.credential,
@@ -417,19 +427,19 @@ class NestedStacks:
 
 class _Plan(NamedTuple):
     """adopted: physical resources by resource name; None: no adoption. kept: snapshot data by
-    resource name. restores: the nested stack returns to a snapshot."""
+    resource name. snapshot: that the nested stack returns to; None: it is created or updated."""
 
     stack_id: UUID
     name: str
     blueprint: Blueprint
     adopted: Mapping[str, AdoptedResource] | None
     kept: Mapping[str, Json]
-    restores: bool
+    snapshot: SnapshotRecord | None
 
     @property
     def action(self) -> Action | None:
         """The action of the nested stack; None: a create or update."""
-        if self.restores:
+        if self.snapshot is not None:
             return Action.RESTORE
         return None if self.adopted is None else Action.ADOPT
 

@@ -20,7 +20,7 @@ from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
-from engine.service.plan_preview import refuse_known_replacements
+from engine.service.plan_preview import overrides_of, refuse_known_replacements
 from engine.service.reads.stack_outputs import (
     check_sources,
     read_stack_outputs,
@@ -355,11 +355,14 @@ class Traversals:
         names = {node.name for node in planned.nodes}
         scope = Scope(started.project, desired.stack_id, "node.definition")
         inputs = node_inputs(desired.blueprint, self.registry, names, desired.kept,
-                             desired.options.adjusted, scope)  # fmt: skip
+                             desired.options.adjusted, desired.overrides, scope)  # fmt: skip
         view = None
         if traversal_start.has_gate(planned):
             rows, registry = desired.current.rows, self.registry
-            view = await view_of_update(conn, started, planned, desired.blueprint, rows, registry)
+            overrides = await overrides_of(conn, desired)
+            view = await view_of_update(
+                conn, started, planned, desired.blueprint, rows, registry, overrides
+            )
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
         await _store_rules(conn, desired)
         policy = None

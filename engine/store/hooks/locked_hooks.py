@@ -144,6 +144,11 @@ class LockedHook(StoredHook):
     resource: Json
     now: datetime
 
+    @property
+    def key(self) -> tuple[UUID, UUID]:
+        """Its stack, and its ID."""
+        return self.stack_id, self.id
+
 
 @dataclass(frozen=True, slots=True)
 class FoundHook:

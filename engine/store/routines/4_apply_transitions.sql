@@ -187,12 +187,12 @@ begin
           from step s where s.resource ->> 'write' in ('insert', 'leave')
     ), inserted_snapshot as (
         insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
-                                       physical_id, properties, metadata, data)
+                                       physical_id, properties, metadata, data, overrides)
         select s.stack_id, s.traversal, k.id, k.name, k.type, k.physical_id, k.properties,
-               k.metadata, k.data
+               k.metadata, k.data, k.overrides
           from step s cross join jsonb_to_record(coalesce(s.snapshot, '{}')) as k (
                id uuid, name text, type text, physical_id text, properties jsonb,
-               metadata jsonb, data jsonb)
+               metadata jsonb, data jsonb, overrides jsonb)
          where s.snapshot is not null
     ), inserted_hook as (
         insert into hook (stack_id, id, project, traversal, node, resource_name, path, point,

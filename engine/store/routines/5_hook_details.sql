@@ -20,5 +20,6 @@ select h.*, s.name as stack_name, s.path as stack_path,
                       (array_agg(d.by order by d.number))[1] as by, min(d.number) as first
                  from decision d
                 where d.stack_id = h.stack_id and d.hook_id = h.id
-                  and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run', 'patch')
+                  and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run', 'patch',
+                                 'adopt')
                 group by 1) o) a;

@@ -36,7 +36,11 @@ select p.id, p.name, p.version, p.created_at,
                'status', 'COMPLETE', 'metadata', k.metadata, 'properties', k.properties,
                'resource_data', k.data)), '{}')
           from resource_snapshot k
-         where k.stack_id = p.stack_id and k.traversal = p.traversal) as resources
+         where k.stack_id = p.stack_id and k.traversal = p.traversal) as resources,
+       (select coalesce(jsonb_object_agg(k.name, k.overrides), '{}')
+          from resource_snapshot k
+         where k.stack_id = p.stack_id and k.traversal = p.traversal
+           and jsonb_typeof(k.overrides) = 'array') as overrides
   from snapshot p join traversal t on t.stack_id = p.stack_id and t.number = p.traversal
  where p.stack_id = $1 and ($2::uuid is null or p.id = $2) and (p.root_id is not null) = $3
  order by p.created_at, p.id
@@ -67,7 +71,8 @@ _COLUMNS = {"resource_data": "data"}
 @dataclass(frozen=True, slots=True)
 class SnapshotRecord:
     """resources: name -> {name, resource_id, type, action, status, metadata, properties,
-    resource_data}; complete only if status is COMPLETE. undecryptable: the reason if a value
+    resource_data}; complete only if status is COMPLETE. overrides: adopted values by resource name
+    (engine/plan/overrides.py). undecryptable: the reason if a value
     cannot be decrypted, or ""."""
 
     id: UUID
@@ -77,6 +82,7 @@ class SnapshotRecord:
     status: str
     reason: str
     resources: Mapping[str, Json]
+    overrides: Mapping[str, Json]
     undecryptable: str = ""
 
     def saved_data(self, names: Collection[str]) -> dict[str, Json]:
@@ -86,6 +92,14 @@ class SnapshotRecord:
             for name, one in self.resources.items()
             if one["resource_data"] and name in names
         }
+
+    def restored_overrides(
+        self, names: Collection[str], current: Collection[str]
+    ) -> dict[str, Json]:
+        """The adopted values that a restore brings back, of the resources with these names; none
+        for those that have adopted a value since. current: resources with adopted values."""
+        changed = {*self.overrides, *current} & {*names}
+        return {name: self.overrides.get(name, []) for name in sorted(changed)}
 
 
 @dataclass(frozen=True, slots=True)

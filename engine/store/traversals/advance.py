@@ -76,9 +76,9 @@ class Work:
     path: of its stack, if that is a nested stack.
     traversal_state: of its traversal, which may have ended early. cancelled: its operation is to
     end early.
-    lifecycle: of the definition applied last: `prevent_destroy`, and digests of the values of
-    `replace_when`. metadata_now, update_policy_now, lifecycle_now: of the definition, resolved; set
-    when the node is prepared.
+    lifecycle: of the definition applied last: `prevent_destroy`, digests of the values of
+    `replace_when`, and adopted values (engine/plan/overrides.py). metadata_now, update_policy_now,
+    lifecycle_now: of the definition, resolved; set when the node is prepared.
     started: its operation has started; progress may have its progress.
     undecryptable: the reason if a value cannot be decrypted; the node fails with it.
     expired_leases: number of previous consecutive claims whose lease expired. restarts: how often

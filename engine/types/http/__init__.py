@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from engine.errors import Findings, HeadgateError, Unavailable, nearest
 from engine.types.completion import AcceptedOperation, ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.http.adoption import adopted_places
 from engine.types.http.json_paths import InvalidPath, is_path, read_path
 from engine.types.http.observation import (
     MAX_PAGES,
@@ -277,6 +278,11 @@ class Http(ResourceType):
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
         compare = properties.get("compare", {})
         return list(compare) if isinstance(compare, Mapping) else None
+
+    def adopted_places(
+        self, properties: Mapping[str, Json], path: str
+    ) -> Sequence[tuple[str, ...]]:
+        return adopted_places(properties, path)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """An object that one list lacks may have moved between its pages: only if a second list

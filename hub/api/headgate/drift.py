@@ -10,10 +10,12 @@ from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
 from engine.plan.repair_window import RepairWindow
 from engine.store.observer.drift_rows import DriftedResource
+from engine.store.resources.overrides import AdoptedValue
 from engine.words import ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.explanations import path_in
+from hub.api.orchestration.documents import adopted_document
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import stack_of
 from hub.api.routes import Route, json_response
@@ -38,6 +40,15 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "since": rfc3339(one.since),
         "observed_at": rfc3339(one.observed_at),
         "unrepaired": one.unrepaired,
+    }
+
+
+def _adopted_document(one: AdoptedValue) -> responses.AdoptedValueOfResource:
+    return {
+        "resource_name": one.name,
+        "resource_path": path_in(one.path, one.name),
+        "stack_id": str(one.stack_id),
+        **adopted_document(one.override),
     }
 
 
@@ -80,6 +91,7 @@ async def show(request: web.Request) -> web.Response:
             policy=policy_document(drift.policy, datetime.now(UTC)) if drift.policy else None,
             next_observation_at=rfc3339(status.next_at) if status.next_at else None,
             resources=[drift_document(one) for one in drift.resources],
+            adopted=[_adopted_document(one) for one in drift.adopted],
         )
     )
 

@@ -27,6 +27,7 @@ from hub.api.openapi_components import (
     Uuid,
     one_of,
 )
+from hub.api.orchestration.responses import AdoptedValue
 from hub.auth.roles import Right
 
 Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
@@ -405,6 +406,14 @@ class ConvergencePolicy(TypedDict):
     by_operator: list[str]
 
 
+class AdoptedValueOfResource(AdoptedValue):
+    """`resource_path`: from the root stack."""
+
+    resource_name: str
+    resource_path: str
+    stack_id: Uuid
+
+
 class Drift(TypedDict):
     observed_at: Time | None
     observing: bool
@@ -413,6 +422,7 @@ class Drift(TypedDict):
     policy: ConvergencePolicy | None
     next_observation_at: Time | None
     resources: list[DriftedResource]
+    adopted: list[AdoptedValueOfResource]
 
 
 class ReportedChanges(TypedDict):

@@ -18,6 +18,7 @@ from engine.hot.schema.type_schema import Constraint, TypeSchema
 from engine.hot.syntax.keyed_names import plain_name
 from engine.hot.template.cfn_parameters import KINDS
 from engine.hot.template.template import Template
+from engine.plan.overrides import Override
 from engine.service import Output, StackValues
 from engine.store.records import EventRecord, ResourceRecord, StackRecord, TemplateRecord
 from engine.store.stacks.events import STACK_TYPE
@@ -50,6 +51,16 @@ def quote_segment(name: str) -> str:
 
 def link(href: str, rel: str = "self") -> responses.Link:
     return {"href": href, "rel": rel}
+
+
+def adopted_document(one: Override) -> responses.AdoptedValue:
+    return {
+        "path": one.path,
+        "value": one.value,
+        "template": one.template,
+        "adopted_by": one.by,
+        "adopted_at": time(datetime.fromisoformat(one.at)),
+    }
 
 
 def stack_summary(stack: StackRecord, base: str) -> responses.StackSummary:

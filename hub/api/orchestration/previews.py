@@ -63,6 +63,7 @@ def _resource(
         "replace_reason": one.replace_reason,
         "moved_from": one.moved_from,
         "imported_id": one.imported_id,
+        "adopted": [documents.adopted_document(each) for each in one.adopted],
     }
     if preview.path:
         document["parent_resource"] = plain_name(preview.path[-1])

@@ -270,6 +270,17 @@ class Identity(TypedDict):
 PropertyChange = TypedDict("PropertyChange", {"from": Json, "to": Json}, total=False)
 
 
+class AdoptedValue(TypedDict):
+    """An observed value that an answer to a drift hook made the desired one. `template`: the value
+    that it replaces."""
+
+    path: str
+    value: Json
+    template: Json
+    adopted_by: str
+    adopted_at: Time
+
+
 class PreviewedResource(TypedDict):
     """path, moved_from: with the names in the template, as headgate_resource_name."""
 
@@ -298,6 +309,7 @@ class PreviewedResource(TypedDict):
     replace_reason: str | None
     moved_from: str | None
     imported_id: str | None
+    adopted: list[AdoptedValue]
     parent_resource: NotRequired[str]
     headgate_parent_resource: NotRequired[str]
 

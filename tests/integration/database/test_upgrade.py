@@ -185,6 +185,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0055_usage.sql",
         "0056_drift_hooks.sql",
         "0057_repairs_of_projects.sql",
+        "0058_adopted_values.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

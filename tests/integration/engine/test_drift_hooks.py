@@ -117,7 +117,7 @@ async def test_drift_opens_a_hook_once_without_a_change(run: Program, world: Wor
         await observe(run)
     found = await hook(run)
     assert (found["point"], found["resource_name"], found["path"]) == ("drift", "a", "a")
-    assert found["allowed"] == ["continue", "reject"]
+    assert found["allowed"] == ["continue", "reject", "adopt"]
     assert found["deadline"] is None and found["node"] is None
     assert found["requested_by"] == "observer"
     resource = found["resource"]

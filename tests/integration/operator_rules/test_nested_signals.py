@@ -109,6 +109,7 @@ alter table archived_graph
 alter table resource drop column lifecycle cascade;
 alter table node drop column cancelled cascade;
 alter table snapshot drop column root_id;
+alter table resource_snapshot drop column overrides cascade;
 alter table template drop column key_order, drop column stack_outputs, drop column sources;
 drop index stack_listed;
 drop index resource_by_physical_id;

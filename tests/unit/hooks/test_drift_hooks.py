@@ -11,6 +11,7 @@ from engine.hooks.drift_hooks import (
     AskedDrift,
     Drift,
     DriftStep,
+    adoption_refusal,
     drift_rule,
     drift_step,
     ignored_for,
@@ -153,6 +154,24 @@ def test_a_wrong_hold_is_refused(hold: Json, place: str, remedy: str) -> None:
     assert [(one.place, remedy in one.remedy) for one in findings.all] == [(place, True)]
 
 
-def test_only_a_repair_and_a_rejection_are_answers() -> None:
+def test_a_repair_a_rejection_and_an_adoption_are_answers() -> None:
     rule = drift_rule(None, by_operator=False)
-    assert allowed_decisions(rule, DRIFT, None) == [Decision.CONTINUE, Decision.REJECT]
+    known = [Decision.CONTINUE, Decision.REJECT, Decision.ADOPT]
+    assert allowed_decisions(rule, DRIFT, None) == known
+    # The approvals of several principals are of the same result.
+    several = drift_rule({"approvals": 2}, by_operator=False)
+    assert allowed_decisions(several, DRIFT, None) == [Decision.CONTINUE, Decision.REJECT]
+
+
+@pytest.mark.parametrize("state", ObservedState)
+def test_only_changed_values_can_be_adopted(state: ObservedState) -> None:
+    refusal = adoption_refusal(state)
+    assert (refusal is None) == (state is ObservedState.CHANGED)
+    assert refusal is None or all(refusal)
+
+
+@pytest.mark.parametrize("decision", [Decision.CONTINUE, Decision.ADOPT])
+def test_only_a_rejection_ignores_drift(decision: Decision) -> None:
+    assert ignored_for(decision, None) is None
+    with pytest.raises(Invalid):
+        ignored_for(decision, {"ignore": {"for": "2h"}})

@@ -255,6 +255,9 @@ class Volume(CloudType):
     def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
         return volume_state.OBSERVED
 
+    def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
+        return {**data, path: value} if path == "volume_type" else data
+
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         session, project = self._cloud.reader_session(), calls[0].project
         return await observe_listed(calls, lambda: _pages(session, project), _compare, _GONE)

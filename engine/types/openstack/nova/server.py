@@ -381,6 +381,9 @@ class Server(CloudType):
     def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
         return OBSERVED
 
+    def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
+        return {**data, path: value} if path in ("flavor", "image") else data
+
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         session, project = self._cloud.reader_session(), calls[0].project
         return await observe_listed(

@@ -25,6 +25,7 @@ const IMMEDIATE_DECISIONS = [
   ["continue", "Continue"],
   ["step", "Step"],
   ["run", "Run to end"],
+  ["adopt", "Adopt observed values"],
 ];
 /** @type {[Decision | "hand-over", import("./drafts.js").OpenPanel, string][]} */
 const PANEL_DECISIONS = [

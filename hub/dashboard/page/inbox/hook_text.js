@@ -58,6 +58,7 @@ const DECISION_TEXTS = {
   run: "approved with run to end",
   patch: "approved with changed properties",
   progress: "extended the deadline",
+  adopt: "adopted the observed values",
   refused: "tried to answer without permission",
   "handed-over": "handed over",
   "expired-stop": "Timed out; the stack stopped",

@@ -33,7 +33,10 @@ export function hasApproved(hook, user) {
  */
 export function offeredDecisions(hook, user) {
   if (hook.state !== "waiting" || denialReason(hook, user)) return [];
-  return hook.allowed.filter((item) => !(hasApproved(hook, user) && APPROVES.has(item)));
+  const adoptable = hook.resource?.drift?.state === "changed";
+  return hook.allowed.filter(
+    (item) => !(hasApproved(hook, user) && APPROVES.has(item)) && (item !== "adopt" || adoptable),
+  );
 }
 
 /**

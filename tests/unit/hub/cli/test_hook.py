@@ -111,6 +111,7 @@ def answer(decision: str, **more: Any) -> tuple[str, Any]:
         (["progress"], answer("progress")),
         (["progress", "--extend", "30m"], answer("progress", extend="30m")),
         (["reject", "--reason", "no"], answer("reject", reason="no")),
+        (["adopt", "--reason", "wanted"], answer("adopt", reason="wanted")),
     ],
 )  # fmt: skip
 async def test_each_answer_is_sent_with_its_options(

@@ -55,6 +55,15 @@ def test_each_kind_of_change_has_a_symbol_and_a_count() -> None:
     ]
 
 
+def test_adopted_values_are_shown_with_the_value_of_the_template() -> None:
+    at = "2026-12-01T10:00:00Z"
+    one = {"path": "$.size", "value": 5, "template": 3, "adopted_by": "ann", "adopted_at": at}
+    shown = lines(preview(unchanged=[change("web") | {"adopted": [one]}]))
+    assert shown[0] == ("web.size: 5 (adopted by ann on 2026-12-01 10:00 UTC; the template says 3)")
+    hostile = one | {"adopted_by": "ann\x1b[31m"}
+    assert "\x1b" not in lines(preview(unchanged=[change("web") | {"adopted": [hostile]}]))[0]
+
+
 def test_unknown_values_are_marked() -> None:
     shown = lines(preview(
         updated=[change("a", certain=False, size={"from": "x"})],

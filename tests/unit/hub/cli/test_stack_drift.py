@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.cli.stack_drift import rows_of, summary
+from hub.cli.stack_drift import adopted_lines, rows_of, summary
 
 RESOURCE: dict[str, Any] = {
     "path": "group/a", "state": "changed", "reason": "", "since": "s", "unrepaired": None,
@@ -30,6 +30,15 @@ def test_each_difference_is_a_row() -> None:
 def test_the_reason_says_why_drift_is_not_repaired() -> None:
     first, _ = rows_of(RESOURCE | {"unrepaired": "the limit is reached"})
     assert first["reason"] == "not repaired: the limit is reached"
+
+
+def test_adopted_values_are_lines() -> None:
+    at = "2026-12-01T10:00:00Z"
+    one = {"resource_path": "group/a", "path": "size", "value": "x", "template": None,
+           "adopted_by": "ann", "adopted_at": at}  # fmt: skip
+    assert adopted_lines([one]) == [
+        'group/a.size: "x" (adopted by ann on 2026-12-01 10:00 UTC; the template says null)'
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""Adopted values: observed values that the desired state of a resource has taken over. Pure.
+
+An override replaces the value of the template as long as the template has the value that it had
+when the observed one was adopted. If the template agrees with the override, or has another value,
+the override ends.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from engine.words import Json
+
+#: The key of overrides in the column `lifecycle` of a resource.
+OVERRIDES = "overrides"
+
+#: Where a value is in properties: the name of a property, and keys of maps below it.
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """path: of the difference. places: in the properties; all have the same value. template: the
+    value of the template. value: the adopted one. by, by_id: the principal. at: in ISO format.
+    """
+
+    path: str
+    places: Sequence[Place]
+    template: Json = field(repr=False)
+    value: Json = field(repr=False)
+    by: str
+    by_id: str
+    at: str
+
+    def encode(self) -> dict[str, Json]:
+        return asdict(self) | {"places": [[*place] for place in self.places]}
+
+    def is_in(self, properties: Mapping[str, Json]) -> bool:
+        """Whether properties have the adopted value."""
+        return all(value_at(properties, place) == self.value for place in self.places)
+
+    def replaces(self, properties: Mapping[str, Json]) -> bool:
+        """Whether properties of the template have the value that the override replaces."""
+        return self.template != self.value and all(
+            value_at(properties, place) == self.template for place in self.places
+        )
+
+
+def decode_overrides(stored: Json) -> list[Override]:
+    return [Override(**one | {"places": tuple(map(tuple, one["places"]))}) for one in stored or ()]
+
+
+def apply_overrides(
+    properties: Mapping[str, Json], overrides: Sequence[Override]
+) -> tuple[Mapping[str, Json], list[Override]]:
+    """Return the properties of the template with adopted values, and the overrides that have not
+    ended."""
+    left = [one for one in overrides if one.replaces(properties)]
+    for one in left:
+        for place in one.places:
+            properties = _with_value(properties, place, one.value)
+    return properties, left
+
+
+def add_overrides(
+    properties: Mapping[str, Json], before: Sequence[Override], new: Sequence[Override]
+) -> list[Override]:
+    """Return the overrides of a resource after an adoption. properties: recorded before it. One
+    that is adopted again keeps the template's value, and ends if that is adopted."""
+    earlier = {one.path: one for one in before if one.is_in(properties)}
+    added: dict[str, Override] = {}
+    for one in new:
+        old = earlier.get(one.path)
+        template = one.template if old is None else old.template
+        added[one.path] = Override(
+            one.path, one.places, template, one.value, one.by, one.by_id, one.at
+        )
+    return [one for one in (earlier | added).values() if one.template != one.value]
+
+
+def with_adopted(
+    properties: Mapping[str, Json], overrides: Sequence[Override]
+) -> Mapping[str, Json]:
+    """Return recorded properties with adopted values."""
+    for one in overrides:
+        for place in one.places:
+            properties = _with_value(properties, place, one.value)
+    return properties
+
+
+def value_at(properties: Mapping[str, Json], place: Place) -> Json:
+    """None also if there is no such value: for types, both mean the same."""
+    found: Any = properties
+    for key in place:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _with_value(
+    properties: Mapping[str, Json], place: Sequence[str], value: Json
+) -> dict[str, Json]:
+    name, *below = place
+    inner = properties.get(name)
+    new = _with_value(inner if isinstance(inner, Mapping) else {}, below, value) if below else value
+    return {**properties, name: new}

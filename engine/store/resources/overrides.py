@@ -1,0 +1,55 @@
+"""Adopted values of resources (engine/plan/overrides.py). They are in the column `lifecycle`."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from engine.plan.overrides import Override, decode_overrides
+from engine.store.connection import Connection
+
+#: Properties with secrets have no adopted values.
+READ_OVERRIDES = """
+select name, lifecycle -> 'overrides' as overrides from resource
+ where stack_id = $1 and replaced_by is null and lifecycle ? 'overrides'
+   and masked_properties is null
+"""
+#: Of a stack and its nested stacks.
+READ_TREE_OVERRIDES = """
+with recursive tree (id, name, path) as (
+    select id, name, '' from stack where id = $1
+    union all
+    select c.id, c.name, c.path from tree t
+     cross join lateral (select id, name, path from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+)
+select t.id as stack_id, t.path, r.name, r.lifecycle -> 'overrides' as overrides
+  from tree t
+ cross join lateral (select name, lifecycle from resource
+                      where stack_id = t.id and replaced_by is null and lifecycle ? 'overrides'
+                        and masked_properties is null offset 0) r
+ order by t.path, r.name
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedValue:
+    """An adopted value of a resource. path: of its stack."""
+
+    stack_id: UUID
+    path: str
+    name: str
+    override: Override
+
+
+async def read_overrides(conn: Connection, stack_id: UUID) -> dict[str, list[Override]]:
+    """The overrides of a stack, by resource name."""
+    rows = await conn.fetch(READ_OVERRIDES, stack_id)
+    return {row["name"]: decode_overrides(row["overrides"]) for row in rows}
+
+
+async def read_tree_overrides(conn: Connection, stack_id: UUID) -> list[AdoptedValue]:
+    """The overrides of a stack and its nested stacks."""
+    return [
+        AdoptedValue(row["stack_id"], row["path"], row["name"], one)
+        for row in await conn.fetch(READ_TREE_OVERRIDES, stack_id)
+        for one in decode_overrides(row["overrides"])
+    ]
