@@ -82,7 +82,7 @@ class NotifyType:
     reason: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """Return the column `node.confirmed`, for the next call of the operation."""
+        """Return the column `node.confirmation`, for the next call of the operation."""
         accepted = self.decision is not Decision.REJECT
         return {"step": self.step, "accepted": accepted, "by": self.by, "reason": self.reason}
 

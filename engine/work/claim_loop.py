@@ -1,4 +1,8 @@
-"""A loop that claims work when it is due and does it in tasks, fairly between projects."""
+"""A loop that claims work when it is due and does it in tasks, fairly between projects.
+
+It is for observations and completions. `claim_due` (engine/store/routines/4_claim_due.sql) decides
+which worker executes which node.
+"""
 
 import asyncio
 from collections import Counter

@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.hooks.drift_hooks import NO_DEADLINE, DriftStep, drift_rule, drift_step
+from engine.hooks.reminders import first_wait
 from engine.hooks.rule import Rule, encode_rule
 from engine.plan.convergence import HOLD, ON_DRIFT, ConvergencePolicy
 from engine.principal import internal
@@ -139,7 +140,7 @@ def _hook(row: DriftHookRow, rule: Rule, hook_id: UUID, dependents: Sequence[str
             "since": row.since.isoformat() if row.since else None,
         },
     }
-    after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
+    first = first_wait(rule)
     return {
         "id": hook_id,
         "resource_id": row.resource_id,
@@ -151,7 +152,7 @@ def _hook(row: DriftHookRow, rule: Rule, hook_id: UUID, dependents: Sequence[str
         "rule": encode_rule(rule),
         "notification": notification,
         "digest": digest_of(notification),
-        "wake_after": min(after).total_seconds() if after else None,
+        "wake_after": None if first is None else first.total_seconds(),
         "found": row.found.state,
         "differences": differences,
         "recorded_at": row.found.recorded_at,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 
+from engine.hooks.reminders import first_wait
 from engine.hooks.rule import Rule, encode_rule, is_confirm
 from engine.store.traversals.advance import Work
 from engine.words import GATES, Json, Mode, Operation
@@ -49,7 +50,7 @@ def hook_row(
 ) -> dict[str, Json]:
     """Return the row of a new hook. default: its timeout if the rule has none."""
     work, document = context.work, _notification_document(context)
-    closed = CLOSED_AT_ONCE.get(_mode(rule))
+    closed, first = CLOSED_AT_ONCE.get(_mode(rule)), first_wait(rule)
     return {
         "id": hook_id,
         "resource_name": work.name,
@@ -60,7 +61,7 @@ def hook_row(
         "on_timeout": rule.on_timeout,
         "timeout": (rule.timeout or default).total_seconds(),
         "rule": encode_rule(rule),
-        "wake_after": None if closed else _wake_after(rule),
+        "wake_after": None if closed or first is None else first.total_seconds(),
         "notification": document,
         "digest": digest_of(document),
         "decision": closed[1] if closed else None,
@@ -117,12 +118,6 @@ def _reason(operation: Operation, rule: Rule, mode: Mode) -> str:
             return f"{action} reached Hook {rule.point}"
         case _ as never:
             assert_never(never)
-
-
-def _wake_after(rule: Rule) -> float | None:
-    """Return the seconds until the first reminder or escalation, or None."""
-    after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
-    return min(after).total_seconds() if after else None
 
 
 def digest_of(document: Json) -> str:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from engine.bounded_wait import wait_at_most
 from engine.hooks.deadline import has_expired
+from engine.hooks.reminders import must_escalate, next_time
 from engine.loops import Fault, Supervisor
 from engine.node.node import Expired
 from engine.principal import internal
@@ -170,15 +171,13 @@ def reminder(hook: LockedHook) -> Reminder:
     """Return the reminder or escalation that is due."""
     rule = hook.rule
     subject = f"Hook {hook.point} of {hook.resource_name or 'the stack'}"
-    escalates = (
-        rule.escalate is not None
-        and not hook.escalated
-        and hook.now >= hook.clock.opened_at + rule.escalate.after
-    )
+    opened_at, now = hook.clock.opened_at, hook.now
+    escalates = must_escalate(rule, opened_at, now, escalated=hook.escalated)
+    escalated = hook.escalated or escalates
     row = {
         "stack_id": hook.stack_id,
         "id": hook.id,
-        "wake_at": _next(hook, escalates),
+        "wake_at": next_time(rule, opened_at, now, escalated=escalated),
         "reminded": not escalates,
         "escalated": escalates,
     }
@@ -189,15 +188,3 @@ def reminder(hook: LockedHook) -> Reminder:
         return Reminder("headgate.hook.escalated", reason, row, {"to": to})
     reason = f"{subject} is still waiting for an answer"
     return Reminder("headgate.hook.reminder", reason, row, {"reminder": hook.reminders + 1})
-
-
-def _next(hook: LockedHook, escalates: bool) -> Json:
-    """Return when the next reminder or escalation is due; None: not before the deadline."""
-    rule = hook.rule
-    times = []
-    if rule.remind is not None:
-        passed = (hook.now - hook.clock.opened_at) // rule.remind
-        times.append(hook.clock.opened_at + (passed + 1) * rule.remind)
-    if rule.escalate is not None and not hook.escalated and not escalates:
-        times.append(hook.clock.opened_at + rule.escalate.after)
-    return min(times, default=None)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.hooks.reminders import first_wait, next_time
 from engine.work.timers import reminder
 from tests.unit.work.test_reminders import next_in, waiting_hook
 
@@ -37,3 +38,14 @@ def test_a_hook_is_escalated_once_and_not_early(
         wake: datetime = reminded.row["wake_at"]
         assert one.now < wake <= one.clock.opened_at + after
         one = replace(one, now=wake, reminders=one.reminders + 1)
+
+
+@given(hours | st.none(), hours | st.none())
+def test_the_first_wait_ends_when_the_first_reminder_or_escalation_is_due(
+    remind: timedelta | None, escalate: timedelta | None
+) -> None:
+    """The database adds it to its own time, when it writes the hook."""
+    one = waiting_hook(timedelta(0), remind=remind, escalate=escalate)
+    opened_at, first = one.clock.opened_at, first_wait(one.rule)
+    due = next_time(one.rule, opened_at, opened_at, escalated=False)
+    assert due == (None if first is None else opened_at + first)

@@ -17,16 +17,22 @@ from engine.hooks.deadline import (
     has_expired,
     set_back,
 )
+from engine.hooks.reminders import first_wait
+from engine.hooks.rule import Rule, encode_rule
+from engine.principal import internal
 from engine.store.database import Database
 from engine.store.hooks import deadlines
 from engine.store.hooks.deadlines import HookKey, clock_of, report_notifications
+from engine.store.hooks.drift_hooks import open_drift_hooks
 from engine.store.maintenance import clock_correction
 from engine.store.schema.routine_versions import routines
+from engine.words import DRIFT
 from tests.integration.database.test_statements import FOUND
 from tests.support.engine_rows import EngineRows
 from tests.support.program import Program, resource
 from tests.support.sql import writes
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 CLOCK = {"opened_at", "timeout", "deadline", "notified_at", "undeliverable_at"}
 UNDELIVERABLE = "select count(*) from event where type = 'headgate.hook.undeliverable'"
@@ -58,13 +64,36 @@ async def _clock(engine_rows: EngineRows, key: HookKey) -> HookClock:
 
 
 async def test_the_clock_of_a_hook_starts_when_it_opens(running: Program) -> None:
-    rule = {"at": "a", "on": "pre-create", "timeout": "90m"}
+    rule = {"at": "a", "on": "pre-create", "timeout": "90m", "remind": "20m"}
     await running.create("s", {"a": resource()}, environment={"hooks": [rule]})
     (hook,) = await running.waiting_hooks("s")
     row = await running.database.pool.fetchrow("select * from hook where id = $1", UUID(hook["id"]))
+    assert row is not None
     opened = clock_of(row)
     timeout = timedelta(minutes=90)
     assert opened == HookClock(opened.opened_at, timeout, opened.opened_at + timeout)
+    assert row["wake_at"] == opened.opened_at + timedelta(minutes=20)
+
+
+async def test_the_clock_of_a_hook_about_drift_starts_when_it_opens(
+    engine_rows: EngineRows,
+) -> None:
+    stack, hook_id = await engine_rows.stack(), uuid4()
+    remind, timeout = timedelta(minutes=20), timedelta(minutes=90)
+    rule = Rule(DRIFT, remind=remind)
+    wait = first_wait(rule)
+    assert wait == remind
+    hook = {
+        "id": hook_id, "resource_id": uuid4(), "resource_name": "db", "point": DRIFT,
+        "mode": rule.mode, "state": "waiting", "on_timeout": "reject", "rule": encode_rule(rule),
+        "notification": {}, "digest": "d", "wake_after": wait.total_seconds(), "found": "missing",
+        "differences": [], "recorded_at": NOW,
+    }  # fmt: skip
+    async with engine_rows.database.transaction() as conn:
+        await open_drift_hooks(conn, stack.id, [hook], timeout, internal("observer"))
+    opened = await _clock(engine_rows, (stack.id, hook_id))
+    assert opened == HookClock(opened.opened_at, timeout, opened.opened_at + timeout)
+    assert (await engine_rows.hook_row(hook_id))["wake_at"] == opened.opened_at + wait
 
 
 @pytest.mark.parametrize(
@@ -178,6 +207,27 @@ def test_only_the_statements_of_the_rules_write_deadlines() -> None:
         "engine.store.maintenance.clock_correction.WRITE_HOOKS",
         "engine.store.hooks.drift_hooks.OPEN",
         "engine.store.hooks.deadlines.WRITE_CLOCKS",
+    }
+
+
+#: A comparison of a deadline with another time, or its computation from a timeout.
+OWN_RULE = re.compile(
+    r"\bdeadline\s*(?:<=?|>=?)(?!\s*\w+\.deadline)|(?:<=?|>=?)\s*(?:\w+\.)?deadline\b"
+    r"|\+\s*(?:\w+\.)?timeout\b"
+)
+
+
+def test_only_the_functions_compute_or_compare_deadlines() -> None:
+    texts = FOUND | {file.name: file.text for file in routines()}
+    repeated = {name for name, text in texts.items() if OWN_RULE.search(text)}
+    assert repeated == set()
+    for text in ("where h.deadline <= now()", "where now() > h.deadline", "now() + h.timeout"):
+        assert OWN_RULE.search(text)
+    opening = {name for name, text in texts.items() if re.search(r"\bfirst_deadline\(", text)}
+    assert opening == {
+        "1_hook_deadline.sql",
+        "4_apply_transitions.sql",
+        "engine.store.hooks.drift_hooks.OPEN",
     }
 
 
