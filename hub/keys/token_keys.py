@@ -42,8 +42,8 @@ class StoredTokenKeys:
         self.keys.replace(found)
 
     async def check_refreshed(self, check: Callable[[], Found]) -> Found:
-        """The result of `check` with the current versions, so that no process accepts a revoked token.
-        A check that fails is repeated once in MIN_REFRESH only. Raises Unavailable."""
+        """The result of `check` with the current versions, so that no process accepts a revoked
+        token. A check that fails is repeated at most once in MIN_REFRESH. Raises Unavailable."""
         found = check()
         if not found and asyncio.get_running_loop().time() - self._refreshed < MIN_REFRESH:
             return found
