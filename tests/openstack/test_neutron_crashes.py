@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 
 from tests.openstack.cloud import OpenStack, Project
-from tests.openstack.headgate import keystone_settings
-from tests.openstack.neutron_stacks import NETWORK, delete, ended, neutron, physical_ids, ref
+from tests.openstack.crashes import die_after_each, settings_file
+from tests.openstack.neutron_stacks import NETWORK, delete, neutron, physical_ids, ref
 from tests.support.program import Http, ServerProcess
 
 Json = Any
@@ -28,52 +28,17 @@ RESOURCES: dict[str, Json] = {
 }
 
 
-def in_sequence(resources: dict[str, Json]) -> dict[str, Json]:
-    """The resources, each after the one before it."""
-    names = list(resources)
-    return {
-        name: {**resources[name], "depends_on": names[number - 1 : number]}
-        for number, name in enumerate(names)
-    }
-
-
-def settings_file(openstack: OpenStack) -> str:
-    """The settings of a server process in TOML."""
-    auth = keystone_settings(openstack)
-    keystone = {
-        name.removeprefix("auth.keystone."): value
-        for name, value in auth.items()
-        if name.startswith("auth.keystone.")
-    }
-    lines = "\n".join(f'{name} = "{value}"' for name, value in keystone.items())
-    return (
-        f'[auth]\nmode = "keystone"\n[auth.keystone]\n{lines}\n'
-        '[resource_types.openstack]\nenabled = true\n[engine]\nlease = "2s"\npoll = "1s"\n'
-    )
-
-
 async def test_nothing_is_created_twice(
     database_url: str, openstack: OpenStack, project: Project, tmp_path: Path
 ) -> None:
     server = ServerProcess(tmp_path, settings=settings_file(openstack), database_url=database_url)
     connector = aiohttp.TCPConnector(force_close=True)
-    deaths = []
     try:
         async with aiohttp.ClientSession(
             connector=connector, headers={"X-Auth-Token": project.token()}
         ) as session:
             http = Http(session, server.url, project.id)
-            for number, name in enumerate(RESOURCES):
-                await asyncio.to_thread(server.start, fault=f"worker.judge@{name}:1:kill")
-                if number == 0:
-                    await http.create("s", in_sequence(RESOURCES))
-                if await is_dead(server):
-                    deaths.append(name)
-                else:
-                    server.kill()
-            await asyncio.to_thread(server.start)
-            assert await ended(http) == "CREATE_COMPLETE"
-            assert deaths == list(RESOURCES)
+            assert await die_after_each(server, http, RESOURCES) == "CREATE_COMPLETE"
             known = await physical_ids(http)
             assert await asyncio.to_thread(count, project) == Counter(
                 networks=1, subnets=1, ports=1, security_groups=1, routers=1, ips=1, rules=4
@@ -86,15 +51,6 @@ async def test_nothing_is_created_twice(
             await delete(http)
     finally:
         server.kill()
-
-
-async def is_dead(server: ServerProcess) -> bool:
-    """Whether the process dies while it works on the stack."""
-    for _ in range(300):
-        if not server.is_running:
-            return True
-        await asyncio.sleep(0.1)
-    return False
 
 
 def count(project: Project) -> Counter[str]:

@@ -18,6 +18,7 @@ from engine.types.contract import ResourceType
 from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.glance import glance_types
+from engine.types.openstack.keystone import keystone_types
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.software import ServerUrls, SoftwareStore
@@ -32,4 +33,5 @@ def openstack_types(
         *nova_types(cloud, software_store, servers),
         *cinder_types(cloud),
         *glance_types(cloud),
+        *keystone_types(cloud),
     ]

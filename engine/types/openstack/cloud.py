@@ -224,12 +224,13 @@ class Session:
     ) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
         """Yield the pages of a list. page: its most objects; 0: as many as the service chooses.
 
-        Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``) and of Glance
-        (``next``).
+        Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``), of Glance (``next``)
+        and of Keystone (``links``).
         """
         doing = f"list the {key.replace('_', ' ')}"
         url = f"{await self._url(service, doing)}{path}"
-        first = {**(query or {}), **({"limit": str(page)} if page else {})}
+        limit = {"limit": str(page)} if page and service.limits else {}
+        first = {**(query or {}), **limit}
         following: Query | None = first
         for _ in range(MAX_PAGES):
             response = await self._send(service, "GET", url, doing, None, following, microversion)
@@ -414,6 +415,8 @@ def _next_link(service: Service, doing: str, document: Json, key: str) -> str:
         raise _without(service, doing, f"links in `{name}`")
     following = [one.get("href") for one in links if one.get("rel") == "next"]
     link = following[0] if following else document.get("next")
+    if link is None and isinstance(own := document.get("links"), Mapping):
+        link = own.get("next")
     if not isinstance(link, str | None):
         raise _without(service, doing, "a URL of the next page")
     return link or ""

@@ -14,7 +14,7 @@ An object that can have no mark is found by its content. Its create first saves 
 such object, so that it takes and deletes none that it has not created.
 """
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -159,8 +159,8 @@ class ObjectType(ResourceType):
         progress = dict(call.progress or {})
         path = path or progress.get("path") or await self._path(call, session)
         if progress.pop("renames", False):
-            named = {NAME: call.properties[NAME]}
-            found = await self.put(session, path, self.id_of(found), named)
+            final = self.renamed_fields(call)
+            found = await self.put(session, path, self.id_of(found), final)
         if self.status(found) in self.row.failed:
             reason = await self.failure_reason(session, found)
             raise CloudError(f"the {self.row.what} has failed: {reason}")
@@ -373,6 +373,10 @@ class ObjectType(ResourceType):
             return Mark({NAME: own_name}, {NAME: own_name}, renames=True)
         return Mark({}, {})
 
+    def renamed_fields(self, call: Call) -> Mapping[str, Json]:
+        """The fields that replace a mark with `renames`."""
+        return {NAME: call.properties[NAME]}
+
     async def find_created(
         self, call: Call, session: Session, path: str, mark: Mark
     ) -> Mapping[str, Json] | None:
@@ -509,9 +513,7 @@ class ObjectType(ResourceType):
             by_id.setdefault(str(call.physical_id), []).append(call)
         found: dict[ResourceId, Observation] = {}
         try:
-            async for one in session.by_ids(
-                self.row.service, self.row.path, self.row.list_key, list(by_id)
-            ):
+            async for one in self.read_by_ids(session, list(by_id)):
                 for call in by_id.get(self.id_of(one), ()):
                     found[call.resource_id] = self.compare(call, one)
         except CloudError as error:
@@ -520,6 +522,12 @@ class ObjectType(ResourceType):
         missing = f"the {self.row.what} does not exist"
         gone = Observation(ObservedState.MISSING, (), missing, missing)
         return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
+
+    def read_by_ids(
+        self, session: Session, ids: Sequence[str]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """Yield the objects with these IDs that exist."""
+        return session.by_ids(self.row.service, self.row.path, self.row.list_key, ids)
 
     def compare(self, call: Call, found: Mapping[str, Json]) -> Observation:
         """Compare an object with the properties of its resource.

@@ -11,16 +11,20 @@ class Service:
     """name: for messages. types: the names of its type in a catalog, the current one first.
     version: the path of the API version, which is appended to an endpoint that does not end with
     it; "": as the catalog has it. microversion: the value of the header OpenStack-API-Version, as
-    `compute 2.90`; "" for an API without microversions.
+    `compute 2.90`; "" for an API without microversions. limits: whether all lists have the
+    parameter `limit`.
     """
 
     name: str
     types: tuple[str, ...]
     version: str = ""
     microversion: str = ""
+    limits: bool = True
 
 
-IDENTITY = Service("Keystone", ("identity",), "/v3")
+#: Keystone refuses the parameter for regions, and returns whole lists unless the operator limits
+#: them.
+IDENTITY = Service("Keystone", ("identity",), "/v3", limits=False)
 NETWORK = Service("Neutron", ("network",), "/v2.0")
 #: 2.90 is in Nova since Yoga (2022.1).
 COMPUTE = Service("Nova", ("compute",), "", "compute 2.90")

@@ -15,7 +15,7 @@ from engine.types.openstack.neutron.lookups import NETWORKS
 from engine.types.openstack.nova.host_aggregate import HostAggregate
 from engine.types.openstack.object_type import ABSENT
 from engine.types.openstack.service_errors import CloudError
-from engine.types.openstack.services import NETWORK
+from engine.types.openstack.services import IDENTITY, NETWORK
 from engine.words import Json
 from tests.unit.types.calls import KEY, NOW, a_call, run
 from tests.unit.types.openstack.clouds import Answers, Renewing, answer
@@ -85,6 +85,21 @@ async def test_all_pages_are_read_from_the_same_server() -> None:
         "http://network/ports?name=x&limit=500",
         "http://network/ports?marker=a&limit=500",
     ]
+
+
+async def test_all_pages_of_keystone_are_read() -> None:
+    """It refuses `limit` for some lists, and has its link to the next page at another place."""
+    links = [{"next": "http://inside:5000/regions?marker=a&limit=1"}, {"next": None}]
+    web = Answers(
+        *(
+            answer(200, {"regions": [{"id": name}], "links": one})
+            for name, one in zip("ab", links, strict=True)
+        )
+    )
+    found = await session(web).list(IDENTITY, "/regions", "regions")
+    assert [one["id"] for one in found] == ["a", "b"]
+    urls = [one.url for one in web.requests]
+    assert urls == ["http://identity/regions", "http://identity/regions?marker=a&limit=1"]
 
 
 async def test_a_next_page_of_another_server_is_refused() -> None:

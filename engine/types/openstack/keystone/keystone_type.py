@@ -1,0 +1,71 @@
+"""What the types of Keystone have in common.
+
+Each object is created under a name of its own, by which a repeated create finds it, and gets the
+name of the template in a second request.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+from engine.types.contract import Call, Outcome, Replace
+from engine.types.openstack.cloud import Session
+from engine.types.openstack.object_type import NAME, Mark, ObjectType
+from engine.words import Json
+
+DOMAIN: Final = "domain"
+#: The length limit of the names of projects, groups and domains.
+MAX_NAME: Final = 64
+
+
+def own_name(call: Call) -> str:
+    return call.own_name[-MAX_NAME:]
+
+
+class KeystoneType(ObjectType):
+    """A type of Keystone. Another domain replaces the object: Keystone does not move it.
+
+    A failed object is repaired by an update: a replacement could not get its name.
+    """
+
+    replaces_tainted = False
+    repairs = True
+
+    async def update(self, call: Call) -> Outcome:
+        return Replace() if call.physical_id is None else await super().update(call)
+
+    def needs_replace(self, call: Call) -> bool:
+        known = self.schema.properties
+        return any(name == DOMAIN or not known[name].update_allowed for name in call.changed)
+
+    def mark(self, call: Call) -> Mark:
+        name = own_name(call)
+        return Mark({NAME: name}, {NAME: name}, renames=call.properties.get(NAME) is not None)
+
+    def cleared_value(self, call: Call, name: str) -> Json:
+        return own_name(call) if name == NAME else super().cleared_value(call, name)
+
+    def is_field(self, name: str) -> bool:
+        return name not in self.row.separate
+
+    async def find_created(
+        self, call: Call, session: Session, path: str, mark: Mark
+    ) -> Mapping[str, Json] | None:
+        if domain := call.properties.get(DOMAIN):
+            query = {**mark.query, "domain_id": await self.value_of(call, session, DOMAIN, domain)}
+            mark = Mark(mark.fields, query, mark.renames)
+        return await super().find_created(call, session, path, mark)
+
+    async def read_by_ids(
+        self, session: Session, ids: Sequence[str]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """The list has objects of all projects; only those that it lacks are read by themselves,
+        such as roles of domains."""
+        left, row = set(ids), self.row
+        async for page in session.pages(row.service, row.path, row.list_key):
+            for one in page:
+                if (object_id := self.id_of(one)) in left:
+                    left.discard(object_id)
+                    yield one
+        for object_id in sorted(left):
+            if (found := await self.find(session, row.path, object_id)) is not None:
+                yield found
