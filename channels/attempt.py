@@ -33,7 +33,7 @@ from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery, shown_target
 from engine.errors import HeadgateError, Unavailable
 from engine.hooks.answer_rights import Automation
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.principal import Principal
 from engine.tracing import Tracer
 

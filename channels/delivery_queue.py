@@ -21,7 +21,7 @@ from channels.store.delivery_results import fail_delivery
 from channels.store.records import DeliveryResult, DeliveryState, Key, PendingDelivery
 from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.rate_limiter import RateLimiter
 from engine.store.database import Database
 

@@ -25,7 +25,7 @@ from channels.store.publish import Horizon, PublishResult, publish, skip_next
 from channels.store.records import Origin, SubscriptionRecord
 from channels.store.undeliverable import find_undeliverable, mark_undeliverable
 from engine.bounded_wait import wait_at_most
-from engine.loops import BatchSize, Fault, Guard, Supervisor
+from engine.loop_guard import BatchSize, Fault, Guard, Supervisor
 from engine.missing_objects import no_subscription
 from engine.store.database import Database
 from engine.store.hooks.deadlines import HookKey

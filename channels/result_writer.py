@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from channels.store.delivery_results import fail_delivery, write_results
 from channels.store.records import DeliveryResult
 from engine.errors import TimedOut
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.store.database import Database
 
 #: Maximum seconds between two tries while the database is not available. A delivery whose result is

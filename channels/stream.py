@@ -23,7 +23,7 @@ from channels.store.records import Cursor, PublishedEvent, StreamEvent
 from channels.store.stream import events_after, floor, next_position, top
 from engine.bounded_wait import wait_at_most
 from engine.errors import Conflict, Finding, Invalid
-from engine.loops import BatchSize, Supervisor
+from engine.loop_guard import BatchSize, Supervisor
 from engine.store.database import Database
 from engine.words import Json
 

@@ -19,7 +19,7 @@ from channels.amqp.connection import (
     ensure_queue,
     error_text,
 )
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 
 #: Of the queue of refused answers: the newest messages and bytes that it keeps.
 REFUSED: FieldTable = {

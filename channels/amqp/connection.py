@@ -21,7 +21,7 @@ from yarl import URL
 from channels.amqp.message_properties import replace_property_decoder
 from engine.back_off import BackOff
 from engine.bounded_wait import wait_at_most
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 
 log: FilteringBoundLogger = structlog.get_logger()
 

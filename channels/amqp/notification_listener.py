@@ -31,7 +31,7 @@ from channels.amqp.provider_notifications import (
     read,
 )
 from engine.errors import Unavailable
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.rate_limiter import RateLimiter
 
 log: FilteringBoundLogger = structlog.get_logger()

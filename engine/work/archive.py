@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 
 from engine.bounded_wait import wait_at_most
-from engine.loops import BatchSize, Guard, Supervisor
+from engine.loop_guard import BatchSize, Guard, Supervisor
 from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
 from engine.store.traversals.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph

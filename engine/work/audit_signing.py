@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.bounded_wait import wait_at_most
 from engine.hooks.checkpoint import Checkpoint, Head, Signer, sign
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.store.audit.checkpoints import (
     LOCK_KEY,
     Chain,

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from engine.bounded_wait import wait_at_most
-from engine.loops import Guard
+from engine.loop_guard import Guard
 
 #: What one claim returns.
 Claimed = TypeVar("Claimed")

@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.bounded_wait import wait_at_most
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.store.database import Database
 from engine.store.maintenance.clock_correction import ClockReading, read_clock
 

@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
 from engine.errors import Unavailable
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.observer import completions

@@ -7,7 +7,7 @@ from engine.bounded_wait import wait_at_most
 from engine.lifecycle.contract import Ended
 from engine.lifecycle.gate import view_of
 from engine.lifecycle.plugins import Plugins
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.store.database import Database
 from engine.store.traversals.end import EndedTraversal, claim_ended, mark_notified
 

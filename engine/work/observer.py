@@ -19,7 +19,7 @@ import orjson
 
 from engine.errors import NotFound, Unavailable
 from engine.hot.expressions.masking import MASK
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.store.connection import Connection

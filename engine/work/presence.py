@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from engine.bounded_wait import wait_at_most
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.store.database import Database
 from engine.store.maintenance.processes import Process, remove, report
 

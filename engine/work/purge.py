@@ -9,7 +9,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.bounded_wait import wait_at_most
-from engine.loops import BatchSize, Guard, Supervisor
+from engine.loop_guard import BatchSize, Guard, Supervisor
 from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, rolled_back, savepoint
 from engine.store.maintenance.retention import KINDS, LOCK_KEY, PurgedPage, next_row, purge

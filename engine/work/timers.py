@@ -11,7 +11,7 @@ from uuid import UUID
 from engine.bounded_wait import wait_at_most
 from engine.hooks.deadline import has_expired
 from engine.hooks.reminders import must_escalate, next_time
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.node.node import Expired
 from engine.principal import internal
 from engine.store.connection import Connection

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
 from uuid import UUID
 
-from channels.amqp.answers import Answers
+from channels.amqp.answer_queue import Answers
 from channels.amqp.broker import Broker
 from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
@@ -20,7 +20,7 @@ from channels.store.subscriptions import configure
 from channels.webhook.client import WebhookChannel
 from engine.errors import HeadgateError, Unavailable
 from engine.hooks.answer_rights import Automation
-from engine.loops import LoopRun, Supervisor
+from engine.loop_guard import LoopRun, Supervisor
 from engine.service.hooks.answering import Hooks
 from engine.store.database import Database
 from engine.tracing import Tracer

@@ -16,7 +16,7 @@ from channels.stream import Feed
 from engine.errors import Unavailable
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
-from engine.loops import LoopRun, Supervisor
+from engine.loop_guard import LoopRun, Supervisor
 from engine.service import Engine, Limits
 from engine.service.software.configs import ConfigStore, Software
 from engine.store.access.token_keys import CHANGED

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.amqp.answers import InvalidMessage, read
+from channels.amqp.answer_queue import InvalidMessage, read
 from channels.amqp.publisher import routing_key
 from tests.unit.channels.test_amqp import make_message
 

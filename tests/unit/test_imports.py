@@ -20,7 +20,7 @@ CORE = ("hooks", "hot", "node", "plan")
 IMPURE = {
     "aio_pika", "aiohttp", "asyncpg", "channels", "cryptography", "hub", "playwright",
     "prometheus_client", "schemathesis", "typer", "uvloop",
-    "engine.loops", "engine.service", "engine.store", "engine.work",
+    "engine.loop_guard", "engine.service", "engine.store", "engine.work",
     "tests.support.forks", "tests.support.keystone", "tests.support.postgres",
     "tests.support.program", "tests.support.rabbit",
 }  # fmt: skip

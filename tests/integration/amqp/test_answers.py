@@ -14,7 +14,7 @@ from pamqp.common import FieldTable
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from channels.amqp.answers import Answers
+from channels.amqp.answer_queue import Answers
 from tests.integration.amqp.conftest import AmqpClient, subscribe
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import put, thing

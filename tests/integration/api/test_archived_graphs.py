@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.loops import Supervisor
+from engine.loop_guard import Supervisor
 from engine.principal import principal_of_name
 from engine.service import StackRequest
 from engine.service.reads.graphs import read_graphs

@@ -6,7 +6,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from channels.amqp.answers import read
+from channels.amqp.answer_queue import read
 from channels.amqp.publisher import message_of, routing_key
 from channels.contract import EventMessage
 from engine.words import Json

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from engine.errors import TimedOut, Unavailable
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.store.database_errors import DataFault, classify_error, unavailable
 
 

@@ -20,7 +20,7 @@ from channels.amqp.broker import Broker, NotPublished
 from channels.amqp.connection import LOST
 from channels.ignored_answers import IgnoredAnswer, IgnoredReason, kept_text
 from engine.errors import Unavailable
-from engine.loops import Fault, Supervisor
+from engine.loop_guard import Fault, Supervisor
 from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()

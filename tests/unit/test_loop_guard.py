@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import TimedOut, Unavailable
-from engine.loops import BatchSize, Fault, Supervisor
+from engine.loop_guard import BatchSize, Fault, Supervisor
 
 GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, max_pause=0.002)
 
