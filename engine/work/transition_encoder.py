@@ -361,6 +361,21 @@ class TransitionEncoder:
             {"operation": operation}
             | ({"attempt": self.result.attempts} if kind is EventKind.RETRYING else {}),
         )
+        if operation is Operation.ADOPT and kind is EventKind.COMPLETED and self._is_external():
+            self._record_check()
+
+    def _record_check(self) -> None:
+        """Record the check that follows the adoption of an external resource, as in Heat. The
+        adoption has read the resource."""
+        data: dict[str, Json] = {"operation": Operation.CHECK}
+        for kind in (EventKind.STARTED, EventKind.COMPLETED):
+            self._event(
+                f"headgate.resource.{Operation.CHECK}.{kind}",
+                ACTION_OF[Operation.CHECK],
+                _STATUS_OF[kind],
+                "state changed",
+                data,
+            )
 
     def _open(
         self, rule: Rule, hook_id: UUID, default: timedelta, notification: NotificationData

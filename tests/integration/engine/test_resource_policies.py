@@ -91,6 +91,17 @@ class TestPolicies:
         assert found["resource_status"] == "CHECK_COMPLETE"
         listed = await run.stack_request("GET", "s", "/resources?action=CHECK&status=COMPLETE")
         assert [one["resource_name"] for one in listed["resources"]] == ["a"]
+        path = "/resources/a/events?sort_dir=asc"
+        recorded = (await run.stack_request("GET", "s", path))["events"]
+        assert [(one["resource_status"], one["physical_resource_id"]) for one in recorded[1:]] == [
+            ("ADOPT_COMPLETE", "theirs"),
+            ("CHECK_IN_PROGRESS", "theirs"),
+            ("CHECK_COMPLETE", "theirs"),
+        ]
+        assert recorded[0]["resource_status"] == "ADOPT_IN_PROGRESS"
+        history = (await run.stack_request("GET", "s", "/history"))["events"]
+        checks = [one for one in history if one["type"].startswith("headgate.resource.check.")]
+        assert [one["type"].rpartition(".")[2] for one in checks] == ["started", "completed"]
         await put(run, "s", {"a": thing(2, external_id="theirs")})
         assert await run.until_ended("s") == "UPDATE_COMPLETE"
         assert (await run.resources("s"))["a"]["resource_status"] == "CHECK_COMPLETE"
