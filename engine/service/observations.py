@@ -78,14 +78,11 @@ class Observations:
     ) -> ReportedChanges:
         """Observe resources of a project (None: of all) soon, because they may have changed.
         changes: physical IDs and types (None: any). Objects for which operations wait are read
-        in place of their resources, whose recorded state is not certain; they are not counted."""
-        ids = [physical_id for physical_id, _ in changes]
-        awaited = await self._completions.objects_changed(project, ids)
-        others = [one for one in changes if one[0] not in awaited]
-        if not others:
-            return ReportedChanges(0, 0, 0)
+        in place of the resources of these operations, which are not counted. Others with the same
+        ID are observed, too."""
+        await self._completions.objects_changed(project, [one for one, _ in changes])
         async with self._database.transaction("accept") as conn:
-            return await observation_schedule.report_changes(conn, project, others)
+            return await observation_schedule.report_changes(conn, project, changes)
 
     async def within_quota(self, conn: Connection, project: str) -> bool:
         """Whether a project may have more observations today."""

@@ -89,8 +89,11 @@ select max(id::text)::uuid from page
 """
 #: Makes resources whose change was reported due, unless their stack is observed now. $1: the
 #: project; null: any. $2, $3: their physical IDs and types; null: any type. Found by the start of
-#: the ID, because an index entry is limited. Returns the number of resources, of stacks, and of IDs
-#: that no resource of the project has.
+#: the ID, because an index entry is limited. A physical ID is unique for one endpoint only, so that
+#: resources of other stacks, projects and services can have the same. A resource whose operation
+#: waits for the object (`completion`) is left out, because its recorded state is not certain.
+#: Returns the number of resources, of stacks, and of IDs that no resource and no waiting operation
+#: of the project has.
 REPORT_CHANGES = """
 with wanted as materialized (
     select distinct w.physical_id, w.type from unnest($2::text[], $3::text[]) w (physical_id, type)
@@ -103,7 +106,11 @@ with wanted as materialized (
      cross join lateral (select project from stack
                           where id = r.stack_id and project = coalesce($1, project)
                             and deleted_at is null offset 0) s
-     where w.type is null or r.type = w.type
+     where (w.type is null or r.type = w.type)
+       and not exists (
+           select from completion c
+             join node n on n.stack_id = c.stack_id and n.operation_key = c.operation_key
+            where c.object_id = w.physical_id and c.stack_id = r.stack_id and n.resource_id = r.id)
 ), changed as materialized (
     select stack_id, project, array_agg(distinct id) as ids from found where replaced_by is null
      group by stack_id, project
@@ -125,7 +132,11 @@ with wanted as materialized (
 select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as resources,
        (select count(*)::integer from due) as stacks,
        (select count(distinct w.physical_id)::integer from wanted w
-         where not exists (select from found f where f.physical_id = w.physical_id)) as unknown,
+         where not exists (select from found f where f.physical_id = w.physical_id)
+           and not exists (select from completion c
+                             join completion_request q on q.id = c.request_id
+                            where c.object_id = w.physical_id
+                              and q.project = coalesce($1, q.project))) as unknown,
        (select count(*) from notified) as notified
 """
 #: Of one project: one requested observation, or several of reported changes, or several that

@@ -159,6 +159,58 @@ async def test_an_event_makes_a_request_due_and_completes_nothing(
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
+async def test_an_id_that_an_operation_waits_for_is_observed_elsewhere(
+    unobserved: Observed, things: Things
+) -> None:
+    """It is unique for one service only: other projects, stacks and services may have it, too."""
+    run, observer = unobserved
+    other = Program(run.session, run.url, "other")
+    async with serve_things() as service:
+        for http, name in ((other, "s"), (run, "t")):
+            await http.create(name, {"a": thing(service)})
+            assert await http.until_ended(name) == "CREATE_COMPLETE"
+        ids = [(await http.resources(name))["a"]["physical_resource_id"]
+               for http, name in ((other, "s"), (run, "t"))]  # fmt: skip
+        await run.create("s", {"a": building(things), "b": building(things)})
+        await until_waiting(run, 2)
+        assert sorted(things.objects) == sorted(ids)
+        stacks = [(await http.stack(name))["id"] for http, name in ((other, "s"), (run, "t"))]
+        scheduled = "select stack_id::text from observation_schedule where reported is not null"
+        # A report concerns one project, and a notification of a provider all of them.
+        status, counted = await run.call(
+            "POST", "/observations", {"observations": [{"physical_resource_id": ids[1]}]}
+        )
+        assert (status, counted) == (202, {"resources": 1, "stacks": 1, "unknown": 0})
+        assert [row[0] for row in await run.database.pool.fetch(scheduled)] == [stacks[1]]
+        found = await run.engine.observations.report(None, [(one, None) for one in ids])
+        assert (found.resources, found.stacks, found.unknown) == (2, 2, 0)
+        rows = await run.database.pool.fetch(scheduled)
+        assert sorted(row[0] for row in rows) == sorted(stacks)
+        finish(things)
+        await send_now(run, observer)
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_resource_whose_update_waits_is_not_observed(
+    unobserved: Observed, things: Things
+) -> None:
+    run, observer = unobserved
+    await run.create("s", {"a": building(things)})
+    await until_waiting(run, 1)
+    finish(things)
+    await send_now(run, observer)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    (known,) = things.objects
+    things.objects[known]["state"] = "building"
+    await run.update("s", "PUT", template=template({"a": building(things, size=2)}))
+    await until_waiting(run, 1)
+    found = await run.engine.observations.report(None, [(known, None), ("none", None)])
+    assert (found.resources, found.stacks, found.unknown) == (0, 0, 1)
+    finish(things)
+    await send_now(run, observer)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
 async def test_an_event_during_a_request_has_another_one_sent(
     unobserved: Observed, things: Things
 ) -> None:
