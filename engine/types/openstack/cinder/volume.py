@@ -26,7 +26,7 @@ from engine.types.openstack.cinder.volume_requests import (
 )
 from engine.types.openstack.cinder.volume_state import USABLE
 from engine.types.openstack.cinder.volume_update import update_volume
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
@@ -106,7 +106,7 @@ class Volume(CloudType):
             else None
         )
         if found is not None:
-            return proceed(call, {"id": str(found["id"])})
+            return proceed(call, {"id": id_of(CINDER, found)})
         image = properties.get("image")
         image_id = await IMAGES.find_id(session, image) if image else None
         size = properties.get("size")
@@ -124,7 +124,7 @@ class Volume(CloudType):
         )
         doing = "create the volume"
         created = await session.create(CINDER, "/volumes", "volume", doing, request)
-        return proceed(call, {"id": str(created["id"])})
+        return proceed(call, {"id": id_of(CINDER, created)})
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})
@@ -163,7 +163,7 @@ class Volume(CloudType):
             volume = await _find_marked(
                 self._cloud.session(call.credential), volume_name(call), call.operation_key.hex
             )
-            found = None if volume is None else str(volume["id"])
+            found = None if volume is None else id_of(CINDER, volume)
         return cancellation(found, data)
 
     async def _delete(self, call: Call) -> Outcome:
@@ -179,7 +179,7 @@ class Volume(CloudType):
         status = volume_state.status_of(volume)
         if status == "error_deleting" and progress.get("asked"):
             return await volume_failure(
-                session, str(volume["id"]), volume, call.data, "Delete failed - "
+                session, id_of(CINDER, volume), volume, call.data, "Delete failed - "
             )
         if status == "deleting":
             return poll(call, progress or {"asked": True}, "the volume is deleting")
@@ -192,7 +192,7 @@ class Volume(CloudType):
             )
             public = "the volume is attached to a server"
             return Failed(reason, call.physical_id, call.data, True, public)
-        path = f"/volumes/{segment(volume['id'])}"
+        path = f"/volumes/{segment(id_of(CINDER, volume))}"
         await session.delete(CINDER, path, "delete the volume")
         return poll(call, {"asked": True}, "the volume is deleting")
 
@@ -223,7 +223,7 @@ class Volume(CloudType):
                 doing = "back up the volume"
                 body = {"backup": backup}
                 found = [await session.create(CINDER, "/backups", "backup", doing, body)]
-            return proceed(call, {"backup": str(found[0]["id"])})
+            return proceed(call, {"backup": id_of(CINDER, found[0])})
         backup = await find_backup(session, progress["backup"])
         if backup.get("status") == "available":
             return Done(call.physical_id, call.attributes, {"backup_id": progress["backup"]})
@@ -239,7 +239,7 @@ class Volume(CloudType):
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
             async for page in _pages(self._cloud.reader_session(), project):
-                yield {str(one["id"]): one for one in page}
+                yield {id_of(CINDER, one): one for one in page}
         except CloudError as error:
             raise ObjectsUnknown(error.public or "the volumes cannot be listed") from None
 

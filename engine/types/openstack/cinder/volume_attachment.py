@@ -14,7 +14,7 @@ from typing import Final
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.openstack.cinder import volume_state
 from engine.types.openstack.cinder.schema import VOLUME_ATTACHMENT
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, object_in, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     cancellation,
@@ -82,10 +82,9 @@ class VolumeAttachment(CloudType):
                         raise  # this request or an earlier one may have been accepted
                     return Failed(str(error), None, _NOT_ATTACHED, public_reason=error.public)
             return proceed(call, {**progress, "asked": True})
-        volume = await session.request(
-            CINDER, "GET", f"/volumes/{segment(volume_id)}", "read the volume"
-        )
-        status = volume_state.status_of(volume["volume"])
+        path, doing = f"/volumes/{segment(volume_id)}", "read the volume"
+        document = await session.request(CINDER, "GET", path, doing)
+        status = volume_state.status_of(object_in(CINDER, doing, document, "volume"))
         if status == volume_state.IN_USE:
             found = await _find(session, server, volume_id)
             return Done(volume_id, {"show": dict(found or {})}, {"server": server})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from engine.types.contract import Call, Done, Failed
 from engine.types.openstack.cinder import volume_state
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, object_in, segment
 from engine.types.openstack.operation_marker import metadata_of
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
@@ -55,8 +55,8 @@ async def act_on_volume(session: Session, volume_id: str, action: Json, doing: s
 
 async def find_backup(session: Session, backup_id: str) -> Mapping[str, Json]:
     path = f"/backups/{segment(backup_id)}"
-    found = await session.request(CINDER, "GET", path, "read the backup")
-    return dict(found["backup"])
+    doing = "read the backup"
+    return object_in(CINDER, doing, await session.request(CINDER, "GET", path, doing), "backup")
 
 
 async def restore_backup(session: Session, backup_id: str, volume_id: str) -> None:
@@ -90,4 +90,4 @@ async def write_settings(
 
 def volume_done(volume: Mapping[str, Json], data: Mapping[str, Json]) -> Done:
     kept = {**data, "volume_type": volume.get("volume_type")}
-    return Done(str(volume["id"]), volume_state.attributes_of(volume), kept)
+    return Done(id_of(CINDER, volume), volume_state.attributes_of(volume), kept)

@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.openstack.cinder.schema import ENCRYPTED_VOLUME_TYPE, VOLUME_TYPE
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.cloud_operation import CloudType, run_guarded
 from engine.types.openstack.lookups import VOLUME_TYPES
 from engine.types.openstack.neutron.lookups import PROJECTS
@@ -73,7 +73,7 @@ class VolumeType(ObjectType):
 async def _write_access(session: Session, call: Call, type_path: str) -> None:
     """Allow the type to the projects, and to no others."""
     access = await session.list(CINDER, f"{type_path}/os-volume-type-access", "volume_type_access")
-    now = {str(one["project_id"]) for one in access}
+    now = {id_of(CINDER, one, "project_id") for one in access}
     given = call.properties.get("projects") or []
     wanted = {await PROJECTS.verify(session, str(one)) for one in given}
     for action, projects in (
@@ -124,7 +124,8 @@ class EncryptedVolumeType(CloudType):
         session, type_id = self._cloud.session(call.credential), call.physical_id
         found = await _read(session, type_id)
         if found:
-            path = f"/types/{segment(type_id)}/encryption/{segment(found['encryption_id'])}"
+            encryption = id_of(CINDER, found, "encryption_id")
+            path = f"/types/{segment(type_id)}/encryption/{segment(encryption)}"
             doing = "remove the encryption of the volume type"
             await session.delete(CINDER, path, doing)
         return Done(None)

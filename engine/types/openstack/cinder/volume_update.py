@@ -16,7 +16,7 @@ from engine.types.openstack.cinder.volume_requests import (
     write_settings,
 )
 from engine.types.openstack.cinder.volume_state import USABLE
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, object_in, segment
 from engine.types.openstack.cloud_operation import ObjectProgress, poll, proceed
 from engine.types.openstack.lookups import VOLUME_TYPES
 from engine.types.openstack.services import VOLUME as CINDER
@@ -71,7 +71,7 @@ async def _begin_next(
             return proceed(call, {"step": step, "done": [*done, step]})
     if "retype" in done and await _wanted_type(session, call, volume) is not None:
         # Cinder has given up and restored the status: without a look at the type, it seems done.
-        why = await newest_message(session, str(volume["id"]))
+        why = await newest_message(session, id_of(CINDER, volume))
         public = "Volume retype failed: Cinder does not move the volume to another backend"
         reason = f'{public}, or no backend fits, due to "{why}"'
         return Failed(reason, call.physical_id, call.data, public_reason=public)
@@ -88,7 +88,7 @@ async def _begin_restore(session: Session, call: Call, volume: Mapping[str, Json
     if volume_state.status_of(volume) == volume_state.IN_USE:
         reason = "a backup cannot be restored into a volume that is attached to a server: detach it"
         return Failed(reason, call.physical_id, call.data, public_reason=reason)
-    await restore_backup(session, str(backup_id), str(volume["id"]))
+    await restore_backup(session, str(backup_id), id_of(CINDER, volume))
     return True
 
 
@@ -104,7 +104,7 @@ async def _begin_extend(session: Session, call: Call, volume: Mapping[str, Json]
         public = "Shrinking volume is not supported"
         return Failed(reason, call.physical_id, call.data, public_reason=public)
     action = {"os-extend": {"new_size": int(size)}}
-    await act_on_volume(session, str(volume["id"]), action, "extend the volume")
+    await act_on_volume(session, id_of(CINDER, volume), action, "extend the volume")
     return True
 
 
@@ -113,7 +113,7 @@ async def _begin_retype(session: Session, call: Call, volume: Mapping[str, Json]
     if type_id is None:
         return False
     action = {"os-retype": {"new_type": type_id, "migration_policy": "never"}}
-    await act_on_volume(session, str(volume["id"]), action, "retype the volume")
+    await act_on_volume(session, id_of(CINDER, volume), action, "retype the volume")
     return True
 
 
@@ -124,8 +124,9 @@ async def _wanted_type(session: Session, call: Call, volume: Mapping[str, Json])
         return None
     type_id = await VOLUME_TYPES.find_id(session, str(wanted))
     path, doing = f"/types/{segment(type_id)}", "read the volume type"
-    found = await session.request(CINDER, "GET", path, doing)
-    return None if found["volume_type"]["name"] == volume.get("volume_type") else type_id
+    document = await session.request(CINDER, "GET", path, doing)
+    found = object_in(CINDER, doing, document, "volume_type")
+    return None if found.get("name") == volume.get("volume_type") else type_id
 
 
 #: The steps in order, as messages name them.

@@ -368,7 +368,7 @@ class SubnetPoolType(NeutronType):
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         query = {"subnetpool_id": object_id}
         found = await session.list(NETWORK, "/subnets", "subnets", query)
-        return [f"subnet {one['name'] or ''} ({one['id']})" for one in found[:5]]
+        return [f"subnet {one.get('name') or ''} ({one.get('id')})" for one in found[:5]]
 
 
 class RbacPolicyType(UniqueContentType):

@@ -92,7 +92,9 @@ def _describe_port(port: Mapping[str, Json]) -> str:
 def describe(what: str, found: Mapping[str, Json]) -> str:
     """An object for messages: `port web (ID)`."""
     return (
-        f"{what} {found['name']} ({found['id']})" if found.get("name") else f"{what} {found['id']}"
+        f"{what} {found['name']} ({found.get('id')})"
+        if found.get("name")
+        else f"{what} {found.get('id')}"
     )
 
 

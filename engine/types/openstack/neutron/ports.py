@@ -17,7 +17,7 @@ from engine.hot.schema.type_schema import (
 from engine.ttl_cache import TtlCache
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.openstack.addresses import canonical
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.neutron.lookups import (
     NETWORKS,
     PORTS,
@@ -278,14 +278,16 @@ class PortType(NeutronType):
         if given is not None:
             return await self.value_of(call, session, "security_groups", given)
         found = await SECURITY_GROUPS.find_named(session, DEFAULT_GROUP)
-        return [one["id"] for one in found if one.get("project_id") == call.project][:1]
+        return [id_of(NETWORK, one) for one in found if one.get("project_id") == call.project][:1]
 
     async def attributes_of(self, session: Session, found: Mapping[str, Json]) -> dict[str, Json]:
         attributes = await super().attributes_of(session, found)
         attributes["network"] = await self._read_near(
-            session, f"/networks/{segment(str(found['network_id']))}", "network"
+            session, f"/networks/{segment(found.get('network_id'))}", "network"
         )
-        subnets = dict.fromkeys(str(one["subnet_id"]) for one in found.get("fixed_ips") or [])
+        subnets = dict.fromkeys(
+            id_of(NETWORK, one, "subnet_id") for one in found.get("fixed_ips") or []
+        )
         attributes["subnets"] = [
             await self._read_near(session, f"/subnets/{segment(one)}", "subnet") for one in subnets
         ]
@@ -303,7 +305,7 @@ class PortType(NeutronType):
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         users = []
         for one in await session.list(NETWORK, "/trunks", "trunks"):
-            carried = [sub["port_id"] for sub in one.get("sub_ports") or []]
+            carried = [sub.get("port_id") for sub in one.get("sub_ports") or []]
             if object_id in (one.get("port_id"), *carried):
                 users.append(describe("trunk", one))
         return users or await self.ports_using(session, {"id": object_id})
@@ -387,7 +389,7 @@ class TrunkType(NeutronType):
             call, session, "sub_ports", call.properties.get("sub_ports") or []
         )
         has = found.get("sub_ports") or []
-        extra = [{"port_id": one["port_id"]} for one in has if one not in wanted]
+        extra = [{"port_id": id_of(NETWORK, one, "port_id")} for one in has if one not in wanted]
         missing = [one for one in wanted if one not in has]
         at = f"{path}/{segment(self.id_of(found))}"
         for action, ports in (("remove_subports", extra), ("add_subports", missing)):

@@ -17,7 +17,7 @@ from engine.hot.schema.type_schema import (
 from engine.types.contract import Call, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
-from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, segment
+from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, id_of, segment
 from engine.types.openstack.neutron.lookups import (
     FLOATING_IPS,
     NETWORKS,
@@ -295,13 +295,20 @@ class RouterType(NeutronType):
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         query = {"device_id": object_id, "device_owner": "network:router_interface"}
         ports = await session.list(NETWORK, "/ports", "ports", query)
-        subnets = [one["subnet_id"] for port in ports for one in port.get("fixed_ips") or []]
+        subnets = [
+            id_of(NETWORK, one, "subnet_id")
+            for port in ports
+            for one in port.get("fixed_ips") or []
+        ]
         if subnets:
             return [f"an interface in the subnet {one}" for one in subnets[:5]]
         addresses = await session.list(
             NETWORK, "/floatingips", "floatingips", {"router_id": object_id}
         )
-        return [f"floating IP {one['floating_ip_address']} ({one['id']})" for one in addresses[:5]]
+        return [
+            f"floating IP {one.get('floating_ip_address')} ({one.get('id')})"
+            for one in addresses[:5]
+        ]
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         if name != "external_gateway_info":
@@ -334,7 +341,7 @@ class RouterInterfaceType(NeutronType):
         interface = await self._interface(call, session)
         if ABSENT not in (call.progress or {}):
             if (port := await self._port(session, interface)) is not None:
-                raise existing_error("router interface", str(port["id"]))
+                raise existing_error("router interface", id_of(NETWORK, port))
             return Wait(call.now, {ABSENT: True})
         if not (call.repeated and await self._port(session, interface)):
             await self._change(session, interface, "add")
@@ -364,8 +371,8 @@ class RouterInterfaceType(NeutronType):
         query |= {"fixed_ips": f"subnet_id={other}"} if kind == "subnet_id" else {"id": other}
         found = await session.list(NETWORK, "/ports", "ports", query)
         return next(
-            (one for one in found if str(one["device_owner"]).startswith("network:router_int")
-             or str(one["device_owner"]).startswith("network:ha_router_rep")),
+            (one for one in found if str(one.get("device_owner")).startswith("network:router_int")
+             or str(one.get("device_owner")).startswith("network:ha_router_rep")),
             None,
         )  # fmt: skip
 
@@ -401,7 +408,9 @@ class RouterInterfaceType(NeutronType):
     async def _interface_users(self, session: Session, interface: Interface) -> list[str]:
         query = {"router_id": interface[0]}
         found = await session.list(NETWORK, "/floatingips", "floatingips", query)
-        return [f"floating IP {one['floating_ip_address']} ({one['id']})" for one in found[:5]]
+        return [
+            f"floating IP {one.get('floating_ip_address')} ({one.get('id')})" for one in found[:5]
+        ]
 
     async def _check(self, call: Call, session: Session) -> Outcome:
         interface = parse_interface(call.physical_id or "")
@@ -439,8 +448,11 @@ class RouterInterfaceType(NeutronType):
             key
             for port in ports
             for key in (
-                (port["device_id"], "port_id", port["id"]),
-                *((port["device_id"], "subnet_id", one["subnet_id"]) for one in port["fixed_ips"]),
+                (port.get("device_id"), "port_id", port.get("id")),
+                *(
+                    (port.get("device_id"), "subnet_id", one.get("subnet_id"))
+                    for one in port.get("fixed_ips") or []
+                ),
             )
         }
         reason = "the router interface does not exist"

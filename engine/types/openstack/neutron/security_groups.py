@@ -7,7 +7,7 @@ from typing import Final
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Outcome, ResourceType
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.neutron.lookups import SECURITY_GROUPS, between, custom, one_of
 from engine.types.openstack.neutron.networks import name_of
 from engine.types.openstack.neutron.neutron_type import (
@@ -168,7 +168,7 @@ class SecurityGroupType(NeutronType):
         has = found.get("security_group_rules") or []
         extra, missing = rule_changes(wanted, known, has)
         for one in extra:
-            await self._delete_rule(session, str(one["id"]))
+            await self._delete_rule(session, id_of(NETWORK, one))
         if missing:
             await self._create_rules(session, group, missing)
         return await self.get(session, path, group) if extra or missing else found

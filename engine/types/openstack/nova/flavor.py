@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, segment
 from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.nova.schema import FLAVOR
@@ -46,12 +46,12 @@ class Flavor(CloudType):
             reason = f'there is a flavor "{name}" already: use another name'
             return Failed(reason, public_reason="there is a flavor of this name already")
         if named:
-            return proceed(call, {"id": str(named[0]["id"])})
+            return proceed(call, {"id": id_of(COMPUTE, named[0])})
         if not progress:
             return proceed(call, {"absent": True})
         body = {"flavor": _request(name, call.properties)}
         created = await session.create(COMPUTE, "/flavors", "flavor", "create the flavor", body)
-        return proceed(call, {"id": str(created["id"])})
+        return proceed(call, {"id": id_of(COMPUTE, created)})
 
     async def _update(self, call: Call) -> Outcome:
         return await self._write(self._cloud.session(call.credential), call, call.physical_id or "")
@@ -111,7 +111,7 @@ def _request(name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
 async def _write_access(session: Session, call: Call, path: str) -> None:
     """Allow the flavor to the projects, and to no others."""
     access = await session.list(COMPUTE, f"{path}/os-flavor-access", "flavor_access")
-    now = {str(one["tenant_id"]) for one in access}
+    now = {id_of(COMPUTE, one, "tenant_id") for one in access}
     wanted = set()
     for one in call.properties.get("tenants") or []:
         wanted.add(await PROJECTS.verify(session, str(one)))
@@ -131,7 +131,7 @@ def _done(flavor: Mapping[str, Json]) -> Done:
         "extra_specs": flavor.get("extra_specs") or {},
         "is_public": flavor.get("os-flavor-access:is_public"),
     }
-    return Done(str(flavor["id"]), attributes)
+    return Done(id_of(COMPUTE, flavor), attributes)
 
 
 async def _find(session: Session, flavor_id: str) -> Mapping[str, Json] | None:

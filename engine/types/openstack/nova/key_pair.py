@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, object_in, segment
 from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
@@ -99,7 +99,7 @@ async def find_key_pair(session: Session, name: str, user_id: str) -> Mapping[st
         if error.is_missing:
             return None
         raise
-    return dict(document["keypair"])
+    return dict(object_in(COMPUTE, doing, document, "keypair"))
 
 
 async def _user_id(session: Session, properties: Mapping[str, Json]) -> str:

@@ -14,7 +14,7 @@ from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
-from engine.types.openstack.cloud import Cloud, Session, segment
+from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
@@ -158,7 +158,7 @@ class Server(CloudType):
         found = await _find_marked(session, name, call.operation_key.hex) if call.repeated else None
         if found is not None:
             ports = await self._ports.of_operation(session, call)
-            return proceed(call, {"id": str(found["id"]), "ports": ports})
+            return proceed(call, {"id": id_of(COMPUTE, found), "ports": ports})
         if (reason := _properties_error(call.properties)) is not None:
             return Failed(reason, public_reason=reason)
         user_data = await self._user_data(call)
@@ -171,7 +171,7 @@ class Server(CloudType):
             request = create_request(
                 name,
                 properties,
-                flavor_id=str(flavor["id"]),
+                flavor_id=id_of(COMPUTE, flavor),
                 image_id=properties.get("image"),
                 networks=interfaces.requested_interfaces(entries),
                 user_data=user_data,
@@ -181,7 +181,7 @@ class Server(CloudType):
                 COMPUTE, "/servers", "server", "create the server", request,
                 microversion_of(call.properties),
             )  # fmt: skip
-        return proceed(call, {"id": str(created["id"]), "ports": ports})
+        return proceed(call, {"id": id_of(COMPUTE, created), "ports": ports})
 
     async def _cancellation(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the server that a lost call may have created."""
@@ -189,7 +189,7 @@ class Server(CloudType):
         if found is None:
             session = self._cloud.session(call.credential)
             server = await _find_marked(session, server_name(call), call.operation_key.hex)
-            found = None if server is None else str(server["id"])
+            found = None if server is None else id_of(COMPUTE, server)
         return cancellation(found, data)
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
@@ -217,7 +217,7 @@ class Server(CloudType):
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
             async for page in _server_pages(self._cloud.reader_session(), project):
-                yield {str(one["id"]): server_state.progress_fields(one) for one in page}
+                yield {id_of(COMPUTE, one): server_state.progress_fields(one) for one in page}
         except CloudError as error:
             raise ObjectsUnknown(error.public or "the servers cannot be listed") from None
 
@@ -273,7 +273,7 @@ class Server(CloudType):
             public = "Went to status ERROR"
             return Failed(fault, call.physical_id, call.data, public_reason=public)
         try:
-            path = f"/servers/{segment(server['id'])}"
+            path = f"/servers/{segment(id_of(COMPUTE, server))}"
             await session.request(COMPUTE, "DELETE", path, "delete the server")
             progress["deleting"] = True
         except CloudError as error:
@@ -335,7 +335,7 @@ class Server(CloudType):
     async def _take_image(self, session: Session, call: Call) -> str:
         found = await session.list(IMAGE, "/images", "images", {"name": call.own_name})
         if found:
-            return str(found[0]["id"])
+            return id_of(IMAGE, found[0])
         action = {"createImage": {"name": call.own_name}}
         created = await post_action(session, call, action, "take a snapshot of the server")
         return str(created["image_id"])
@@ -347,7 +347,7 @@ class Server(CloudType):
         server: Mapping[str, Json],
         data: Mapping[str, Json],
     ) -> Done:
-        server_id = str(server["id"])
+        server_id = id_of(COMPUTE, server)
         ports = await session.list(NETWORK, "/ports", "ports", {"device_id": server_id})
         shown = {name: one for name, one in server.items() if name != _USER_DATA}
         attributes: dict[str, Json] = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, segment
 from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
 from engine.types.openstack.nova.schema import SERVER_GROUP
 from engine.types.openstack.services import COMPUTE
@@ -46,8 +46,8 @@ class ServerGroup(CloudType):
         groups = await session.list(COMPUTE, "/os-server-groups", "server_groups")
         named = [one for one in groups if one.get("name") == name]
         if call.progress is None:
-            return proceed(call, {"before": [str(one["id"]) for one in named]})
-        own = [one for one in named if str(one["id"]) not in call.progress["before"]]
+            return proceed(call, {"before": [id_of(COMPUTE, one) for one in named]})
+        own = [one for one in named if id_of(COMPUTE, one) not in call.progress["before"]]
         if own:
             return _done(own[0])
         policy = (call.properties.get("policies") or ["anti-affinity"])[0]
@@ -77,7 +77,7 @@ class ServerGroup(CloudType):
 
 
 def _done(group: Mapping[str, Json]) -> Done:
-    return Done(str(group["id"]), {"show": dict(group)})
+    return Done(id_of(COMPUTE, group), {"show": dict(group)})
 
 
 async def _find(session: Session, group_id: str) -> Mapping[str, Json] | None:

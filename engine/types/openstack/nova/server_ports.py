@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.types.contract import Call, Failed, Wait
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, object_in, segment
 from engine.types.openstack.cloud_operation import poll
 from engine.types.openstack.neutron.lookups import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from engine.types.openstack.nova.interfaces import (
@@ -70,7 +70,7 @@ class ServerPorts:
 
     async def of_operation(self, session: Session, call: Call) -> list[str]:
         """The ports that a lost call of the operation made."""
-        return [str(one["id"]) for one in await _find_named(session, port_names(call))]
+        return [id_of(NETWORK, one) for one in await _find_named(session, port_names(call))]
 
     @asynccontextmanager
     async def removed_on_failure(self, session: Session, call: Call) -> AsyncIterator[None]:
@@ -82,14 +82,16 @@ class ServerPorts:
             if not error.retry:
                 with suppress(CloudError):
                     made = await _find_named(session, port_names(call))
-                    unused = [str(one["id"]) for one in made if not one.get("device_id")]
+                    unused = [id_of(NETWORK, one) for one in made if not one.get("device_id")]
                     await self.delete(session, unused)
             raise
 
     async def find_own(self, session: Session, data: Mapping[str, Json]) -> list[str]:
         """The ports that the operations on a server have made. data: of the server."""
         named = await _find_named(session, data.get(PORT_NAMES) or [])
-        return list(dict.fromkeys([*(data.get("ports") or []), *(str(one["id"]) for one in named)]))
+        return list(
+            dict.fromkeys([*(data.get("ports") or []), *(id_of(NETWORK, one) for one in named)])
+        )
 
     async def delete(self, session: Session, ports: Sequence[str]) -> None:
         for port_id in ports:
@@ -102,6 +104,7 @@ class ServerPorts:
         path = f"/servers/{segment(call.physical_id)}/os-interface"
         entries, made = await self.prepare(session, call)
         found = await session.list(COMPUTE, path, "interfaceAttachments")
+        found = [{**one, "port_id": id_of(COMPUTE, one, "port_id")} for one in found]
         changes = interface_changes(entries, found)
         rounds = progress.get("rounds", 0)
         if changes.attach and rounds >= MAX_ROUNDS:
@@ -136,14 +139,14 @@ class ServerPorts:
             entry = await _with_ids(session, one, call.project)
             fits = [port for port in ports if _is_port_of(entry, port)]
             if fits:
-                body = {"floatingip": {"port_id": fits[0]["id"]}}
+                body = {"floatingip": {"port_id": id_of(NETWORK, fits[0])}}
                 path = f"/floatingips/{segment(one['floating_ip'])}"
                 await session.request(NETWORK, "PUT", path, "associate the floating IP", body)
 
 
 def _is_port_of(entry: Mapping[str, Json], port: Mapping[str, Json]) -> bool:
     if entry.get("port"):
-        return bool(entry["port"] == port["id"])
+        return bool(entry["port"] == port.get("id"))
     subnets = [one.get("subnet_id") for one in port.get("fixed_ips") or []]
     in_network = network_of(entry) in ("", port.get("network_id"))
     in_subnet = not entry.get("subnet") or entry["subnet"] in subnets
@@ -184,17 +187,17 @@ async def _with_ids(session: Session, one: Mapping[str, Json], project: str) -> 
 async def _make_port(session: Session, call: Call, number: int, entry: Mapping[str, Json]) -> str:
     found = await _find_port(session, call, number)
     if found is not None:
-        return str(found["id"])
+        return id_of(NETWORK, found)
     network_id = network_of(entry)
     if not network_id:
-        subnet = await session.request(
-            NETWORK, "GET", f"/subnets/{segment(entry['subnet'])}", "read the subnet"
-        )
-        network_id = str(subnet["subnet"]["network_id"])
+        path, doing = f"/subnets/{segment(entry['subnet'])}", "read the subnet"
+        document = await session.request(NETWORK, "GET", path, doing)
+        subnet = object_in(NETWORK, doing, document, "subnet")
+        network_id = id_of(NETWORK, subnet, "network_id")
     groups = await _security_group_ids(session, call)
     body = port_request(_port_name(call, number), entry, network_id, groups)
     created = await session.create(NETWORK, "/ports", "port", "create a port of the server", body)
-    return str(created["id"])
+    return id_of(NETWORK, created)
 
 
 async def _find_port(session: Session, call: Call, number: int) -> Mapping[str, Json] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.types.contract import Call, Confirm, Failed, Outcome, Replace, Wait
-from engine.types.openstack.cloud import Session, segment
+from engine.types.openstack.cloud import Session, id_of, segment
 from engine.types.openstack.cloud_operation import ObjectProgress, poll, proceed
 from engine.types.openstack.lookups import IMAGES, find_flavor
 from engine.types.openstack.nova import server_state
@@ -169,7 +169,8 @@ class ServerUpdate:
             return None
         phase = ResizePhase(self._progress.get("phase") or ResizePhase.BEGIN)
         flavor = await find_flavor(self._session, call.properties["flavor"])
-        move = server_state.next_resize_move(phase, server, flavor["name"], call.confirmation)
+        wanted = id_of(COMPUTE, flavor, "name")
+        move = server_state.next_resize_move(phase, server, wanted, call.confirmation)
         match move:
             case ResizeMove.DONE:
                 return None
@@ -183,9 +184,9 @@ class ServerUpdate:
                 rejected = self._progress.get("rejected") or {}
                 return self._failed(rejected["reason"], rejected["public"])
             case ResizeMove.FAIL:
-                return await self._resize_failure(server, str(flavor["name"]))
+                return await self._resize_failure(server, wanted)
         action, doing, phase = _RESIZE_REQUESTS[move]
-        body = {"flavorRef": flavor["id"]} if move is ResizeMove.RESIZE else None
+        body = {"flavorRef": id_of(COMPUTE, flavor)} if move is ResizeMove.RESIZE else None
         await self._act({action: body}, doing)
         progress = {**self._progress, "phase": str(phase)}
         if move is ResizeMove.REVERT and (failed := self._rejection("resize")) is not None:

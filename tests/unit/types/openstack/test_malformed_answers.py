@@ -1,0 +1,107 @@
+"""Services that answer without what their documents must have: an operation ends or is repeated,
+and its reason names the service."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from engine.hot.schema.type_schema import Kind, Property
+from engine.types.contract import Outcome, ResourceType
+from engine.types.http_client import Request, Response
+from engine.types.openstack.cloud import Cloud
+from tests.unit.types.calls import a_call, run
+from tests.unit.types.openstack.clouds import Renewing, types_of_all_services
+
+Json = Any
+ID = "11111111-1111-4111-8111-111111111111"
+#: The keys below which services answer one object.
+KEYS = (
+    "address_scope", "aggregate", "backup", "encryption", "flavor", "floatingip", "image",
+    "keypair", "metering_label", "metering_label_rule", "network", "policy", "port",
+    "port_forwarding", "qos_specs", "quota", "quota_set", "rbac_policy", "restore", "router",
+    "security_group", "security_group_rule", "segment", "server", "server_group", "subnet",
+    "subnetpool", "trunk", "user", "volume", "volumeAttachment", "volume_type",
+)  # fmt: skip
+#: Other lists than `${KEY}s`.
+LISTS = (
+    "address_scopes", "flavor_access", "instanceActions", "interfaceAttachments", "policies",
+    "qos_specs_list", "rbac_policies", "volume_type_access",
+)  # fmt: skip
+#: Objects without an ID, and with an ID alone.
+OBJECTS: dict[str, Json] = {"empty": {}, "id": {"id": ID}, "ready": {"id": ID, "status": "ACTIVE"}}
+
+
+class SameAnswer:
+    """An HTTP client whose answers to all requests are alike."""
+
+    def __init__(self, one: Json) -> None:
+        lists = {f"{key}s": [one] for key in KEYS} | {key: [one] for key in LISTS}
+        self._body = orjson.dumps({**lists, **dict.fromkeys(KEYS, one), **one})
+
+    def refusal(self, url: str) -> tuple[str, str] | None:
+        return None
+
+    async def send(self, request: Request) -> Response:
+        return Response(200, {}, self._body)
+
+
+def value_of(known: Property) -> Json:
+    """A value that fits a property without constraints of its own."""
+    if known.kind is Kind.LIST:
+        return [value_of(known.items)] if known.items else [ID]
+    if known.kind is Kind.MAP:
+        return {name: value_of(one) for name, one in (known.fields or {}).items() if one.required}
+    return {Kind.INTEGER: 1, Kind.NUMBER: 1, Kind.BOOLEAN: True}.get(known.kind, ID)
+
+
+#: Values of required properties with constraints.
+FITTING: dict[str, Json] = {
+    "cidr": "10.0.0.0/24", "destination": "10.0.0.0/24", "nexthop": "10.0.0.9",
+    "ip_version": 4, "protocol": "tcp", "remote_ip_prefix": "10.0.0.0/24", "provider": "luks",
+    "dscp_mark": 0, "network_type": "vlan", "internal_ip_address": "10.0.0.9", "location": "http://h/i",
+    "disk_format": "raw", "container_format": "bare", "object_type": "network",
+    "action": "access_as_shared", "prefixes": ["10.0.0.0/16"],
+}  # fmt: skip
+
+
+def properties_of(type_: ResourceType) -> dict[str, Json]:
+    required = {name: one for name, one in type_.schema.properties.items() if one.required}
+    found = {name: FITTING.get(name, value_of(one)) for name, one in required.items()}
+    more: dict[str, dict[str, Json]] = {
+        "OS::Cinder::Volume": {"size": 1},
+        "OS::Nova::Server": {"image": ID, "networks": NETS},
+    }
+    return found | more.get(type_.schema.name, {})
+
+
+#: The entries of the progress of some types.
+SAVED = {"port": ID, "public": "key", "private": "", "before": []}
+NETS = [{"subnet": ID}, {"network": ID}]
+NAMES = [one.schema.name for one in types_of_all_services()]
+
+
+@pytest.mark.parametrize("answer", OBJECTS)
+@pytest.mark.parametrize("name", NAMES)
+async def test_no_answer_raises(name: str, answer: str) -> None:
+    cloud = Cloud(SameAnswer(OBJECTS[answer]), Renewing())
+    type_ = next(one for one in types_of_all_services(cloud) if one.schema.name == name)
+    given = properties_of(type_)
+    created = {"physical_id": ID, "previous": given}
+    operations: list[tuple[str, Json]] = [
+        *(
+            ("create", {"progress": one})
+            for one in (None, {"id": ID, **SAVED}, {"absent": True, **SAVED})
+        ),
+        ("update", {**created, "changed": frozenset(given)}),
+        ("update", {**created, "progress": {"at": "networks", "ports": []}}),
+        *((one, created) for one in ("check", "delete", "snapshot")),
+    ]
+    for operation, more in operations:
+        call = a_call(type_, given, credential="t", repeated=True, **more)
+        assert isinstance(await run(type_, operation, call), Outcome), operation
+    call = a_call(type_, given, **created)
+    if type_.observation_key(call) is not None:
+        observed: Any = type_.observe([call])
+        found = observed if isinstance(observed, dict) else await observed
+        assert set(found) == {call.resource_id}
