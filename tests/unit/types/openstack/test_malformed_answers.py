@@ -59,7 +59,8 @@ def value_of(known: Property) -> Json:
 FITTING: dict[str, Json] = {
     "cidr": "10.0.0.0/24", "destination": "10.0.0.0/24", "nexthop": "10.0.0.9",
     "ip_version": 4, "protocol": "tcp", "remote_ip_prefix": "10.0.0.0/24", "provider": "luks",
-    "dscp_mark": 0, "network_type": "vlan", "internal_ip_address": "10.0.0.9", "location": "http://h/i",
+    "dscp_mark": 0, "interface": "public",
+    "network_type": "vlan", "internal_ip_address": "10.0.0.9", "location": "http://h/i",
     "disk_format": "raw", "container_format": "bare", "object_type": "network",
     "action": "access_as_shared", "prefixes": ["10.0.0.0/16"],
 }  # fmt: skip
@@ -77,6 +78,8 @@ def properties_of(type_: ResourceType) -> dict[str, Json]:
 
 #: The entries of the progress of some types.
 SAVED = {"port": ID, "public": "key", "private": "", "before": []}
+#: The types whose `absent` in the progress is a list.
+ASSIGNMENTS = ("OS::Keystone::GroupRoleAssignment", "OS::Keystone::UserRoleAssignment")
 NETS = [{"subnet": ID}, {"network": ID}]
 NAMES = [one.schema.name for one in types_of_all_services()]
 
@@ -88,10 +91,11 @@ async def test_no_answer_raises(name: str, answer: str) -> None:
     type_ = next(one for one in types_of_all_services(cloud) if one.schema.name == name)
     given = properties_of(type_)
     created = {"physical_id": ID, "previous": given}
+    absent: Json = [] if name in ASSIGNMENTS else True
     operations: list[tuple[str, Json]] = [
         *(
             ("create", {"progress": one})
-            for one in (None, {"id": ID, **SAVED}, {"absent": True, **SAVED})
+            for one in (None, {"id": ID, **SAVED}, {"absent": absent, **SAVED})
         ),
         ("update", {**created, "changed": frozenset(given)}),
         ("update", {**created, "progress": {"at": "networks", "ports": []}}),
