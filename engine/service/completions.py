@@ -29,7 +29,7 @@ class StoredCompletions:
             raise found
         return found
 
-    async def objects_changed(self, project: str | None, object_ids: Sequence[str]) -> set[str]:
+    async def make_due(self, project: str | None, object_ids: Sequence[str]) -> set[str]:
         """Make the requests due that read these objects of a project (None: of all), because an
         event says that they have changed. Returns the objects for which operations wait. An event
         never completes an operation: the observer reads the objects."""

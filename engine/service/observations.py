@@ -80,7 +80,7 @@ class Observations:
         changes: physical IDs and types (None: any). Objects for which operations wait are read
         in place of the resources of these operations, which are not counted. Others with the same
         ID are observed, too."""
-        await self._completions.objects_changed(project, [one for one, _ in changes])
+        await self._completions.make_due(project, [one for one, _ in changes])
         async with self._database.transaction("accept") as conn:
             return await observation_schedule.report_changes(conn, project, changes)
 

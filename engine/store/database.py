@@ -91,7 +91,7 @@ async def savepoint(connection: Connection) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def rolled_back(connection: Connection) -> AsyncIterator[None]:
+async def discard_changes(connection: Connection) -> AsyncIterator[None]:
     """A transaction that is always rolled back."""
     transaction = connection.transaction()
     await transaction.start()
@@ -206,7 +206,7 @@ class Database:
     @asynccontextmanager
     async def rollback_only(self) -> AsyncIterator[Connection]:
         """A transaction that is always rolled back."""
-        async with self.connection() as connection, rolled_back(connection):
+        async with self.connection() as connection, discard_changes(connection):
             yield connection
 
     @asynccontextmanager

@@ -123,8 +123,8 @@ class _Progress:
         stack, policy = self.stack, self.policy
         return bool(stack.requested or stack.reported or (policy and policy.every))
 
-    def left_of_reported(self) -> list[tuple[UUID, UUID]]:
-        """Its stack and the ID of each resource that is left of the reported ones."""
+    def remaining_reports(self) -> list[tuple[UUID, UUID]]:
+        """(ID of the stack, ID of the resource) for each reported resource not observed yet."""
         left = sorted(one for one in self.stack.resources or () if one > self.after)
         return [(self.stack.stack_id, one) for one in left]
 
@@ -291,7 +291,7 @@ class Observer:
             if first.resources is None:
                 after = {stack_id: one.after for stack_id, one in pending.items()}
                 return await observations.read_page(conn, after, *size)
-            left = [pair for one in pending.values() for pair in one.left_of_reported()]
+            left = [pair for one in pending.values() for pair in one.remaining_reports()]
             return await observations.read_reported(conn, left, *size)
 
     async def _react(self, ended: Sequence[_Progress]) -> None:

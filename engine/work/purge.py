@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.bounded_wait import wait_at_most
 from engine.loop_guard import BatchSize, Guard, Supervisor
 from engine.store.connection import Connection, try_lock
-from engine.store.database import Database, rolled_back, savepoint
+from engine.store.database import Database, discard_changes, savepoint
 from engine.store.maintenance.retention import KINDS, LOCK_KEY, PurgedPage, next_row, purge
 from engine.words import Json
 from engine.work.archive import archive_graphs_on
@@ -52,7 +52,7 @@ async def archive_and_purge(conn: Connection, ages: Ages) -> Counter[str]:
 
 async def count_purgeable(conn: Connection, ages: Ages) -> Counter[str]:
     """Return the number of rows by kind that `archive_and_purge` would delete. Deletes nothing."""
-    async with rolled_back(conn):
+    async with discard_changes(conn):
         return await archive_and_purge(conn, ages)
 
 

@@ -126,7 +126,7 @@ def migrate(
         async with locate_database(settings.database) as url:
             async with connect(url) as conn:
                 pending = await schema_upgrade.read_pending(conn)
-                outdated = await schema_upgrade.routines_outdated(conn)
+                outdated = await schema_upgrade.are_routines_outdated(conn)
             if not dry_run:
                 pending = await schema_upgrade.migrate(url)
         return {"pending": pending, "routines": outdated, "applied": not dry_run}

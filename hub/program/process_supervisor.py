@@ -76,7 +76,7 @@ class ProcessSupervisor:
         self.code = 0
 
     @contextmanager
-    def handled_signals(self) -> Iterator[None]:
+    def handle_signals(self) -> Iterator[None]:
         """A context manager: receives signals, and stops all children at the end. Later signals are
         ignored, because this process ends."""
         handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)

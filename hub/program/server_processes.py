@@ -59,7 +59,7 @@ def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitSta
     log_start(settings, roles, count=count)
     share_loaded_modules()
     supervisor = ProcessSupervisor(settings.engine.drain.total_seconds())
-    with supervisor.handled_signals():
+    with supervisor.handle_signals():
         if not settings.database.url.get_secret_value():
             database = ChildProcess(0, partial(_run_database, settings, count))
             if not supervisor.start([database]):

@@ -177,7 +177,7 @@ async def read_pending(connection: Connection) -> list[str]:
     return [migration.name for migration in pending_migrations(read_migrations(), applied)]
 
 
-async def routines_outdated(connection: Connection) -> bool:
+async def are_routines_outdated(connection: Connection) -> bool:
     """Whether `migrate` would upgrade the routines. Raises Conflict if they are newer."""
     installed, own = await database_version(connection), own_version()
     check_not_newer(installed, own)
@@ -187,7 +187,7 @@ async def routines_outdated(connection: Connection) -> bool:
 async def check_current(connection: Connection) -> None:
     """Raise Conflict unless the database has the schema of this version."""
     pending = await read_pending(connection)
-    if pending or await routines_outdated(connection):
+    if pending or await are_routines_outdated(connection):
         difference = f"it lacks {pending[0]}" if pending else "its routines have an older version"
         raise errors.Conflict(
             f"the database's schema is older than this headgate: {difference}",

@@ -17,7 +17,7 @@ from engine.words import Json
 from hub.api.app_context import context_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.orchestration import documents, responses
-from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import query_flag, stack_of
@@ -166,7 +166,7 @@ def _output(key: str, one: OutputDefinition) -> responses.PreviewedOutput:
 
 async def create(request: web.Request) -> web.Response:
     project, new = project_of(request), await read_stack_request(request)
-    async with located_errors(request, new):
+    async with locate_errors(request, new):
         preview, definition = await context_of(request).engine.dry_run.create(project, new)
     warnings = await warning_documents(request, new, preview.warnings)
     url = documents.stack_url(base_of(request), project, new.name, NO_ID)
@@ -207,7 +207,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     nested = query_flag(request, "show_nested")
     stack, project = await stack_of(request), project_of(request)
     new = await read_stack_request(request, existing=existing)
-    async with located_errors(request, new):
+    async with locate_errors(request, new):
         preview = await context_of(request).engine.dry_run.update(project, stack, new)
     warnings = await warning_documents(request, new, preview.warnings)
     return json_response(preview_document(preview, project, warnings, nested=nested))

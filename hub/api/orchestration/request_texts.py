@@ -22,7 +22,7 @@ def texts_of(new: StackRequest) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def located_errors(request: web.Request, new: StackRequest) -> AsyncIterator[None]:
+async def locate_errors(request: web.Request, new: StackRequest) -> AsyncIterator[None]:
     """Add positions to the errors that the body raises."""
     try:
         yield

@@ -9,7 +9,7 @@ from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.openapi_components import Document
 from hub.api.orchestration import documents, responses
-from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import query_flag, stack_of
 from hub.api.routes import Route, base_of, json_response
@@ -27,7 +27,7 @@ async def create(request: web.Request) -> web.Response:
         credential=identity_of(request).credential,
     )
     warned = Findings()
-    async with located_errors(request, new):
+    async with locate_errors(request, new):
         stack = await context_of(request).engine.stacks.create(project, new, warned)
     url = documents.stack_url(base_of(request), project, stack.name, stack.id)
     document: responses.CreatedStack = {
@@ -63,7 +63,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     if new.converge:
         await engine.observations.complete(project_of(request), stack.id)
     warned = Findings()
-    async with located_errors(request, new):
+    async with locate_errors(request, new):
         await engine.stacks.update(project_of(request), stack.id, new, warned)
     document: responses.AcceptedUpdate = {
         "warnings": await warning_documents(request, new, warned.warnings)

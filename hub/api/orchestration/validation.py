@@ -42,7 +42,7 @@ from hub.api.orchestration.documents import (
     nested_parameters,
     template_description,
 )
-from hub.api.orchestration.request_texts import located_errors, warning_documents
+from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import invalid, query_flag, query_list
 from hub.api.routes import Route, json_response
@@ -77,7 +77,7 @@ async def validate(request: web.Request) -> web.Response:
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
     try:
-        async with located_errors(request, new):
+        async with locate_errors(request, new):
             validated = await _validate(request, new, types, limits, validators, show_nested)
     except Invalid as error:
         raise InvalidTemplate(error.findings) from None

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.store.database import Database, rolled_back
+from engine.store.database import Database, discard_changes
 from hub.auth import secrets
 from hub.checks.database import CheckResult, CheckState, check_rules
 from hub.checks.doctor import check_space, clocks, run_checks
@@ -209,7 +209,7 @@ async def test_rules_that_take_too_long_are_a_warning(
 ) -> None:
     slow = {"a slow rule": "select pg_sleep(60) where $1::uuid is null"}
     monkeypatch.setattr("engine.store.maintenance.invariants.INVARIANTS", slow)
-    async with database.connection() as conn, rolled_back(conn):
+    async with database.connection() as conn, discard_changes(conn):
         await conn.execute("set local statement_timeout = '50ms'")
         (result,) = [one async for one in check_rules(conn, "")]
     assert result.state == CheckState.WARNING and "a slow rule" in result.reason and result.remedy

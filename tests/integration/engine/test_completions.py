@@ -140,7 +140,7 @@ async def test_an_event_makes_a_request_due_and_completes_nothing(
     things.requests.clear()
     far = "update completion_request set next_at = now() + interval '1h', ended_at = now() - $1::interval"
     await run.database.pool.execute(far, IDLE)
-    changed = run.engine.completions.objects_changed
+    changed = run.engine.completions.make_due
     assert await changed("p", ["none"]) == set() and await changed("other", [known]) == set()
     assert await observer.send_due() == 0
     assert await changed("p", ["none", known]) == {known}
@@ -222,7 +222,7 @@ async def test_an_event_during_a_request_has_another_one_sent(
     async with run.database.connection() as conn:
         claimed = await completions.claim(conn, IDLE)
         assert claimed is not None
-        await run.engine.completions.objects_changed("p", [known])
+        await run.engine.completions.make_due("p", [known])
         assert await completions.claim(conn, IDLE) is None
         await completions.end_request(conn, claimed, IDLE, failures=0, sent=True, idle=IDLE)
     assert await observer.send_due() == 1

@@ -166,7 +166,7 @@ class Server(CloudType):
             return user_data
         flavor = await find_flavor(session, call.properties["flavor"])
         properties = await _with_image_ids(session, call.properties)
-        async with self._ports.removed_on_failure(session, call):
+        async with self._ports.remove_on_failure(session, call):
             entries, ports = await self._ports.prepare(session, call)
             request = create_request(
                 name,

@@ -73,7 +73,7 @@ class ServerPorts:
         return [id_of(NETWORK, one) for one in await _find_named(session, port_names(call))]
 
     @asynccontextmanager
-    async def removed_on_failure(self, session: Session, call: Call) -> AsyncIterator[None]:
+    async def remove_on_failure(self, session: Session, call: Call) -> AsyncIterator[None]:
         """If an error is final, delete the ports that the operation has made and that no server
         uses; the delete of the server tries again."""
         try:

@@ -227,7 +227,7 @@ class ServerUpdate:
         if not self._touches("networks") or not self._call.properties.get("networks"):
             return None
         session, call = self._session, self._call
-        async with self._ports.removed_on_failure(session, call):
+        async with self._ports.remove_on_failure(session, call):
             changed = await self._ports.change(session, call, self._progress)
         if isinstance(changed, Wait | Failed):
             return changed
