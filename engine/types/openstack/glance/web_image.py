@@ -33,6 +33,9 @@ _FIELDS: Final = (
 )  # fmt: skip
 _IN_PROGRESS: Final = frozenset({"queued", "saving", "uploading", "importing"})
 
+#: In the data: the ID of the image that a create without an answer may have created.
+_LOST: Final = "lost"
+
 
 class WebImage(CloudType):
     replaces_tainted = False
@@ -44,7 +47,8 @@ class WebImage(CloudType):
         if call.cancelled:
             return cancellation(image_id or (_image_id(call) if call.repeated else None), call.data)
         if image_id is None:
-            return await run_guarded(call, lambda: self._begin_create(call), None)
+            own = {} if call.properties.get("id") else {_LOST: str(call.operation_key)}
+            return await run_guarded(call, lambda: self._begin_create(call), None, own)
         return await run_guarded(call, lambda: self._poll_create(call, image_id), image_id)
 
     async def update(self, call: Call) -> Outcome:
@@ -139,10 +143,10 @@ class WebImage(CloudType):
         return await self._finish(session, call, image_id)
 
     async def _delete(self, call: Call) -> Outcome:
-        if call.physical_id is None:
+        if (image_id := call.physical_id or call.data.get(_LOST)) is None:
             return Done(None)
         session = self._cloud.session(call.credential)
-        path = f"/images/{segment(call.physical_id)}"
+        path = f"/images/{segment(image_id)}"
         await session.delete(IMAGE, path, "delete the image")
         return Done(None)
 

@@ -284,3 +284,24 @@ async def test_an_association_of_another_client_stays() -> None:
     known: Json = {"physical_id": ADDRESS, "data": {"port": PORT}}
     assert await on_association(web, "delete", **known) == Done(None)
     assert [one.method for one in web.requests] == ["GET"]
+
+
+async def test_an_image_of_a_create_without_an_answer_is_deleted() -> None:
+    given = {"location": "http://h/i", "disk_format": "raw", "container_format": "bare"}
+    type_ = type_with(Answers(LOST), "OS::Glance::WebImage")
+    failed = await run(type_, "create", a_call(type_, given, credential="t"))
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    web = Answers(answer(204))
+    type_ = type_with(web, "OS::Glance::WebImage")
+    call = a_call(type_, given, credential="t", data=failed.data)
+    assert await run(type_, "delete", call) == Done(None)
+    assert sent(web) == [f"DELETE /images/{KEY}"]
+
+
+async def test_an_image_with_a_given_id_may_be_of_another_client() -> None:
+    given = {
+        "id": ADDRESS, "location": "http://h/i", "disk_format": "raw", "container_format": "bare"
+    }  # fmt: skip
+    type_ = type_with(Answers(LOST), "OS::Glance::WebImage")
+    failed = await run(type_, "create", a_call(type_, given, credential="t"))
+    assert isinstance(failed, Failed) and failed.data == {}
