@@ -305,7 +305,7 @@ def _write_result(system: SystemState, number: int, state: TraversalState) -> Sy
     """`end_traversal` of engine/store/traversals/end.py."""
     traversal = system.traversal(number)
     nodes = tuple(
-        node._replace(state=State.DROPPED) if node and node.state is State.WAITING else node
+        drop_node(node) if node and node.state is State.WAITING else node
         for node in traversal.nodes
     )
     ended = traversal._replace(state=state.value, wake=False, nodes=nodes)
