@@ -2,7 +2,7 @@
 
 An override replaces the value of the template as long as the template has the value that it had
 when the observed one was adopted. If the template agrees with the override, or has another value,
-the override ends.
+the override ends. A rollback brings back those that its change ended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,8 @@ from engine.words import Json
 
 #: The key of overrides in the column `lifecycle` of a resource.
 OVERRIDES = "overrides"
+#: The key of those that a change ended, for its rollback: {at, overrides}, with all of that time.
+ENDED = "ended"
 
 #: Where a value is in properties: the name of a property, and keys of maps below it.
 Place = tuple[str, ...]

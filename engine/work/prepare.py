@@ -21,7 +21,7 @@ from engine.plan.lifecycle import (
     trigger_digest,
     with_replacement,
 )
-from engine.plan.overrides import OVERRIDES, apply_overrides, decode_overrides
+from engine.plan.overrides import ENDED, OVERRIDES, apply_overrides, decode_overrides
 from engine.plan.resource_change import (
     ResourceChange,
     ResourceState,
@@ -136,15 +136,18 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
 
 def _with_adopted(work: Work, properties: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the properties with adopted values, which `lifecycle_now` of `work` keeps until they
-    end. A resource that has secret properties has none: they would be shown."""
-    definition = work.definition or {}
-    stored = definition.get(OVERRIDES, (work.lifecycle or {}).get(OVERRIDES))
-    if not stored or has_secrets(work):
+    end, and then for a rollback. A resource that has secret properties has none: they would be
+    shown."""
+    definition, before = work.definition or {}, work.lifecycle or {}
+    overrides = decode_overrides(definition.get(OVERRIDES, before.get(OVERRIDES)))
+    if has_secrets(work) or not (overrides or before.get(ENDED)):
         return properties
-    properties, left = apply_overrides(properties, decode_overrides(stored))
-    if left:
-        kept = {OVERRIDES: [one.encode() for one in left]}
-        work.lifecycle_now = {**(work.lifecycle_now or {}), **kept}
+    properties, left = apply_overrides(properties, overrides)
+    ended = before.get(ENDED)
+    if len(left) < len(overrides):
+        ended = {"at": work.now.isoformat(), OVERRIDES: [one.encode() for one in overrides]}
+    kept: dict[str, Json] = {OVERRIDES: [one.encode() for one in left]} if left else {}
+    work.lifecycle_now = {**(work.lifecycle_now or {}), **kept, **({ENDED: ended} if ended else {})}
     return properties
 
 

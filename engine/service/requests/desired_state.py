@@ -50,12 +50,12 @@ class DesiredState:
 
     number, version: of the traversal and of the template version. stored: the version is stored
     already. cleared_breakpoints: ``resource:point`` patterns of breakpoints to skip. kept: snapshot
-    data by resource name, for a restore; overrides: adopted values. wanted_plan: the digest of the
-    plan that the requester has seen, or "". refuses: raise Invalid for a plan with problems; False:
-    its forbidden nodes fail. credential: the cloud credential that the operations use. parent_step:
-    the step of the parent stack that starts this traversal; None for a root stack. header: of the
-    stack, if it is known. excluded: as in `Rule`. moved: earlier names by the names of resources
-    that this change moves.
+    data by resource name, for a restore; overrides: adopted values, also for a rollback.
+    wanted_plan: the digest of the plan that the requester has seen, or "". refuses: raise Invalid
+    for a plan with problems; False: its forbidden nodes fail. credential: the cloud credential that
+    the operations use. parent_step: the step of the parent stack that starts this traversal; None
+    for a root stack. header: of the stack, if it is known. excluded: as in `Rule`. moved: earlier
+    names by the names of resources that this change moves.
     """
 
     stack_id: UUID

@@ -26,6 +26,7 @@ from engine.store.database import savepoint
 from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.records import TemplateRecord
 from engine.store.resources import resource_rows
+from engine.store.resources.overrides import read_ended_overrides
 from engine.store.stacks.stack_rows import mark_deleted, record_stack_event
 from engine.store.stacks.templates import read_requesters, read_template
 from engine.store.traversals import traversal_credentials
@@ -261,6 +262,7 @@ async def _start_rollback(
             current=await read_current_state(conn, ended.stack_id, blueprint),
             requested_by=by,
             stored=reached is not None,
+            overrides=await read_ended_overrides(conn, ended.stack_id, rolls_back=True),
             excluded=excluded,
             options=Options(
                 retains=abandons,

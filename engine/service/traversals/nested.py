@@ -49,7 +49,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import DecryptionFailed
 from engine.store.resources.current_resources import read_existing
-from engine.store.resources.overrides import read_overrides
+from engine.store.resources.overrides import read_ended_overrides, read_overrides
 from engine.store.resources.scaling import find_properties
 from engine.store.stacks import stack_locks
 from engine.store.stacks.snapshots import SnapshotRecord, insert_nested_snapshot, read_snapshots
@@ -354,6 +354,7 @@ class NestedStacks:
             await self._traversals.supersede(conn, locked, parent_traversal.requested_by)
             number, version, action = locked.traversal + 1, locked.newest + 1, Action.UPDATE
             await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
+            overrides = await read_ended_overrides(conn, plan.stack_id)
             if plan.snapshot is not None:
                 names = plan.blueprint.definition.resources
                 now = await read_overrides(conn, plan.stack_id)

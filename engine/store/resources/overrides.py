@@ -5,6 +5,7 @@ from uuid import UUID
 
 from engine.plan.overrides import Override, decode_overrides
 from engine.store.connection import Connection
+from engine.words import Json
 
 #: Properties with secrets have no adopted values.
 READ_OVERRIDES = """
@@ -27,6 +28,23 @@ select t.id as stack_id, t.path, r.name, r.lifecycle -> 'overrides' as overrides
                       where stack_id = t.id and replaced_by is null and lifecycle ? 'overrides'
                         and masked_properties is null offset 0) r
  order by t.path, r.name
+"""
+#: The overrides of resources of a stack that ended since the last complete change of its root
+#: stack. $2: whether the root stack is rolled back now; else, its current traversal says that.
+READ_ENDED = """
+with root as materialized (
+    select r.id, r.traversal from stack s
+      join stack r on r.id = coalesce(s.root_id, s.id) where s.id = $1
+)
+select r.name, r.lifecycle #> '{ended,overrides}' as overrides
+  from resource r
+ where r.stack_id = $1 and r.replaced_by is null and r.lifecycle ? 'ended'
+   and ($2 or exists (select from traversal t join root on t.stack_id = root.id
+                       where t.number = root.traversal and t.action = 'ROLLBACK'))
+   and (r.lifecycle #>> '{ended,at}')::timestamptz > coalesce(
+           (select max(t.ended_at) from traversal t join root on t.stack_id = root.id
+             where t.state = 'complete'
+               and t.action in ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')), '-infinity')
 """
 
 
@@ -53,3 +71,13 @@ async def read_tree_overrides(conn: Connection, stack_id: UUID) -> list[AdoptedV
         for row in await conn.fetch(READ_TREE_OVERRIDES, stack_id)
         for one in decode_overrides(row["overrides"])
     ]
+
+
+async def read_ended_overrides(
+    conn: Connection, stack_id: UUID, *, rolls_back: bool = False
+) -> dict[str, Json]:
+    """The overrides that a rollback of a stack brings back, as they are stored, by resource name.
+    rolls_back: a rollback of this root stack is about to start; else, there are none unless its
+    root stack is rolled back."""
+    rows = await conn.fetch(READ_ENDED, stack_id, rolls_back)
+    return {row["name"]: row["overrides"] for row in rows}

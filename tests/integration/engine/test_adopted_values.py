@@ -220,6 +220,42 @@ async def test_a_failed_update_keeps_the_override_until_it_succeeds(
     assert size_of(world, "a") == 7 and await adopted(run) == []
 
 
+@pytest.mark.parametrize("size", [7, 5], ids=["changed", "agrees"])
+async def test_a_rollback_brings_the_override_back(run: Program, world: World, size: Json) -> None:
+    await created(run, {"a": thing(3), "b": thing(3)})
+    change_object(world, "a", 5)
+    await adopt(run)
+    world.script("update", "b", Failed("no"))
+    wanted = {"a": thing(size), "b": thing(4, depends_on="a")}
+    await put(run, "s", wanted, environment=HOLD, disable_rollback=False)
+    assert await run.until_ended("s") == "ROLLBACK_COMPLETE", await run.events("s")
+    assert size_of(world, "a") == 5 and await adopted(run) == [("a", "size", 5, 3, "ann")]
+    # After a complete update, it has ended for good.
+    await updated(run, {"a": thing(size), "b": thing(3)})
+    await updated(run, {"a": thing(3), "b": thing(3)})
+    assert size_of(world, "a") == 3 and await adopted(run) == []
+    world.script("update", "b", Failed("no"))
+    wanted = {"a": thing(9), "b": thing(4, depends_on="a")}
+    await put(run, "s", wanted, environment=HOLD, disable_rollback=False)
+    assert await run.until_ended("s") == "ROLLBACK_COMPLETE"
+    assert size_of(world, "a") == 3 and await adopted(run) == []
+
+
+async def test_a_rollback_brings_the_overrides_of_members_back(run: Program, world: World) -> None:
+    def group(size: int) -> Json:
+        properties = {"count": 1, "resource_def": thing(size)}
+        return {"type": "OS::Heat::ResourceGroup", "properties": properties}
+
+    await created(run, {"group": group(3), "b": thing(3)})
+    change_object(world, "0", 5)
+    await adopt(run)
+    world.script("update", "b", Failed("no"))
+    wanted = {"group": group(7), "b": thing(4, depends_on="group")}
+    await put(run, "s", wanted, environment=HOLD, disable_rollback=False)
+    assert await run.until_ended("s") == "ROLLBACK_COMPLETE", await run.events("s")
+    assert size_of(world, "0") == 5 and await adopted(run) == [("group/0", "size", 5, 3, "ann")]
+
+
 async def test_the_value_of_another_resource_can_be_overridden(run: Program, world: World) -> None:
     resources = {"source": thing(3), "a": thing({"get_attr": ["source", "size"]})}
     await created(run, resources)
