@@ -77,6 +77,11 @@ class Finding:
             if len(text := getattr(self, name)) > limit:
                 object.__setattr__(self, name, f"{text[:limit]}...")
 
+    @property
+    def shown_place(self) -> str:
+        """The place for programs. `place` is empty where Heat's message names none."""
+        return self.place or self.inner_place or self.file
+
     def without_values(self) -> "Finding":
         """Return the finding as it is shown if the value at its place is secret."""
         reason = without_value(self.reason, WITHHELD_REASON)

@@ -156,7 +156,7 @@ def heat_form(error: HeadgateError) -> HeatProblem:
     lines = [known or str(one) for one, known in zip(findings, sentences, strict=True)]
     document = heat_document(status_of(error), error.code, "\n".join(lines))
     if alone and sentences[0] is not None:
-        document["error"]["place"] = findings[0].place
+        document["error"]["place"] = findings[0].shown_place
         document["error"]["remedy"] = findings[0].remedy
     document["error"]["findings"] = _finding_documents(error)
     return document
@@ -165,7 +165,7 @@ def heat_form(error: HeadgateError) -> HeatProblem:
 def _finding_documents(error: HeadgateError) -> list[FindingDocument]:
     return [
         {
-            "place": one.place,
+            "place": one.shown_place,
             "reason": one.reason,
             "remedy": one.remedy,
             "type": one.code,

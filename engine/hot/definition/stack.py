@@ -110,7 +110,7 @@ def _check_region(name: str, given: Json, findings: Findings) -> str:
     try:
         return str(check_value(schema, given))
     except InvalidValue as bad:
-        findings.add("", f"Parameter '{name}' is invalid: {bad}")
+        findings.add("", f"Parameter '{name}' is invalid: {bad}", at=f"parameters.{name}")
         return ""
 
 

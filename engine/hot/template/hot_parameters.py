@@ -368,27 +368,32 @@ def read_groups(
     if groups is None:
         return ()
 
-    def fault(at: str, reason: str) -> None:
+    def fault(label: str, reason: str, item: str) -> None:
+        """label: by which Heat names the group. item: the index of the group."""
         remedy = "Write {label: TEXT, parameters: [NAME, ...]} for each group."
-        findings.add("", f"Parameter Groups error: parameter_groups{at}: {reason}", remedy)
+        reason = f"Parameter Groups error: parameter_groups{label}: {reason}"
+        findings.add("", reason, remedy, at=f"parameter_groups{item}")
 
     if not isinstance(groups, list):
-        fault("", "The parameter_groups should be a list.")
+        fault("", "The parameter_groups should be a list.", "")
         return ()
     seen: set[str] = set()
-    for group in groups:
+    for number, group in enumerate(groups):
+        at = f"[{number}]"
         names = group.get("parameters") if isinstance(group, dict) else None
         label = f".{group.get('label') or ''}" if isinstance(group, dict) else ""
         if names is None:
-            fault(label, "The parameters must be provided for each parameter group.")
+            fault(label, "The parameters must be provided for each parameter group.", at)
             continue
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-            fault(label, "The parameters of parameter group should be a list.")
+            fault(label, "The parameters of parameter group should be a list.", at)
             continue
         for name in names:
             if name in seen:
-                fault(label, f"The {name} parameter must be assigned to one parameter group only.")
+                reason = f"The {name} parameter must be assigned to one parameter group only."
+                fault(label, reason, at)
             if name not in known:
-                fault(label, f"The grouped parameter {name} does not reference a valid parameter.")
+                reason = f"The grouped parameter {name} does not reference a valid parameter."
+                fault(label, reason, at)
             seen.add(name)
     return tuple(groups)

@@ -163,9 +163,9 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
     }
     duplicates = sorted(written.keys() & resources.keys())
     if duplicates:
-        findings.add(
-            "", f"Duplicate names {{{', '.join(map(repr, duplicates))}}}", "Rename one of two."
-        )
+        reason = f"Duplicate names {{{', '.join(map(repr, duplicates))}}}"
+        at = f"{dialect.resources}.{duplicates[0]}"
+        findings.add("", reason, "Rename one of two.", at=at)
     groups = read_groups(document.get("parameter_groups"), written, findings)
     declarations += read_hook_list(document.get(dialect.hooks), dialect.hooks, findings)
     conditions = _section(document, dialect.conditions, findings)
@@ -265,11 +265,11 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
     if not given:
         wanted = nearest(next(iter(document), ""), [*DIALECTS])
         remedy = wanted or 'Begin with "heat_template_version: 2021-04-16".'
-        findings.add("", NO_VERSION, remedy, code, at="version")
+        findings.add("", NO_VERSION, remedy, code, at=HOT.version)
         return anything
     if len(given) > 1:
         reason = f"The template version is invalid: Ambiguous versions ({', '.join(given)})"
-        findings.add("", reason, "Keep one of them.", code)
+        findings.add("", reason, "Keep one of them.", code, at=given[1])
         return anything
     key = given[0]
     if not isinstance(document[key], str):

@@ -39,7 +39,7 @@ async def warning_documents(
         {
             "code": one.code,
             "message": f"{one.reason.rstrip('.')}. {one.remedy}".rstrip(),
-            "path": one.place,
+            "path": one.shown_place,
             "file": None if one.file == BODY else one.file or None,
             "line": one.line or None,
             "column": one.column or None,
