@@ -36,7 +36,7 @@ class AmqpClient:
     @property
     def settings(self) -> dict[str, Any]:
         return {
-            "channels.amqp.answer_queue": f"answers.{self.name}",
+            "channels.amqp.answers": f"answers.{self.name}",
             "channels.amqp.unrouted": f"unrouted.{self.name}",
             "channels.amqp.first_retry": "1s",
         }
