@@ -31,10 +31,10 @@ def no_resource(name: str, stack: str | UUID, known: Collection[str] = ()) -> No
 
 def no_event(event_id: str | UUID) -> NotFound:
     return NotFound(
-        f"there is no event {event_id}",
+        f"No event {event_id} found",
         place="event",
         remedy="GET .../events lists the retained events of the stack.",
-        code="EntityNotFound",
+        code="HTTPNotFound",
     )
 
 

@@ -72,6 +72,8 @@ SENTENCES: Final = (
     r"Invalid keyword\(s\) inside a resource definition: .+",
     r"(Snapshot|Software config|Deployment) with id .+ not found",
     r"Specified output key .+ not found\.",
+    r"No events found for resource .+",
+    r"No event .+ found",
 )
 #: Heat's sentences that follow the kind of the error.
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {

@@ -67,7 +67,7 @@ class ValueMeter:
         self._known: dict[int, tuple[Any, int, int]] = {}
 
     def measure(self, value: Any) -> Any:
-        """QuotaKind the result of a call and return the value that the next call receives."""
+        """Measure the result of a call and return the value that the next call receives."""
         kind = type(value)
         if kind is int and value.bit_length() > MAX_NUMBER_BITS:
             raise FunctionError(f"A number has more than {MAX_NUMBER_BITS} bits.")

@@ -95,7 +95,7 @@ async def show(request: web.Request) -> web.Response:
     event, properties = await context_of(request).engine.reads.event(stack, event_id)
     of = event.resource_name or stack.name
     if name not in (of, plain_name(of)):
-        raise no_event(f"{event_id} of {name}")
+        raise no_event(event_id)
     reads, base = context_of(request).engine.reads, base_of(request)
     types = await reads.written_types(stack.project, [stack.id], event.resource_name)
     resolved = event.resource_type or STACK_TYPE

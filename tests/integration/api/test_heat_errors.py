@@ -22,6 +22,7 @@ def merged(*strategies: str) -> Json:
 
 CYCLE = {"resource_registry": {"A": "B", "B": "A"}}
 S = "/stacks/s/{id}"
+NO_EVENT = uuid4()
 Row = tuple[str, str, Json, int, str, str]
 
 
@@ -77,7 +78,10 @@ ROWS: list[Row] = [
     ("GET", "/stacks/other/{id}", None, 404, "EntityNotFound", "The Stack (other)"),
     ("GET", f"{S}/resources/none", None, 404, "ResourceNotFound",
      "The Resource (none) could not be found in Stack s."),
-    ("GET", f"{S}/resources/none/events", None, 404, "HTTPNotFound", "none"),
+    ("GET", f"{S}/resources/none/events", None, 404, "HTTPNotFound",
+     "No events found for resource none"),
+    ("GET", f"{S}/resources/a/events/{NO_EVENT}", None, 404, "HTTPNotFound",
+     f"No event {NO_EVENT} found"),
     ("GET", f"{S}/outputs/none", None, 404, "NotFound", "Specified output key none not found."),
     ("GET", f"{S}/snapshots/{uuid4()}", None, 404, "SnapshotNotFound", "not found"),
     ("GET", "/resource_types/No::Such", None, 404, "EntityNotFound", "(No::Such)"),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached
-from engine.missing_objects import no_stack
+from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
+from engine.missing_objects import no_event, no_stack
 from hub.api.error_middleware import heat_form
 from hub.api.heat_sentences import FORMATS, InvalidTemplate, heat_sentence
 from hub.cli.client import response_error
@@ -47,6 +47,11 @@ def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
     [
         (no_stack("s"),
          "The Stack (s) could not be found."),
+        (no_event("e"),
+         "No event e found"),
+        (NotFound("No events found for resource a", place="resource", remedy="",
+                  code="HTTPNotFound"),
+         "No events found for resource a"),
         (Conflict("The Stack (s) already exists.", place="stack_name", remedy="Choose another.",
                   code="StackExists"),
          "The Stack (s) already exists."),
@@ -59,7 +64,7 @@ def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
             "UserParameterMissing")]),
          f"Property error: : {PROPERTIES}.x: : is wrong\nThe Parameter (p) was not provided."),
     ],
-    ids=["not found", "exists", "limit", "property", "several"],
+    ids=["stack", "event", "events", "exists", "limit", "property", "several"],
 )  # fmt: skip
 def test_places_and_remedies_are_not_in_the_message(error: HeadgateError, message: str) -> None:
     assert heat_form(error)["error"]["message"] == message

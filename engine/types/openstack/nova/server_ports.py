@@ -155,7 +155,7 @@ def _is_port_of(entry: Mapping[str, Json], port: Mapping[str, Json]) -> bool:
 
 def _misfit(call: Call, changes: InterfaceChanges, found: Sequence[Mapping[str, Json]]) -> Failed:
     """The failure of an update whose attached interfaces do not become those of `networks`."""
-    public = f"the server has not got the interfaces of networks after {MAX_ROUNDS} attempts"
+    public = f"the server does not have the interfaces of `networks` after {MAX_ROUNDS} attempts"
     wanted = "; ".join(_words(one["interfaceAttachment"]) for one in changes.attach)
     present = "; ".join(
         f"port {one['port_id']} ({', '.join(addresses_of(one)) or 'no address'})" for one in found
