@@ -100,7 +100,7 @@ async def test_drift_is_shown_on_its_node_and_repaired_by_an_answer(
 async def test_observed_values_are_adopted_by_a_button(
     visit: Visit, project: Http, things: Things
 ) -> None:
-    await create(project, things, HOLD)
+    stack_id = await create(project, things, HOLD)
     ann = await inbox_of(visit, project, "ann")
     changed = await physical_id(project, "a")
     things.objects[changed]["size"] = 5
@@ -115,6 +115,12 @@ async def test_observed_values_are_adopted_by_a_button(
     (one,) = drift["adopted"]
     assert (one["resource_path"], one["path"], one["value"]) == ("a", "$.size", 5)
     assert things.objects[changed]["size"] == 5
+    # The plan of an update says that the value stays.
+    editor = await visit(project, viewport={"width": 1280, "height": 800})
+    page = await editor.open("edit", "web", stack_id)
+    values = page.get_by_role("region", name="Adopted values")
+    await expect(values.get_by_role("listitem")).to_contain_text("a.size: 5")
+    await expect(values.get_by_role("listitem")).to_contain_text("the template says 1")
     # A missing resource has no values to adopt.
     del things.objects[await physical_id(project, "b")]
     await observed(project, "web")

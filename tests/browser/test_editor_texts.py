@@ -161,13 +161,14 @@ async def test_a_plan_is_grouped_and_two_versions_are_compared(visitor: Visitor)
     def change(path: str, **more: Json) -> Json:
         return {"path": path, "changes": {}, "unknown": [], "certain": True, "denied": None, **more}
 
+    value = {"path": "$.size", "value": 5, "template": 3, "adopted_by": "ann", "adopted_at": "t"}
     preview = {
         "resource_changes": {
             "added": [change("z"), change("pool/b"), change("pool-x"), change("pool"), change("pool/c")],
             "replaced": [change("web", certain=False)],
             "updated": [],
             "deleted": [change("old")],
-            "unchanged": [change("a"), change("b")],
+            "unchanged": [change("a"), change("b", adopted=[value])],
         },
         "stops": [], "out_of_date": [], "plan_digest": "d",
     }  # fmt: skip
@@ -178,6 +179,7 @@ async def test_a_plan_is_grouped_and_two_versions_are_compared(visitor: Visitor)
         "pool", "pool/b", "pool/c", "pool-x", "z",
     ]  # fmt: skip
     assert plan["destroys"] == ["old", "web"] and not plan["same"]
+    assert plan["adopted"] == [{"name": "b.size", "value": value}]
     found = await visitor.module(
         "editor/differences.js",
         "(m, [a, b]) => m.differences(a, b)",

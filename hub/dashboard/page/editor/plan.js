@@ -4,7 +4,9 @@
  * @typedef {{resource_name: string, path: string, resource_type: string,
  *   changes: Record<string, {from?: unknown, to?: unknown}>, unknown: string[],
  *   certain: boolean, denied: string | null, replace_reason: string | null,
- *   moved_from: string | null, imported_id: string | null}} Planned
+ *   moved_from: string | null, imported_id: string | null, adopted?: Adopted[]}} Planned
+ * @typedef {{path: string, value: unknown, template: unknown, adopted_by: string,
+ *   adopted_at: string}} Adopted
  * @typedef {{path: string, resource_name: string | null, point: string, mode: string,
  *   operation: string, certain: boolean, timeout_seconds: number | null, on_timeout: string,
  *   answer_by: string[], approvals: number}} Stop
@@ -12,7 +14,7 @@
  *   plan_digest: string}} Preview
  * @typedef {{kind: string, title: string, resources: Planned[]}} Group
  * @typedef {{groups: Group[], unchanged: number, stops: Stop[], outOfDate: string[], digest: string,
- *   destroys: string[], same: boolean}} Plan
+ *   destroys: string[], same: boolean, adopted: {name: string, value: Adopted}[]}} Plan
  */
 
 /** Kinds of changes and their titles, most destructive first. @type {[string, string][]} */
@@ -44,7 +46,19 @@ export function planOf(preview) {
     digest: preview.plan_digest,
     destroys,
     same: groups.length === 0,
+    adopted: Object.values(changes).flatMap((resources) => resources.flatMap(adoptedValues)),
   };
+}
+
+/**
+ * The observed values that a resource keeps although its template has others, with their names.
+ * @param {Planned} planned
+ */
+function adoptedValues({ path, adopted = [] }) {
+  return adopted.map((value) => ({
+    name: `${path}.${value.path.replace(/^\$\./, "")}`,
+    value,
+  }));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The plan panel: planned changes and stops. */
 
-import { formatDuration } from "../parts/ago.js";
+import { Ago, formatDuration } from "../parts/ago.js";
 import { Changes } from "../parts/changes.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
@@ -38,10 +38,27 @@ export function PlanPanel({ draft, check, underWay }) {
         html`<p>Out of date (this partial update does not change them):
           <span class="breaks"> ${plan.outOfDate.join(", ")}</span></p>`
       }
+      <${AdoptedValues} adopted=${plan.adopted} />
       <p class="muted">Plan <code title=${plan.digest}>${plan.digest.slice(0, 12)}</code>:
         ${" "}exactly this plan is applied.</p>
     </div>`
     }
+  </section>`;
+}
+
+/** @param {{adopted: Plan["adopted"]}} props */
+function AdoptedValues({ adopted }) {
+  if (adopted.length === 0) return null;
+  return html`<section aria-label="Adopted values">
+    <h3>Adopted values <span class="muted">${adopted.length}</span></h3>
+    <ul>${adopted.map(
+      ({
+        name,
+        value,
+      }) => html`<li key=${name} class="breaks"><code>${name}: ${JSON.stringify(value.value)}</code>
+        ${" "}<span class="muted">adopted by ${value.adopted_by} <${Ago} at=${value.adopted_at} />; the template says
+        ${" "}<code>${JSON.stringify(value.template)}</code></span></li>`,
+    )}</ul>
   </section>`;
 }
 
