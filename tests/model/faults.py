@@ -10,7 +10,7 @@ import pytest
 
 from engine.hooks import answers
 from engine.hooks.rule import Rule, step_rule
-from engine.hooks.step_mode import StepModeChange, step_mode_change
+from engine.hooks.step_mode import RUN_TO, StepModeChange, step_mode_change
 from engine.node import decisions, machine
 from engine.node import node as tables
 from engine.node.node import (
@@ -396,6 +396,11 @@ def _lose_timer(node: tables.Node, node_input: Any) -> Step | InvalidInput:
         return step
     others = tuple(effect for effect in step.effects if not isinstance(effect, WakeAt))
     return Step(step.node, others)
+
+
+def _resume_all(word: str, rule: Rule) -> StepModeChange:
+    change = step_mode_change(word, rule)
+    return replace(change, resumes=lambda rule: word == Decision.RUN)
 
 
 def _without_superseded(*states: State) -> Table:
@@ -924,6 +929,30 @@ FAULTS: tuple[Fault, ...] = (
     ),
     INTO_AFTER_RUN,
     OTHER_CHANGE,
+    Fault(
+        "a nested stack that begins after running to its resource has no breakpoint",
+        stack_tree, "with_run_to", lambda tree, start, system: system,
+        tree_scenarios.RUN_TO, "a_stop_of_run_to_is_answered",
+    ),
+    Fault(
+        "running to a resource leaves nested stacks stepping",
+        stack_tree, "RUN_TO", replace(RUN_TO, nested={}), tree_scenarios.RUN_TO, _MODES,
+    ),
+    Fault(
+        "running to a resource leaves hooks of stepping waiting",
+        stack_tree, "RUN_TO", replace(RUN_TO, resumes=lambda rule: False),
+        tree_scenarios.RUN_TO, "running_to_a_resource_ends_stepping",
+    ),
+    Fault(
+        "one approval is enough in a nested stack",
+        answers, "Approval", lambda missing: answers.FinalAnswer(Decision.CONTINUE),
+        tree_scenarios.APPROVED, "hooks_continue_with_all_their_approvals",
+    ),
+    Fault(
+        "run continues hooks of nested stacks that need several approvals",
+        stack_tree, "step_mode_change", _resume_all,
+        tree_scenarios.APPROVED, "hooks_continue_with_all_their_approvals",
+    ),
     Fault(
         "a nested stack in which stepping ended wakes no parent",
         stack_tree, "wake_parent", lambda tree, number: tree,

@@ -127,7 +127,9 @@ def request_moves(scenario: Scenario, system: SystemState) -> Iterator[tuple[Mov
     after = system._replace(accepted=system.accepted + 1)
     state = system.traversal(system.current).state if system.current else ""
     running = state in (store.RUNNING, store.ENDING)
-    if request.breakpoint:
+    if request.run_to:
+        pass  # stack_tree.py has the move
+    elif request.breakpoint:
         rule = Rule(Point.PRE_CREATE, Mode.WAIT, TEN_MINUTES)
         after = traversals.set_breakpoint(after, request.breakpoint, rule)
     elif request.action is None:

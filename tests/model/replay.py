@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from engine.errors import Conflict, Invalid
+from engine.errors import Conflict, Invalid, NotFound
 from engine.hooks.answers import Answer
 from engine.hooks.rule import HookLimits, Rule
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
@@ -193,7 +193,9 @@ class Replay:
             environment=_environment(request.template, self.scenario.stack),
             files=_files(request.template),
         )
-        if request.breakpoint:
+        if request.run_to:
+            await self._run_to(request.run_to)
+        elif request.breakpoint:
             await self._set_breakpoint(request.breakpoint)
         elif request.action is Action.CREATE:
             timeout = 60 if self.scenario.incidents.timeout else None
@@ -223,6 +225,11 @@ class Replay:
         by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
         items = [{"at": name, "on": Point.PRE_CREATE, "timeout": "10m", "on_timeout": "stop"}]
         await self.engine.breakpoints.add(PROJECT, self.stack, items, by)
+
+    async def _run_to(self, path: str) -> None:
+        by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
+        with suppress(Invalid, NotFound):  # no traversal under way, or no pending node
+            await self.engine.hooks.run_to(PROJECT, self.stack, path, by)
 
     async def _end_early(self, ends: str) -> None:
         if ends == "stopped":

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from engine.hooks.answers import Approval, FinalAnswer
 from engine.hooks.rule import Rule
-from engine.hooks.step_mode import StepModeChange, step_mode_change
+from engine.hooks.step_mode import RUN_TO, StepModeChange, step_mode_change
 from engine.node.node import (
+    ENDED,
     Answered,
     Expired,
     Input,
@@ -28,9 +30,11 @@ from engine.types.template_resource import TemplateResource
 from engine.words import (
     Action,
     Decision,
+    Mode,
     OnTimeout,
     Operation,
     Phase,
+    Point,
     ResourceId,
     StackId,
     State,
@@ -101,9 +105,19 @@ class ParentStep(NamedTuple):
     step: str
 
 
+class RunTo(NamedTuple):
+    """A breakpoint before the create of a resource in a nested stack."""
+
+    parent: int
+    traversal: int
+    nested: int
+    name: str
+
+
 class TreeState(NamedTuple):
     """stacks: EMPTY before they are created. parent_steps: of the traversals of each stack.
-    step_into: (stack, traversal, node) of nodes with the column. expected: a record of the model.
+    step_into: (stack, traversal, node) of nodes with the column. run_to: breakpoints for nested
+    traversals, in the column nested_breakpoints of the parent's. expected: a record of the model.
     """
 
     positions: tuple[Position, ...]
@@ -111,6 +125,7 @@ class TreeState(NamedTuple):
     stacks: tuple[SystemState, ...]
     parent_steps: tuple[tuple[ParentStep | None, ...], ...]
     step_into: frozenset[tuple[int, int, int]] = frozenset()
+    run_to: frozenset[RunTo] = frozenset()
     expected: StepExpectations = NOTHING_EXPECTED
 
     def stack(self, number: int) -> SystemState:
@@ -201,7 +216,10 @@ def archive_nodes(before: TreeState, after: TreeState) -> TreeState:
 
 def _moves(scenario: TreeScenario, tree: TreeState) -> Iterator[tuple[TreeMove, TreeState]]:
     for move, system in protocol.request_moves(scenario.root, tree.stack(ROOT)):
-        yield TreeMove(ROOT, move), after_request(tree, system)
+        if path := scenario.requests[tree.stacks[ROOT].accepted].run_to:
+            yield TreeMove(ROOT, move), run_to(tree.with_stack(ROOT, system), path)
+        else:
+            yield TreeMove(ROOT, move), after_request(tree, system)
     is_busy = sum(len(system.workers) for system in tree.stacks) >= scenario.workers
     for number in range(len(tree.stacks)):
         system = tree.stack(number)
@@ -224,6 +242,43 @@ def after_request(tree: TreeState, system: SystemState) -> TreeState:
     if system.current == tree.stacks[ROOT].current:
         return after
     return after.started(ROOT, None)._replace(expected=NOTHING_EXPECTED)
+
+
+def run_to(tree: TreeState, path: str) -> TreeState:
+    """`Hooks.run_to`, to a resource in a nested stack."""
+    owner, name = path.split("/")
+    nested = tree.nested_in(ROOT, owner)
+    assert nested is not None
+    levels, current = change_of(tree, ROOT), tree.stacks[ROOT].current
+    pending = _is_pending(tree, ROOT, owner)
+    pending = pending or (nested in levels and _is_pending(tree, nested, name))
+    if not is_under_way(tree, ROOT) or not pending:
+        return tree
+    after = tree
+    if nested in levels:
+        system = traversals.set_breakpoint(tree.stack(nested), name, run_to_rule())
+        after = tree.with_stack(nested, system)
+    if after != tree or nested not in levels:  # else the node has missed it
+        after = after._replace(run_to=tree.run_to | {RunTo(ROOT, current, nested, name)})
+    after = set_step_modes(after, RUN_TO, levels)
+    for number in levels:
+        for hook in tree.stacks[number].hooks if is_under_way(tree, number) else ():
+            if hook.state == "waiting" and RUN_TO.resumes(_rule(tree, number, hook)):
+                after = apply_decision(after, number, hook, RUN_TO.decision)
+    return after._replace(expected=after.expected.after_run_to())
+
+
+def run_to_rule() -> Rule:
+    """`run_to_declarations`, of one point."""
+    return Rule(Point.PRE_CREATE, Mode.WAIT, protocol.TEN_MINUTES)
+
+
+def _is_pending(tree: TreeState, number: int, name: str) -> bool:
+    """Whether a node of the resource has not ended."""
+    system = tree.stacks[number]
+    plans = system.traversal(system.current).graph.nodes if system.current else ()
+    nodes = (system.node(system.current, at) for at, plan in enumerate(plans) if plan.name == name)
+    return any(node is not None and node.state not in ENDED for node in nodes)
 
 
 def wake_waiting(tree: TreeState, number: int, after: SystemState) -> SystemState:
@@ -387,12 +442,21 @@ def start_nested(tree: TreeState, number: int, worker: Worker, nested: int, step
     else:
         action = Action.UPDATE if system.current else Action.CREATE
         spec = next(one for one in graph.template if one.name == graph.nodes[worker.node].name)
-        system = traversals.start_change(system, action, spec.nested)
+        started = traversals.start_change(system, action, spec.nested)
+        system = with_run_to(tree, (number, worker.traversal, nested), started)
     mode = mode_of_nested(tree, number, worker)
-    started = tree.with_stack(nested, store.set_step_mode(system, system.current, mode))
+    with_mode = tree.with_stack(nested, store.set_step_mode(system, system.current, mode))
     by = ParentStep(worker.traversal, worker.node, worker.view.key, step)
     expected = tree.expected.after_start(number, nested)
-    return started.started(nested, by)._replace(expected=expected)
+    return with_mode.started(nested, by)._replace(expected=expected)
+
+
+def with_run_to(tree: TreeState, start: tuple[int, int, int], system: SystemState) -> SystemState:
+    """A nested traversal that begins, with the breakpoints that its parent's has for it."""
+    for one in sorted(tree.run_to):
+        if one[:3] == start:
+            system = traversals.set_breakpoint(system, one.name, run_to_rule())
+    return system
 
 
 def mode_of_nested(tree: TreeState, number: int, worker: Worker) -> StepMode | None:
@@ -432,6 +496,8 @@ def hook_moves(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[TreeM
         expired = Expired(_rule(tree, number, hook).on_timeout)
         move = Move("hook", hook.traversal, hook.node, input=expired, hook=hook)
         yield TreeMove(number, move), expire_hook(tree, number, hook, expired)
+    if _rule(tree, number, hook).approvals > 1:
+        yield from approval_moves(tree, number, hook)
     for decision, how in _answers(tree, number, hook):
         spent = "refusal" if decision is Decision.REJECT else "step"
         before = tree
@@ -440,6 +506,24 @@ def hook_moves(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[TreeM
         answer = Answered(decision, "ann")
         move = Move("hook", hook.traversal, hook.node, input=answer, hook=hook, how=how)
         yield TreeMove(number, move), decide_hook(before, number, hook, decision, how)
+
+
+def approval_moves(
+    tree: TreeState, number: int, hook: Hook
+) -> Iterator[tuple[TreeMove, TreeState]]:
+    """Approvals of a hook that needs several; the last one continues it."""
+    rule = _rule(tree, number, hook)
+    for by in protocol.PRINCIPALS[: rule.approvals]:
+        outcome = Answered(Decision.CONTINUE, by)
+        move = Move("hook", hook.traversal, hook.node, input=outcome, hook=hook)
+        judged = protocol.judge_approval(hook, rule, by)
+        if not isinstance(judged, (FinalAnswer, Approval)):
+            continue  # the same principal again: nothing changes
+        system, approved = protocol.record_approval(tree.stack(number), hook, by)
+        after = tree.with_stack(number, system)
+        if isinstance(judged, FinalAnswer):
+            after = decide_hook(after, number, approved, Decision.CONTINUE, StepKind.OVER)
+        yield TreeMove(number, move), after
 
 
 def expire_hook(tree: TreeState, number: int, hook: Hook, expired: Expired) -> TreeState:
@@ -451,8 +535,10 @@ def expire_hook(tree: TreeState, number: int, hook: Hook, expired: Expired) -> T
 
 
 def _answers(tree: TreeState, number: int, hook: Hook) -> Iterator[tuple[Decision, StepKind]]:
-    yield Decision.CONTINUE, StepKind.OVER
-    if tree.incidents.step:
+    needs_one = _rule(tree, number, hook).approvals == 1
+    if needs_one:
+        yield Decision.CONTINUE, StepKind.OVER
+    if tree.incidents.step and needs_one:
         yield Decision.STEP, StepKind.OVER
         yield Decision.RUN, StepKind.OVER
         name = tree.stacks[number].traversal(hook.traversal).graph.nodes[hook.node].name

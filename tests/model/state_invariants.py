@@ -303,7 +303,7 @@ def a_hook_continues_with_all_its_approvals(system: SystemState) -> str | None:
         node = system.traversal(hook.traversal).graph.nodes[hook.node]
         needed = next((rule.approvals for rule in node.rules if rule.point == hook.point), 1)
         approvals = len(set(hook.approved))
-        if needed > 1 and hook.state == "continue" and approvals < needed:
+        if needed > 1 and hook.state in ("continue", "step", "run") and approvals < needed:
             return f"{hook.point} continued with {approvals} of {needed} approvals"
         if hook.state == "waiting" and approvals >= needed > 1:
             return f"{hook.point} waits although it has {approvals} of {needed} approvals"

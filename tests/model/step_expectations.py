@@ -64,6 +64,10 @@ class StepExpectations(NamedTuple):
             case _:
                 return self
 
+    def after_run_to(self) -> "StepExpectations":
+        """After running to a resource: no stack steps, and rules block in all of them."""
+        return NOTHING_EXPECTED
+
     def _stepping(self, stacks: list[int]) -> "StepExpectations":
         after = self
         for stack in stacks:

@@ -43,12 +43,14 @@ class ResourceSpec(NamedTuple):
 
 class Request(NamedTuple):
     """A request. action None: end the traversal under way, as in `ends`: failed, stopped or rolled
-    back; or set a breakpoint before the create of the resource `breakpoint`."""
+    back; or set a breakpoint before the create of the resource `breakpoint`; or run to the resource
+    `run_to`, a path of two names in a stack tree."""
 
     action: Action | None
     template: tuple[ResourceSpec, ...] = ()
     ends: str = ""
     breakpoint: str = ""
+    run_to: str = ""
 
 
 class Incidents(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.store.database import Database
-from engine.store.hooks import step_modes
+from engine.store.hooks import breakpoints, locked_hooks, step_modes
 from engine.store.resources import current_resources
 from engine.store.stacks import stack_tree
 from engine.store.traversals import end as traversal_end
@@ -232,6 +232,16 @@ STATEMENT_FAULTS = (
           faults.INTO_AFTER_RUN),
     StatementFault("a step into a nested stack outlasts the end of its stepping",
           (step_modes, "CLEAR_OWNERS"), "and n.step_into", "and false", tree_scenarios.STEPPED),
+    StatementFault("a nested stack that begins later has no breakpoint to which a change runs",
+          (breakpoints, "ADD_FOR_NESTED_STACKS"),
+          "t.nested_breakpoints || s.nested_breakpoints", "t.nested_breakpoints",
+          tree_scenarios.RUN_TO),
+    StatementFault("a breakpoint to which a change runs leaves the phase of its node",
+          (breakpoints, "SET_RULES"), "phase = s.phase", "phase = n.phase",
+          tree_scenarios.RUN_TO),
+    StatementFault("approvals of hooks in nested stacks are not counted",
+          (locked_hooks, "READ_HOOKS"), "h.approved_keys", "array[]::text[] as approved_keys",
+          tree_scenarios.APPROVED),
     StatementFault("a nested stack that failed wakes no parent", (nested_stacks, "WAKE"),
           "select wake_nodes(", "select (", tree_scenarios.STEPPED_FAILING),
     StatementFault("a nested stack that is complete wakes no parent", "complete_traversals",

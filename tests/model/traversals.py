@@ -260,7 +260,7 @@ def set_breakpoint(system: SystemState, name: str, rule: Rule) -> SystemState:
     node = system.node(system.current, at)
     if traversal.state not in (RUNNING, ENDING) or node is None or node.state in ENDED:
         return system
-    if node.begun:  # it has missed the breakpoint
+    if node.begun or node.state is State.RUNNING:  # it has missed the breakpoint
         return system
     ruled = plans[at]._replace(rules=(*plans[at].rules, rule))
     graph = graph_of(

@@ -17,7 +17,12 @@ from tests.model.stack_tree import (
     change_of,
     is_under_way,
 )
-from tests.model.state_invariants import LIVE, LocatedNode, nodes_of
+from tests.model.state_invariants import (
+    LIVE,
+    LocatedNode,
+    a_hook_continues_with_all_its_approvals,
+    nodes_of,
+)
 from tests.model.system_state import Hook
 
 Invariant = Callable[[TreeState, TreeMove, TreeState], str | None]
@@ -147,6 +152,46 @@ def run_leaves_no_hook_that_it_skips(
     return None
 
 
+def a_stop_of_run_to_is_answered(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
+    """The operation to which a change runs begins after an answer to its hook, or with `run`."""
+    for one in before.run_to:
+        by = after.parent_step(one.nested)
+        system = after.stacks[one.nested]
+        runs = after.expected.mode(one.nested) is StepMode.RUN
+        if by is None or by.traversal != one.traversal or runs:
+            continue
+        for traversal, at, node_plan, node in nodes_of(system):
+            was = before.stacks[one.nested].node(traversal, at) if traversal <= len(
+                before.stacks[one.nested].traversals) else None  # fmt: skip
+            begins = node.begun and not (was is not None and was.begun)
+            if node_plan.name != one.name or traversal != system.current or not begins:
+                continue
+            hooks = {hook.state for hook in system.hooks if hook[:2] == (traversal, at)}
+            if not hooks & {"continue", "step", "run"}:
+                return f"{node_plan.name} begins without a stop, and the change runs to it"
+    return None
+
+
+def running_to_a_resource_ends_stepping(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """No hook of stepping waits after a change has run to a resource."""
+    if move.kind != "request" or after.run_to == before.run_to:
+        return None
+    for number in in_change(after):
+        for hook in after.stacks[number].hooks:
+            if hook.state == "waiting" and hook.stepped:
+                return f"{hook.point} of stack {number} waits, and stepping has ended there"
+    return None
+
+
+def hooks_continue_with_all_their_approvals(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    found = map(a_hook_continues_with_all_its_approvals, after.stacks)
+    return next((message for message in found if message is not None), None)
+
+
 def every_live_node_is_woken(before: TreeState, move: TreeMove, after: TreeState) -> str | None:
     """A node that is due has a wake-up time; else it waits for a hook, or for a nested stack that
     is under way and wakes it."""
@@ -228,6 +273,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     stepping_ends_with_its_hooks,
     an_answer_leaves_earlier_changes_alone,
     run_leaves_no_hook_that_it_skips,
+    a_stop_of_run_to_is_answered,
+    running_to_a_resource_ends_stepping,
+    hooks_continue_with_all_their_approvals,
     every_live_node_is_woken,
     a_waiting_hook_blocks_a_node,
     no_nested_traversal_outlives_its_operation,

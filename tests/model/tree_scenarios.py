@@ -5,7 +5,7 @@ from dataclasses import replace
 from engine.words import Mode, OnTimeout, Point
 from tests.model.scenarios import CANCEL, DELETE, STOP, create, rule, update
 from tests.model.stack_tree import TreeScenario
-from tests.model.system_state import Incidents, ResourceSpec
+from tests.model.system_state import Incidents, Request, ResourceSpec
 
 PRE_CREATE, PRE_DELETE = (rule(Point.PRE_CREATE),), (rule(Point.PRE_DELETE),)
 RESTRICTED = (replace(rule(Point.PRE_CREATE), answer_by=("user:ann",)),)
@@ -107,6 +107,17 @@ STEPPED_FAILING = TreeScenario(
     "stepping into a nested stack that fails",
     (create(WEB._replace(nested=(X, Y)), AFTER),),
     Incidents(step=2, fail=1, refusal=1),
+)
+TWICE = (replace(rule(Point.PRE_CREATE), approvals=2),)
+APPROVED = TreeScenario(
+    "hooks at two levels that need two approvals, one of which run does not skip",
+    (create(WEB._replace(nested=(X._replace(rules=TWICE),)), ResourceSpec("side", rules=TWICE)),),
+    Incidents(step=1, refusal=1),
+)
+RUN_TO = TreeScenario(
+    "running to a resource in a nested stack, at any time of stepping",
+    (create(WEB._replace(nested=(X, Y)), AFTER), Request(None, run_to="web/y")),
+    Incidents(step=2),
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, TreeScenario))

@@ -132,6 +132,8 @@ def missed_reason(node: store.BreakpointNode, rule: Rule) -> str | None:
         return None
     if node.started or node.phase == Phase.POST:
         return "its operation has begun"
+    if node.state == State.RUNNING:  # the worker has read the rules
+        return "a worker is about to begin its operation"
     return None
 
 

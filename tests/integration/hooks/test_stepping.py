@@ -303,6 +303,26 @@ async def test_the_step_mode_applies_to_a_node_that_a_worker_has_claimed(
     assert hands.refused == (decision is not Decision.CONTINUE)
 
 
+async def test_a_breakpoint_at_a_node_that_a_worker_has_claimed_is_missed(
+    database: Database,
+) -> None:
+    """The worker has decided to begin the operation, and writes that after the breakpoint is set."""
+    world = World()
+    engine = idle_engine(database, Thing(world))
+    hands = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
+    rules = {"hooks": [{"at": "a", "on": "pre-create", "mode": "notify"}]}
+    request = StackRequest(name="s", template=template({"a": thing()}), environment=rules)
+    stack = (await engine.stacks.create("p", request)).id
+    await hands.claim(1)
+    by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
+    added = await engine.breakpoints.add("p", stack, ["a:pre-create"], by)
+    await hands.work()
+    assert world.operations("a") == ["create"]
+    assert [(one.path, one.point, one.reason) for one in added.missed] == [
+        ("a", "pre-create", "a worker is about to begin its operation")
+    ]
+
+
 HOOK_SQL = "select id from hook where resource_name = $1 and state = 'waiting'"
 PHASES_SQL = "select name, state, phase from node where stack_id = $1 and name <> ''"
 
