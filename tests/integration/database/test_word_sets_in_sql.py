@@ -56,7 +56,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "kind": (
         frozenset(
             words.word_of(one, how)
-            for one in words.RESUMING_DECISIONS
+            for one in frozenset(Decision) - {Decision.REJECT, Decision.PROGRESS}  # approvals
             for how in (words.StepKind if one is Decision.STEP else [words.StepKind.OVER])
         ),
     ),
