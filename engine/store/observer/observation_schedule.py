@@ -110,7 +110,8 @@ with wanted as materialized (
        and not exists (
            select from completion c
              join node n on n.stack_id = c.stack_id and n.operation_key = c.operation_key
-            where c.object_id = w.physical_id and c.stack_id = r.stack_id and n.resource_id = r.id)
+            where c.object_id = w.physical_id and c.stack_id = r.stack_id and n.resource_id = r.id
+              and c.result is null and n.wake_at is not null and n.phase = 'execute')
 ), changed as materialized (
     select stack_id, project, array_agg(distinct id) as ids from found where replaced_by is null
      group by stack_id, project

@@ -191,6 +191,22 @@ async def test_an_id_that_an_operation_waits_for_is_observed_elsewhere(
         assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
+async def test_a_resource_is_observed_as_soon_as_its_operation_has_ended(
+    unobserved: Observed, things: Things
+) -> None:
+    """The row of the operation is removed later."""
+    run, observer = unobserved
+    await run.create("s", {"a": building(things)})
+    await until_waiting(run, 1)
+    (known,) = things.objects
+    finish(things)
+    await send_now(run, observer)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert await run.database.pool.fetchval("select count(*) from completion") == 1
+    found = await run.engine.observations.report(None, [(known, None)])
+    assert (found.resources, found.stacks, found.unknown) == (1, 1, 0)
+
+
 async def test_a_resource_whose_update_waits_is_not_observed(
     unobserved: Observed, things: Things
 ) -> None:
