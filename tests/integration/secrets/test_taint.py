@@ -52,7 +52,7 @@ PUBLIC = "nothing-secret-here"
 
 
 class SecretType(ResourceType):
-    """Has a secret attribute, and one that repeats a hidden property."""
+    """Has a secret attribute, one that repeats a hidden property, and a secret in its data alone."""
 
     schema = TypeSchema(
         "Test::Safe",
@@ -64,11 +64,12 @@ class SecretType(ResourceType):
         },
     )
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, key: str, session: str) -> None:
+        self.key, self.session = key, session
 
     def create(self, call: Call) -> Outcome:
-        return Done(f"id-{call.resource_name}", self._attributes(call))
+        data = {"session": self.session}
+        return Done(f"id-{call.resource_name}", self._attributes(call), data)
 
     def check(self, call: Call) -> Outcome:
         """Also reads an entry of `data`."""
@@ -434,7 +435,7 @@ def test_values_computed_from_a_secret_are_in_no_output(
 ) -> None:
     with asyncio.Runner() as runner:
         search = SecretSearch()
-        for where in (*EVERY_SOURCE, "second"):
+        for where in (*EVERY_SOURCE, "second", "data alone"):
             number = str(random.SystemRandom().randint(10**17, 10**18 - 1))
             search.new_secret(where, number if where == "number" else None)
         stack = AsyncExitStack()
@@ -523,7 +524,7 @@ async def _running_server(
         "auth.mode": "tokens", "hooks.rules": [NOTIFYING], "channels.amqp.url": rabbit.url,
         "channels.amqp.heat_exchanges": [heat], **amqp.settings,
     }  # fmt: skip
-    safe = SecretType(search.secrets["attribute"])
+    safe = SecretType(search.secrets["attribute"], search.secrets["data alone"])
     run = await stack.enter_async_context(program(url, settings, types=[safe]))
     hunt = SecretHunt(run, search)
     for role in ("admin", "reader", "author", "approver", "operator"):
