@@ -278,6 +278,27 @@ async def test_a_conflict_names_the_reason_and_leaves_nothing(
     await delete(run, "first")
 
 
+async def test_a_repaired_user_has_its_roles_and_groups(
+    run: Program, directory: Directory, unique: str
+) -> None:
+    name = f"user-{unique}"
+    own = {"project": keystone("Project"), "role": keystone("Role"), "group": keystone("Group")}
+    await create(run, {"user": keystone("User", name=name)}, name="first")
+    await create(run, own)
+    given = {"roles": [grant("project")], "groups": [ref("group")]}
+    taken = {**own, "user": keystone("User", name=name, **given)}
+    assert await update_until_ended(run, taken) == "UPDATE_FAILED"
+    failed = str((await resource_of(run, "s", "user"))["physical_resource_id"])
+    await update(run, {**own, "user": keystone("User", name=f"other-{unique}", **given)})
+    listed = await run.resources("s")
+    ids = {name: str(one["physical_resource_id"]) for name, one in listed.items()}
+    assert ids["user"] == failed
+    assert directory.grants("user", failed) == {("project", ids["project"], ids["role"])}
+    assert directory.read(f"/groups/{ids['group']}/users")["users"][0]["name"] == f"other-{unique}"
+    await delete(run)
+    await delete(run, "first")
+
+
 async def test_names_of_properties_are_checked(run: Program) -> None:
     for properties, expected in (
         ({"user": "no-such", "roles": []}, "Unable to find user with name or id 'no-such'"),

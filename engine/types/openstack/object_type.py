@@ -10,16 +10,19 @@ is derived from the operation key: the physical name, if the template gives no n
 description, if the template gives none; else the object is created under its physical name, and
 renamed once its ID is saved. So nothing is created twice.
 
+If a failed object is not replaced, the next update applies all properties that the failed operation
+concerned, besides those that differ: the data names them until an update succeeds.
+
 An object that can have no mark is found by its content. Its create first saves that there is no
 such object, so that it takes and deletes none that it has not created.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Call, Done, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
@@ -73,6 +76,9 @@ class ObjectRow:
 
 #: In the progress of a create without a mark: there was no such object before.
 ABSENT: Final = "absent"
+#: In the data after a failed create or update: the properties that it may have left unapplied, or
+#: applied although the resource keeps its earlier ones.
+UNFINISHED: Final = "unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +113,14 @@ class ObjectType(ResourceType):
     # ---- operations
 
     async def create(self, call: Call) -> Outcome:
-        return await self.guard(call, self._create(call, self.cloud.session(call.credential)))
+        run = self._create(call, self.cloud.session(call.credential))
+        names = [name for name, value in call.properties.items() if value is not None]
+        return self._keep_unfinished(call, await self.guard(call, run), names)
 
     async def update(self, call: Call) -> Outcome:
-        return await self.guard(call, self._update(call, self.cloud.session(call.credential)))
+        run = self._update(call, self.cloud.session(call.credential))
+        names = self._changed_properties(call)
+        return self._keep_unfinished(call, await self.guard(call, run), names)
 
     async def delete(self, call: Call) -> Outcome:
         return await self.guard(call, self._delete(call, self.cloud.session(call.credential)))
@@ -129,6 +139,15 @@ class ObjectType(ResourceType):
             object_id = (call.progress or {}).get("id") or call.physical_id
             data = call.data if object_id else {**self._lost_object_data(call, error), **call.data}
             return outcome_of_error(call, error, object_id, data)
+
+    def _keep_unfinished(self, call: Call, outcome: Outcome, names: Collection[str]) -> Outcome:
+        """A failure of a type whose failed objects are updated, with the properties (`names`) that
+        the next update applies as well."""
+        is_updated = self.repairs or not self.replaces_tainted
+        if not is_updated or not isinstance(outcome, Failed) or outcome.physical_id is None:
+            return outcome
+        unfinished = sorted({*names, *call.data.get(UNFINISHED, ())})
+        return replace(outcome, data={**outcome.data, UNFINISHED: unfinished})
 
     async def _create(self, call: Call, session: Session) -> Outcome:
         progress = call.progress or {}
@@ -255,7 +274,8 @@ class ObjectType(ResourceType):
         if self.status(found) in self.row.failed:
             reason = await self.failure_reason(session, found)
             raise CloudError(f"the {self.row.what} has failed: {reason}")
-        return await self._done(call, session, path, found)
+        done = await self._done(call, session, path, found)
+        return replace(done, data={**call.data, **done.data})
 
     async def _done(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]
@@ -278,12 +298,23 @@ class ObjectType(ResourceType):
 
     def _changed_properties(self, call: Call) -> Collection[str]:
         """The changed properties; if a failed update is repeated, all given ones that it can
-        change."""
+        change; after another failure, also those that it concerned."""
         given = [*call.properties.items(), *(call.previous or {}).items()]
         known = self.schema.properties
-        return call.changed or {
+        changed = call.changed or {
             name for name, value in given if value is not None and known[name].update_allowed
         }
+        unfinished = {
+            name
+            for name in call.data.get(UNFINISHED, ())
+            if name in known and known[name].update_allowed
+        }
+        return changed | unfinished
+
+    def touches(self, call: Call, name: str) -> bool:
+        """Whether a create or update concerns a property: any, if it repeats an update."""
+        repeats = call.previous is None or not call.changed
+        return repeats or name in self._changed_properties(call)
 
     def _lost_object_data(self, call: Call, error: CloudError) -> Mapping[str, Json]:
         """For a create without a known object: how a delete finds it."""

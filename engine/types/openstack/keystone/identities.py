@@ -1,13 +1,16 @@
 """Who can do what: OS::Keystone::Project, User, Group, Role, Domain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from engine.errors import Findings
-from engine.types.contract import Call, ResourceType
+from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.openstack.cloud import Cloud, Session, segment
 from engine.types.openstack.keystone import schemas
 from engine.types.openstack.keystone.grants import (
     Actor,
+    Grant,
     change_grants,
     check_roles,
     known_grants,
@@ -21,15 +24,17 @@ from engine.types.openstack.services import IDENTITY
 from engine.words import Json
 
 ROLES, MEMBERSHIPS = "roles", "groups"
-
-
-def touches(call: Call, name: str) -> bool:
-    """Whether a create or update concerns a property: any, if it repeats an update."""
-    return call.previous is None or name in call.changed or not call.changed
+#: In the progress: the role assignments and the IDs of the groups that the operation makes. In the
+#: data of a failure: those that exist, or may have been made.
+_GRANTS, _GROUPS = "grants", "group_ids"
 
 
 class GroupType(KeystoneType):
-    """An object that has roles: a group. Its role assignments end with it."""
+    """An object that has roles: a group. Its role assignments end with it.
+
+    An operation saves the role assignments before it makes them, so that the update after a failure
+    removes those that the template does not have.
+    """
 
     actor = Actor.GROUP
 
@@ -38,15 +43,50 @@ class GroupType(KeystoneType):
     ) -> None:
         check_roles(properties, place, findings)
 
+    async def guard(self, call: Call, run: Awaitable[Outcome]) -> Outcome:
+        progress = call.progress or {}
+        made = {
+            key: [*known, *(one for one in progress[key] if one not in known)]
+            for key in (_GRANTS, _GROUPS)
+            if key in progress
+            for known in [call.data.get(key) or []]
+        }
+        return await super().guard(replace(call, data={**call.data, **made}), run)
+
+    async def _finish(
+        self, call: Call, session: Session, found: Mapping[str, Json], path: str = ""
+    ) -> Outcome:
+        progress = call.progress or {}
+        if not progress.keys() & {_GRANTS, _GROUPS}:
+            object_id = self.id_of(found)
+            if any((intended := await self.intended(call, session, object_id)).values()):
+                path = path or progress.get("path") or await self._path(call, session)
+                return Wait(call.now, {**progress, "id": object_id, "path": path, **intended})
+        return await super()._finish(call, session, found, path)
+
+    async def intended(
+        self, call: Call, session: Session, object_id: str
+    ) -> dict[str, Sequence[Json]]:
+        """What the operation makes besides the object, for its progress."""
+        if not self.touches(call, ROLES):
+            return {}
+        wanted = await wanted_grants(session, self.actor, object_id, call.properties)
+        return {_GRANTS: [one.as_json() for one in sorted(wanted)]}
+
     async def follow_up(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        if touches(call, ROLES):
+        if self.touches(call, ROLES):
             object_id = self.id_of(found)
-            wanted = await wanted_grants(session, self.actor, object_id, call.properties)
+            wanted = _grants((call.progress or {}).get(_GRANTS))
             before = await known_grants(session, self.actor, object_id, call.previous or {})
+            before |= _grants(call.data.get(_GRANTS))
             await change_grants(session, add=wanted, remove=before - wanted)
         return found
+
+
+def _grants(value: Json) -> set[Grant]:
+    return {Grant.from_json(one) for one in value or ()}
 
 
 class UserType(GroupType):
@@ -54,27 +94,34 @@ class UserType(GroupType):
 
     actor = Actor.USER
 
+    async def intended(
+        self, call: Call, session: Session, object_id: str
+    ) -> dict[str, Sequence[Json]]:
+        found = await super().intended(call, session, object_id)
+        if self.touches(call, MEMBERSHIPS):
+            names = call.properties.get(MEMBERSHIPS) or []
+            found[_GROUPS] = [await GROUPS.find_id(session, str(one)) for one in names]
+        return found
+
     async def follow_up(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        if touches(call, MEMBERSHIPS):
+        if self.touches(call, MEMBERSHIPS):
             await self._change_groups(call, session, self.id_of(found))
         return await super().follow_up(call, session, path, found)
 
     async def _change_groups(self, call: Call, session: Session, user: str) -> None:
-        names = call.properties.get(MEMBERSHIPS) or []
-        wanted = [await GROUPS.find_id(session, str(one)) for one in names]
+        wanted = (call.progress or {}).get(_GROUPS) or []
         for group in wanted:
             path = f"/groups/{segment(group)}/users/{segment(user)}"
             await session.send(IDENTITY, "PUT", path, "add the user to a group")
+        before = set(call.data.get(_GROUPS) or [])
         for name in (call.previous or {}).get(MEMBERSHIPS) or []:
-            try:
-                group = await GROUPS.find_id(session, str(name))
-            except UnknownObject:
-                continue
-            if group not in wanted:
-                path = f"/groups/{segment(group)}/users/{segment(user)}"
-                await session.delete(IDENTITY, path, "remove the user from a group")
+            with suppress(UnknownObject):
+                before.add(await GROUPS.find_id(session, str(name)))
+        for group in sorted(before.difference(wanted)):
+            path = f"/groups/{segment(group)}/users/{segment(user)}"
+            await session.delete(IDENTITY, path, "remove the user from a group")
 
 
 class DomainType(KeystoneType):

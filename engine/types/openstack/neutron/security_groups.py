@@ -159,7 +159,7 @@ class SecurityGroupType(NeutronType):
     ) -> Mapping[str, Json]:
         """Make the rules those of the template. Rules that neither the template nor the previous
         one has stay: they belong to other resources."""
-        if call.previous is not None and call.changed and "rules" not in call.changed:
+        if not self.touches(call, "rules"):
             return found
         group = self.id_of(found)
         wanted = with_egress(await self._rules(call, session, call.properties, group))
