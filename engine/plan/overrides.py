@@ -5,7 +5,7 @@ when the observed one was adopted. If the template agrees with the override, or 
 the override ends. A rollback brings back those that its change ended.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -62,6 +62,11 @@ def apply_overrides(
         for place in one.places:
             properties = _with_value(properties, place, one.value)
     return properties, left
+
+
+def without_patched(overrides: Sequence[Override], patched: Collection[str]) -> Sequence[Override]:
+    """Return the overrides of properties that an answer `patch` does not set."""
+    return [one for one in overrides if not any(place[0] in patched for place in one.places)]
 
 
 def add_overrides(

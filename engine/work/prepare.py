@@ -21,7 +21,13 @@ from engine.plan.lifecycle import (
     trigger_digest,
     with_replacement,
 )
-from engine.plan.overrides import ENDED, OVERRIDES, apply_overrides, decode_overrides
+from engine.plan.overrides import (
+    ENDED,
+    OVERRIDES,
+    apply_overrides,
+    decode_overrides,
+    without_patched,
+)
 from engine.plan.resource_change import (
     ResourceChange,
     ResourceState,
@@ -127,7 +133,8 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
     if work.operation in IN_PLACE_OPERATIONS:
         change = ResourceChange(Operation(work.operation))
         return PreparedNode(work, type_, work.properties or {}, change, check_refusal(work))
-    properties = _with_adopted(work, _resolve_properties(work, type_.schema))
+    schema = type_.schema
+    properties = _with_patch(work, schema, _with_adopted(work, _resolve_properties(work, schema)))
     if (lifecycle := (work.definition or {}).get("lifecycle")) is not None:
         return _prepare_with_lifecycle(work, type_, decode_lifecycle(lifecycle), properties)
     change = _forward_change(work, type_, properties)
@@ -136,19 +143,32 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
 
 def _with_adopted(work: Work, properties: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the properties with adopted values, which `lifecycle_now` of `work` keeps until they
-    end, and then for a rollback. A resource that has secret properties has none: they would be
-    shown."""
+    end, and then for a rollback. An answer `patch` ends those of the properties that it sets. A
+    resource that has secret properties has none: they would be shown."""
     definition, before = work.definition or {}, work.lifecycle or {}
     overrides = decode_overrides(definition.get(OVERRIDES, before.get(OVERRIDES)))
     if has_secrets(work) or not (overrides or before.get(ENDED)):
         return properties
-    properties, left = apply_overrides(properties, overrides)
+    lasting = without_patched(overrides, work.patched or {})
+    properties, left = apply_overrides(properties, lasting)
     ended = before.get(ENDED)
     if len(left) < len(overrides):
         ended = {"at": work.now.isoformat(), OVERRIDES: [one.encode() for one in overrides]}
     kept: dict[str, Json] = {OVERRIDES: [one.encode() for one in left]} if left else {}
     work.lifecycle_now = {**(work.lifecycle_now or {}), **kept, **({ENDED: ended} if ended else {})}
     return properties
+
+
+def _with_patch(
+    work: Work, schema: TypeSchema, properties: Mapping[str, Json]
+) -> Mapping[str, Json]:
+    """Return the properties with those that an answer `patch` sets."""
+    if not work.patched:
+        return properties
+    definition, patched = work.definition or {}, {**properties, **work.patched}
+    if definition.get("static"):
+        return patched
+    return fill_defaults(without_required(schema) if definition.get("data") else schema, patched)
 
 
 def _prepare_with_lifecycle(
@@ -243,6 +263,7 @@ def _actual(work: Work) -> ResourceState | None:
 
 
 def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
+    """Return the properties of the template, without those of an answer `patch`."""
     definition = work.definition or {}
     work.lifecycle_now = None
     if definition.get("static"):
@@ -250,7 +271,7 @@ def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
         work.update_policy_now = definition.get("update_policy")
         if "lifecycle" in definition:
             work.lifecycle_now = _lifecycle_now(work, resolution_budget())
-        return {**definition["properties"], **(work.patched or {})}
+        return {**definition["properties"]}
     try:
         expression = decode(definition["properties"], definition["version"])
         metadata = decode(definition["metadata"], definition["version"])
@@ -270,7 +291,7 @@ def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
         raise UnresolvedProperties("; ".join(_reasons(findings, secret=has_secrets(work))))
-    return fill_defaults(schema, {**properties, **(work.patched or {})})
+    return fill_defaults(schema, properties)
 
 
 #: Replaces a reason that may contain a part of a secret.

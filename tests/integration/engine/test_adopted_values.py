@@ -293,6 +293,22 @@ async def test_another_adoption_replaces_the_first(run: Program, world: World) -
     assert await adopted(run) == []
 
 
+@pytest.mark.parametrize("size", [3, 6], ids=["the template's value", "another value"])
+async def test_a_patch_ends_the_override_of_its_property(
+    run: Program, world: World, size: int
+) -> None:
+    await created(run, {"a": thing(3)})
+    change_object(world, "a", 5)
+    await adopt(run)
+    environment = HOLD | {"hooks": [{"at": "a", "on": "pre-replace", "patch": ["size"]}]}
+    await put(run, "s", {"a": thing(3, place="there")}, environment=environment)
+    (found,) = await run.waiting_hooks("s")
+    status, answered = await run.signal(found, "patch", properties={"size": size})
+    assert status == 200, answered
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert size_of(world, "a") == size and await adopted(run) == []
+
+
 async def test_a_snapshot_has_the_adopted_values(run: Program, world: World) -> None:
     await created(run, {"a": thing(3)})
     stack_id = (await run.stack("s"))["id"]
