@@ -225,11 +225,6 @@ STORE_MOVES: tuple[StoreMove, ...] = (
         for phase in _PLANNED
     ),
     StoreMove(
-        Place(State.WAITING, Phase.PRE),
-        Place(State.DONE, Phase.PRE),
-        "its resource was not replaced",
-    ),
-    StoreMove(
         Place(State.PARKED, Phase.EXECUTE), Place(State.RUNNING, Phase.EXECUTE), "its timer is due"
     ),
 )

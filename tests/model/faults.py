@@ -102,10 +102,6 @@ def _ignore_other_dependencies(node: Node, operation: Operation) -> bool:
     return node.state is State.WAITING and node.operation is operation
 
 
-def _ignore_replacement(system: SystemState, number: int, at: int) -> bool:
-    return system.traversal(number).graph.nodes[at].only_if_replaced
-
-
 def _ignore_claim(node: Node | None, worker: Worker) -> bool:
     return node is not None and node.state in store.LIVE
 
@@ -816,11 +812,6 @@ FAULTS: tuple[Fault, ...] = (
     ),
     RUN_PAST_BREAKPOINT,
     RUN_WITHOUT_FIRST,
-    Fault(
-        "the delete of a replaced resource is done without a claim",
-        store, "is_needless_delete", _ignore_replacement, scenarios.REPLACED,
-        "a_delete_without_a_claim_has_no_work",
-    ),
     Fault(
         "a run writes a node that would stop in stepping",
         store, "fits", _ignore_breakpoints, scenarios.RUN_STEPPED, _STEPPING,

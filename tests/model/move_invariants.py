@@ -1,6 +1,6 @@
 """Invariants of moves. Each returns a message if the move violates it, else None."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from engine.hot.syntax.data_names import is_data_name
 from engine.node.node import ENDED, MustReplace, MustRetry
@@ -19,7 +19,7 @@ from engine.words import (
 )
 from tests.model.protocol import Move
 from tests.model.state_invariants import LIVE, UNDER_WAY, is_done, nodes_of
-from tests.model.system_state import Node, NodePlan, Row, SystemState, Traversal
+from tests.model.system_state import Node, NodePlan, Row, SystemState
 from tests.model.traversals import IN_PLACE
 
 
@@ -395,40 +395,18 @@ def a_run_writes_only_what_may_begin(
 ) -> str | None:
     """A node that ends without being claimed waits for no hook and no other node, and its traversal
     is neither over nor in stepping mode."""
-    for traversal, node_plan, node in _unclaimed_ends(before, after):
-        if not all(is_done(traversal, one) for one in node_plan.after):
-            return f"{node_plan.name} is done before what it requires"
-        if node.operation is Operation.DELETE:
-            continue
-        if any(rule.point in POINTS[node.operation, Phase.PRE] for rule in node_plan.rules):
-            return f"{node_plan.name} is done in a run, and a breakpoint is set before it"
-        if traversal.state not in UNDER_WAY or traversal.step_mode is StepMode.STEP:
-            return f"{node_plan.name} is done in a run of a traversal that is over or in steps"
-    return None
-
-
-def a_delete_without_a_claim_has_no_work(
-    before: SystemState, move: Move, after: SystemState
-) -> str | None:
-    """It was planned in case the resource is replaced, and the resource was not and stays."""
-    for _, node_plan, node in _unclaimed_ends(before, after):
-        if node.operation is not Operation.DELETE:
-            continue
-        row = after.row(node.resource)
-        if not node_plan.only_if_replaced or row is None or row.replaced_by is not None:
-            return f"the delete of {node_plan.name} is done without a claim, and it had work"
-    return None
-
-
-def _unclaimed_ends(
-    before: SystemState, after: SystemState
-) -> Iterator[tuple[Traversal, NodePlan, Node]]:
-    """The nodes that the move has ended and that no worker had claimed, with their traversal after
-    it."""
     for number, at, node_plan, node in nodes_of(after):
         was = before.node(number, at) if number <= len(before.traversals) else None
-        if was is not None and was.state is State.WAITING and node.state is State.DONE:
-            yield after.traversal(number), node_plan, node
+        if was is None or was.state is not State.WAITING or node.state is not State.DONE:
+            continue
+        traversal = before.traversal(number)
+        if any(rule.point in POINTS[node.operation, Phase.PRE] for rule in node_plan.rules):
+            return f"{node_plan.name} is done in a run, and a breakpoint is set before it"
+        if not all(is_done(after.traversal(number), one) for one in node_plan.after):
+            return f"{node_plan.name} is done before what it requires"
+        if traversal.state != "running" or traversal.step_mode is StepMode.STEP:
+            return f"{node_plan.name} is done in a run of a traversal that is over or in steps"
+    return None
 
 
 MOVE_INVARIANTS: tuple[Callable[[SystemState, Move, SystemState], str | None], ...] = (
@@ -452,7 +430,6 @@ MOVE_INVARIANTS: tuple[Callable[[SystemState, Move, SystemState], str | None], .
     updates_find_no_suspended_resource,
     data_is_only_read,
     a_run_writes_only_what_may_begin,
-    a_delete_without_a_claim_has_no_work,
     a_cancelled_operation_begins_nothing,
     removed_resources_are_deleted_last,
 )

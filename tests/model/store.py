@@ -236,45 +236,21 @@ def wake_dependents(
     released = released_by(system, worker, node, transition)
     if node.successor is not None and transition.state in ENDED:
         changes.append((system.current, -1))
-    for traversal, one in released:  # grows meanwhile
+    for traversal, one in released:
         waiting = system.node(traversal, one)
         if waiting is None or waiting.state is not State.WAITING:
             continue
-        resource = waiting.resource
-        if traversal != worker.traversal:
-            resource = resource_after(system, transition, traversal, one)
-        state = state_when_released(system, traversal, one)
+        pending_dependencies = waiting.pending_dependencies - 1
+        ready = State.READY if pending_dependencies == 0 else State.WAITING
         changed = waiting._replace(
-            pending_dependencies=waiting.pending_dependencies - 1,
-            state=state,
-            wake=state is State.READY,
-            resource=resource,
+            pending_dependencies=pending_dependencies, state=ready, wake=pending_dependencies == 0
         )
+        if traversal != worker.traversal:
+            changed = changed._replace(resource=resource_after(system, transition, traversal, one))
         system = system.with_node(traversal, one, changed)
-        if state is State.READY:
+        if pending_dependencies == 0:
             changes.append((traversal, 1))
-        if state is State.DONE:
-            dependents = system.traversal(traversal).graph.nodes[one].dependents
-            released.extend((traversal, dependent) for dependent in dependents)
     return system, changes
-
-
-def state_when_released(system: SystemState, number: int, at: int) -> State:
-    """The state of a waiting node that waits for one node less."""
-    node = system.node(number, at)
-    assert node is not None
-    if node.pending_dependencies > 1:
-        return State.WAITING
-    return State.DONE if is_needless_delete(system, number, at) else State.READY
-
-
-def is_needless_delete(system: SystemState, number: int, at: int) -> bool:
-    """The conditions for 'done' in `wake_dependents`: the resource was not replaced."""
-    node, node_plan = system.node(number, at), system.traversal(number).graph.nodes[at]
-    assert node is not None
-    row = system.row(node.resource)
-    planned = node_plan.only_if_replaced and node.operation is Operation.DELETE
-    return planned and node.phase is Phase.PRE and row is not None and row.replaced_by is None
 
 
 def released_by(

@@ -1,17 +1,16 @@
 """The moves that routines make without a decision are those that the node machine lists."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from itertools import product
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
 from engine.node.machine import STORE_MOVES, TABLE, Place
 from engine.node.node import ENDED
-from engine.plan.resource_change import ResourceState, cleanup_change
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.words import Operation, Phase, ResourceAction, State, Status
+from engine.words import Operation, Phase, State
 
 INSERT_STACK = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, 'p', 's', 'me', 1, 2)
@@ -62,11 +61,7 @@ async def conn(database: Database) -> AsyncIterator[Connection]:
 
 
 async def _moves(
-    conn: Connection,
-    operation: Operation,
-    statement: str,
-    *args: object,
-    prepare: Callable[[UUID], Awaitable[None]] | None = None,
+    conn: Connection, operation: Operation, statement: str, *args: object
 ) -> set[tuple[Place, Place]]:
     """The moves that a statement makes with a node in each place."""
     stack = uuid4()
@@ -75,8 +70,6 @@ async def _moves(
     await conn.execute(INSERT_STACK, stack)
     await conn.execute(INSERT_TRAVERSALS, stack)
     await conn.execute(INSERT_NODES, stack, operation, states, phases, list(map(is_timed, PLACES)))
-    if prepare is not None:
-        await prepare(stack)
     await conn.execute(
         statement, *((stack, list(range(1, len(PLACES) + 1)), *args) if args else ())
     )
@@ -104,53 +97,5 @@ async def test_the_end_of_a_dependency_moves_nodes_as_listed(
     assert moves == (listed if satisfied else set())
 
 
-INSERT_ROWS = """
-insert into resource (stack_id, id, name, type, action, status, reason, attributes, data, metadata,
-                      digest, requires, replaced_by)
-select stack_id, resource_id, name, type, 'CREATE', 'COMPLETE', '', '{}', '{}', '{}', '', '{}',
-       case when $2 then gen_random_uuid() end
-  from node where stack_id = $1
-"""
-PLAN_CLEANUP = """
-update node set direction = 'cleanup', definition = jsonb_build_object('only_if_replaced', $2::boolean)
- where stack_id = $1
-"""
-
-
-@pytest.mark.parametrize("operation", [Operation.DELETE, Operation.SNAPSHOT])
-@pytest.mark.parametrize("row", ["", "current", "replaced"])
-@pytest.mark.parametrize("only_if_replaced", [True, False])
-async def test_a_delete_without_work_is_done(
-    conn: Connection, operation: Operation, row: str, only_if_replaced: bool
-) -> None:
-    """A snapshot, and a delete of a resource that has no row, are left to a worker."""
-    actual = ResourceState(
-        "T",
-        ResourceAction.CREATE,
-        Status.COMPLETE,
-        None,
-        {},
-        tainted=False,
-        replaced=row == "replaced",
-    )
-    change = cleanup_change(actual if row else None, only_if_replaced=only_if_replaced)
-    ends = change.operation is None and row != "" and operation is Operation.DELETE
-
-    async def prepare(stack: UUID) -> None:
-        await conn.execute(PLAN_CLEANUP, stack, only_if_replaced)
-        if row:
-            await conn.execute(INSERT_ROWS, stack, row == "replaced")
-
-    moves = await _moves(conn, operation, WAKE, State.DONE, False, prepare=prepare)
-    done = Place(State.DONE, Phase.PRE)
-    expected = {
-        (origin, done if ends and origin.phase is Phase.PRE else Place(State.READY, origin.phase))
-        for origin in PLACES
-        if origin.state is State.WAITING
-    }
-    assert moves == expected
-    assert moves <= {(one.origin, one.to) for one in STORE_MOVES}
-
-
 def test_every_listed_move_is_one_of_these() -> None:
-    assert {one.to.state for one in STORE_MOVES} == {State.RUNNING, State.READY, State.DONE}
+    assert {one.to.state for one in STORE_MOVES} == {State.RUNNING, State.READY}

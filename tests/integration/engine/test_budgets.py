@@ -145,28 +145,6 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     check(found, Cost(2, 2, 39, 21_500))
 
 
-async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
-    """Claim all resources of a stack in one batch, begin their operations, and settle them in one
-    batch; the end of the stack is one more statement. No delete is claimed."""
-    stacks = [(await engine.stacks.create("p", request(name))).id for name in ("warm", "s")]
-    await worker.work()
-    await engine.stacks.update("p", stacks[0], request("warm", "y"))
-    await worker.work()
-    await engine.stacks.update("p", stacks[1], request("s", "y"))
-    costs = []
-    for _ in range(3):
-        costs.append(await meter.cost(lambda: worker.claim(2 * RESOURCES)))
-        while worker.jobs:
-            worker.operate(0)
-    assert await worker.claim(2 * RESOURCES) == 0
-    for found, budget in zip(costs, SETTLE_UPDATE, strict=True):
-        check(found, budget)
-
-
-#: Claim, begin, settle and end.
-SETTLE_UPDATE = (Cost(1, 1, 11, 8_500), Cost(1, 1, 24, 15_000), Cost(2, 2, 49, 23_000))
-
-
 async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
     await engine.stacks.create("p", request("s", environment=HOOKS))
     await worker.work()
