@@ -20,7 +20,7 @@ REMEDY = "Change the template, answer continue to repair the resource, or reject
 
 def adopt(found: AdoptableResource | None, by: Principal, registry: TypeRegistry) -> Adoption:
     """Raises Invalid if a value cannot be adopted; Conflict if the drift is not the current one, or
-    a change of the stack is under way."""
+    a change of the stack or an operation of the resource is under way."""
     if found is None:
         raise Conflict(
             "the resource of the hook no longer exists",
@@ -46,12 +46,26 @@ def adopt(found: AdoptableResource | None, by: Principal, registry: TypeRegistry
             remedy="Adopt the observed values after it has ended.",
             code="ActionInProgress",
         )
+    if found.operating:
+        raise Conflict(
+            "an operation on the resource has not ended",
+            place="decision",
+            remedy="Try again when it has ended.",
+            code="ActionInProgress",
+        )
     if not found.current:
         raise Conflict(
             "the resource has changed since the drift was observed",
             place="decision",
             remedy="Observe the stack, then answer its hook again.",
             code="HookChanged",
+        )
+    if found.out_of_date:
+        raise _refusal_error(
+            "decision",
+            "the last change of the stack has not been applied to the resource, or a hook's answer "
+            "has changed its properties",
+            "Update the stack, then answer the hook that opens if the resource still differs.",
         )
     return _adoption(found, by, registry)
 

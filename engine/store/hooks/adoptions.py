@@ -12,7 +12,9 @@ from engine.store.observer.drift_rows import IS_EXTERNAL
 from engine.words import Json
 
 #: $1, $2: stacks, and hooks. current: the last observation is of the recorded state, and its drift
-#: is the one that the hook asked about.
+#: is the one that the hook asked about. operating: an operation of the resource has not ended, also
+#: of a traversal that has. out_of_date: the last change has not been applied to the resource, or to
+#: one that owns its nested stack.
 READ = f"""
 select d.hook_id, r.stack_id, r.id as resource_id, r.type, r.properties, r.data,
        r.masked_properties is not null as has_secrets, r.lifecycle -> 'overrides' as overrides,
@@ -21,7 +23,21 @@ select d.hook_id, r.stack_id, r.id as resource_id, r.type, r.properties, r.data,
        exists (select from observation b
                 where b.stack_id = d.stack_id and b.resource_id = d.resource_id
                   and b.resolved_at is null and b.recorded_at = r.updated_at
-                  and (b.state, b.differences) = (d.state, d.differences)) as current, s.project
+                  and (b.state, b.differences) = (d.state, d.differences)) as current,
+       exists (select from traversal a
+                cross join lateral (
+                      select from node n
+                       where n.stack_id = a.stack_id and n.traversal = a.number
+                         and n.resource_id = r.id and n.state in ('running', 'parked', 'ready')
+                         and n.phase in ('execute', 'confirm') offset 0) n
+                where a.stack_id = r.stack_id and a.active_nodes > 0) as operating,
+       exists (with recursive owner (stack_id, id, digest) as (
+                   select r.stack_id, r.id, r.digest
+                   union all
+                   select q.stack_id, q.id, q.digest
+                     from owner o join stack c on c.id = o.stack_id
+                     join resource q on q.stack_id = c.parent_id and q.id = c.parent_resource
+               ) select from owner where digest = '') as out_of_date, s.project
   from unnest($1::uuid[], $2::uuid[]) k (stack_id, hook_id)
  cross join lateral (select * from drift_hook
                       where stack_id = k.stack_id and hook_id = k.hook_id offset 0) d
@@ -53,7 +69,8 @@ class AdoptableResource:
     """The resource of a drift hook, under its stack's lock. current: the drift that the hook asked
     about was observed last, and the resource has not changed since. has_secrets: of the
     properties; then the observed values are masked. encrypted: its values are, as they may contain
-    secrets. undecryptable: the reason if they cannot be decrypted, or "". now: in ISO format."""
+    secrets. undecryptable: the reason if they cannot be decrypted, or "". now: in ISO format.
+    operating, out_of_date: see `READ`."""
 
     project: str
     stack_id: UUID
@@ -70,6 +87,8 @@ class AdoptableResource:
     differences: Sequence[Mapping[str, Json]]
     traversal_state: str
     current: bool
+    operating: bool
+    out_of_date: bool
     now: str
 
 

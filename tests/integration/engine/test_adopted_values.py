@@ -307,6 +307,10 @@ async def test_a_patch_ends_the_override_of_its_property(
     assert status == 200, answered
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     assert size_of(world, "a") == size and await adopted(run) == []
+    # The next update returns to the template, so it would end another adoption.
+    change_object(world, "a", 8)
+    status, error = await run.signal(await hook(run), "adopt")
+    assert status == 400 and "a hook's answer has changed" in str(error), error
 
 
 async def test_a_snapshot_has_the_adopted_values(run: Program, world: World) -> None:
@@ -429,6 +433,60 @@ async def test_nothing_is_adopted_during_a_change(run: Program, world: World) ->
     await run.until_parked("s", 1)
     status, error = await run.signal(found, "adopt")
     assert (status, error["error"]["type"]) == (409, "ActionInProgress"), error
+
+
+async def test_nothing_is_adopted_before_the_last_change_is_applied(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(3), "b": thing(3)})
+    world.script("update", "b", Failed("no"))
+    resources = {"a": thing(4, depends_on=["b"]), "b": thing(4)}
+    await put(run, "s", resources, environment=HOLD)
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    change_object(world, "a", 5)
+    found = await hook(run)
+    status, error = await run.signal(found, "adopt")
+    assert (status, error["error"]["type"]) == (400, "AnswerInvalid"), error
+    assert "has not been applied" in str(error) and "Update the stack" in str(error)
+    await updated(run, resources)
+    assert size_of(world, "a") == 4
+    change_object(world, "a", 5)
+    await adopt(run)
+    await updated(run, resources)
+    assert size_of(world, "a") == 5 and await adopted(run) == [("a", "size", 5, 4, "ann")]
+
+
+async def test_nothing_is_adopted_in_a_nested_stack_before_the_last_change_reaches_it(
+    run: Program, world: World
+) -> None:
+    def resources(size: int) -> Json:
+        properties = {"count": 1, "resource_def": thing(size)}
+        group = {"type": "OS::Heat::ResourceGroup", "properties": properties, "depends_on": ["b"]}
+        return {"group": group, "b": thing(size)}
+
+    await created(run, resources(3))
+    world.script("update", "b", Failed("no"))
+    await put(run, "s", resources(4), environment=HOLD)
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    change_object(world, "0", 5)
+    status, error = await run.signal(await hook(run), "adopt")
+    assert status == 400 and "has not been applied" in str(error), error
+
+
+async def test_nothing_is_adopted_while_an_operation_outlives_its_traversal(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(3)})
+    change_object(world, "a", 5)
+    found = await hook(run)
+    world.script("check", "a", LONG_WAIT)
+    await run.stack_request("POST", "s", "/actions", {"check": None})
+    await run.until_parked("s", 1)
+    await run.stack_request("POST", "s", "/actions", {"cancel_without_rollback": None})
+    assert await run.until_ended("s") == "CHECK_FAILED", await run.events("s")
+    status, error = await run.signal(found, "adopt")
+    assert (status, error["error"]["type"]) == (409, "ActionInProgress"), error
+    assert "has not ended" in str(error) and await adopted(run) == []
 
 
 async def test_several_approvals_are_of_a_repair(run: Program, world: World) -> None:
