@@ -20,6 +20,7 @@ from engine.types.openstack.keystone.keystone_type import DOMAIN, KeystoneType
 from engine.types.openstack.keystone.lookups import DOMAINS, GROUPS, PROJECTS
 from engine.types.openstack.names import UnknownObject
 from engine.types.openstack.object_type import ObjectRow
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import IDENTITY
 from engine.words import Json
 
@@ -27,6 +28,8 @@ ROLES, MEMBERSHIPS = "roles", "groups"
 #: In the progress: the role assignments and the IDs of the groups that the operation makes. In the
 #: data of a failure: those that exist, or may have been made.
 _GRANTS, _GROUPS = "grants", "group_ids"
+#: A field of a domain; in the progress of its delete: the value before.
+_ENABLED = "enabled"
 
 
 class GroupType(KeystoneType):
@@ -125,11 +128,27 @@ class UserType(GroupType):
 
 
 class DomainType(KeystoneType):
-    """A domain, which Keystone deletes only when it is disabled."""
+    """A domain, which Keystone deletes only when it is disabled.
+
+    A delete first saves that the domain is enabled, and enables it again if the request fails: the
+    users of a disabled domain cannot log in.
+    """
+
+    async def _delete(self, call: Call, session: Session) -> Outcome:
+        if call.physical_id is not None and _ENABLED not in (call.progress or {}):
+            found = await self.find(session, self.row.path, call.physical_id) or {}
+            return Wait(call.now, {**(call.progress or {}), _ENABLED: found.get(_ENABLED)})
+        return await super()._delete(call, session)
 
     async def remove(self, call: Call, session: Session, path: str, object_id: str) -> None:
-        await self.put(session, path, object_id, {"enabled": False})
-        await super().remove(call, session, path, object_id)
+        try:
+            await self.put(session, path, object_id, {_ENABLED: False})
+            await super().remove(call, session, path, object_id)
+        except CloudError as error:
+            if (call.progress or {}).get(_ENABLED) and not error.is_missing:
+                with suppress(CloudError):
+                    await self.put(session, path, object_id, {_ENABLED: True})
+            raise
 
 
 def identity_types(cloud: Cloud) -> list[ResourceType]:

@@ -114,3 +114,25 @@ async def test_a_check_keeps_what_is_unfinished() -> None:
     data = {"unfinished": ["name"]}
     done, _ = await apply("check", {}, FOUND, previous={}, data=data)
     assert isinstance(done, Done) and done.data == data
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("status", [403, 409, 503])
+async def test_a_domain_that_cannot_be_deleted_is_as_before(enabled: bool, status: int) -> None:
+    found = answer(200, {"domain": {"id": U, "enabled": enabled}})
+    after = [found] if enabled else []
+    web = Answers(found, found, answer(status, {}), *after)
+    type_ = type_with(web, DOMAIN)
+    call = a_call(type_, {"name": "d"}, credential="t", physical_id=U)
+    failed = await ended(type_, "delete", call)
+    assert isinstance(failed, Failed) and not web.answers
+    sent = [(one.body or b"").decode() for one in web.requests if one.method == "PATCH"]
+    given = ["false", "true"] if enabled else ["false"]
+    assert sent == [f'{{"domain":{{"enabled":{one}}}}}' for one in given]
+
+
+async def test_a_missing_domain_is_deleted() -> None:
+    missing = answer(404, {})
+    type_ = type_with(Answers(missing, missing), DOMAIN)
+    call = a_call(type_, {"name": "d"}, credential="t", physical_id=U)
+    assert await ended(type_, "delete", call) == Done(None)
