@@ -208,6 +208,31 @@ async def test_a_replaced_port_leaves_its_address_to_its_replacement(
     await delete(server)
 
 
+async def test_a_replaced_port_gets_its_address_back_if_its_replacement_cannot_be_tagged(
+    server: Program, project: Project
+) -> None:
+    def resources(mac: str, *tags: str) -> Json:
+        fixed = [{"subnet": ref("subnet"), "ip_address": "10.31.0.50"}]
+        given = {"network": ref("net"), "fixed_ips": fixed, "mac_address": mac, "tags": tags}
+        return {**NETWORK, "port": neutron("Port", **given)}
+
+    async def addresses_of(port: str) -> list[str]:
+        found = await read(project, "port", port)
+        return [one["ip_address"] for one in found["fixed_ips"]]
+
+    await create(server, resources("fa:16:3e:00:00:01"))
+    before = await physical_ids(server)
+    failed = await update(server, resources("fa:16:3e:00:00:02", "t" * 300))
+    assert failed.startswith("UPDATE_FAILED") and "tag" in failed
+    assert await addresses_of(before["port"]) == ["10.31.0.50"]
+    status = await update(server, resources("fa:16:3e:00:00:03", "t"))
+    assert status == "UPDATE_COMPLETE", status
+    after = await physical_ids(server)
+    assert after["port"] != before["port"]
+    assert await addresses_of(after["port"]) == ["10.31.0.50"]
+    await delete(server)
+
+
 async def test_an_object_that_was_deleted_outside_of_the_stack(
     server: Program, project: Project
 ) -> None:

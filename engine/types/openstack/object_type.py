@@ -166,7 +166,7 @@ class ObjectType(ResourceType):
             body = {**await self.fields_for_create(call, session), **mark.fields}
             found = await self.post(call, session, path, body)
         object_id = self.id_of(found)
-        if mark.renames or self.status(found) in self.row.busy:
+        if mark.renames or self.status(found) in self.row.busy or self.saves_id(call):
             return Wait(call.now, {"id": object_id, "path": path, "renames": mark.renames})
         return await self._finish(call, session, found, path)
 
@@ -403,6 +403,10 @@ class ObjectType(ResourceType):
         if self.row.named and properties.get(NAME) is not None:
             return Mark({NAME: own_name}, {NAME: own_name}, renames=True)
         return Mark({}, {})
+
+    def saves_id(self, call: Call) -> bool:
+        """Whether a create saves the ID of its object before its further requests."""
+        return False
 
     def renamed_fields(self, call: Call) -> Mapping[str, Json]:
         """The fields that replace a mark with `renames`."""

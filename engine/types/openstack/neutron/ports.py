@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import Final
 
@@ -234,20 +235,51 @@ class PortType(NeutronType):
         """The port that it replaces has its addresses until the new one needs them, and gets them
         back if the create fails."""
         progress = call.progress or {}
-        taken = progress.get(_TAKEN)
-        if taken is not None and "id" not in progress:
-            await self._set_addresses(session, taken, _other_addresses(call, taken))
+        if (taken := progress.get(_TAKEN)) is not None:
+            return await self._create_with_taken(call, session, taken)
         try:
             return await super()._create(call, session)
         except CloudError as error:
-            if taken is not None:
-                with suppress(CloudError):
-                    await self._set_addresses(session, taken, taken["fixed_ips"])
-                raise
             taken = await self._conflicting(call, session, error)
             if taken is None:
                 raise
             return Wait(call.now, {**progress, _TAKEN: taken})
+
+    def saves_id(self, call: Call) -> bool:
+        return _TAKEN in (call.progress or {})
+
+    async def _create_with_taken(
+        self, call: Call, session: Session, taken: Mapping[str, Json]
+    ) -> Outcome:
+        """A call of a create that takes addresses from the replaced port. A failed call returns
+        them; so each call takes them again, if necessary."""
+        object_id = (call.progress or {}).get("id")
+        try:
+            if object_id is None:
+                await self._set_addresses(session, taken, _other_addresses(call, taken))
+            else:
+                await self._take_again(call, session, taken, object_id)
+            outcome = await super()._create(call, session)
+        except CloudError:
+            with suppress(CloudError):
+                if object_id is not None:
+                    await self._set_addresses(session, {"id": object_id}, [])
+                await self._set_addresses(session, taken, taken["fixed_ips"])
+            raise
+        if isinstance(outcome, Wait):
+            return replace(outcome, progress={**outcome.progress, _TAKEN: taken})
+        return outcome
+
+    async def _take_again(
+        self, call: Call, session: Session, taken: Mapping[str, Json], object_id: str
+    ) -> None:
+        found = await self.get(session, self.row.path, object_id)
+        has = {canonical(str(one.get("ip_address"))) for one in found.get("fixed_ips") or []}
+        if _wanted_addresses(call) <= has:
+            return
+        await self._set_addresses(session, taken, _other_addresses(call, taken))
+        addresses = await self.value_of(call, session, "fixed_ips", call.properties["fixed_ips"])
+        await self.put(session, self.row.path, object_id, {"fixed_ips": addresses})
 
     async def _conflicting(
         self, call: Call, session: Session, error: CloudError
@@ -338,10 +370,14 @@ class PortType(NeutronType):
 
 def _other_addresses(call: Call, port: Mapping[str, Json]) -> list[Json]:
     """The addresses of a port, without those that the properties of the call name."""
-    given = call.properties.get("fixed_ips") or []
-    wanted = {canonical(one["ip_address"]) for one in given if one.get("ip_address")}
+    wanted = _wanted_addresses(call)
     found = port.get("fixed_ips") or []
     return [one for one in found if canonical(str(one.get("ip_address"))) not in wanted]
+
+
+def _wanted_addresses(call: Call) -> set[str]:
+    given = call.properties.get("fixed_ips") or []
+    return {canonical(one["ip_address"]) for one in given if one.get("ip_address")}
 
 
 def _is_id(value: Json) -> bool:
