@@ -4,7 +4,7 @@ Each object is created under a name of its own, by which a repeated create finds
 name of the template in a second request.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call, Outcome, Replace
@@ -21,6 +21,14 @@ def own_name(call: Call) -> str:
     return call.own_name[-MAX_NAME:]
 
 
+def _is_other_domain(call: Call) -> bool:
+    """Whether the domain is not given as the ID of the domain that the object is in. A name counts
+    as another domain, because it is not looked up."""
+    recorded = call.attributes.get("show")
+    domain_id = recorded.get("domain_id") if isinstance(recorded, Mapping) else None
+    return domain_id is None or call.properties.get(DOMAIN) != domain_id
+
+
 class KeystoneType(ObjectType):
     """A type of Keystone. Another domain replaces the object: Keystone does not move it.
 
@@ -35,7 +43,16 @@ class KeystoneType(ObjectType):
 
     def needs_replace(self, call: Call) -> bool:
         known = self.schema.properties
-        return any(name == DOMAIN or not known[name].update_allowed for name in call.changed)
+        return any(
+            _is_other_domain(call) if name == DOMAIN else not known[name].update_allowed
+            for name in call.changed
+        )
+
+    async def fields_for_update(
+        self, call: Call, session: Session, names: Collection[str]
+    ) -> dict[str, Json]:
+        sent = [name for name in names if name != DOMAIN]
+        return await super().fields_for_update(call, session, sent)
 
     def mark(self, call: Call) -> Mark:
         name = own_name(call)

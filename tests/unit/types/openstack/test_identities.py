@@ -136,3 +136,16 @@ async def test_a_missing_domain_is_deleted() -> None:
     type_ = type_with(Answers(missing, missing), DOMAIN)
     call = a_call(type_, {"name": "d"}, credential="t", physical_id=U)
     assert await ended(type_, "delete", call) == Done(None)
+
+
+@pytest.mark.parametrize(("domain", "replaces"), [(P, False), (R1, True), ("other", True)])
+async def test_the_id_of_its_domain_does_not_replace_a_user(domain: str, replaces: bool) -> None:
+    web = Answers(FOUND)
+    type_ = type_with(web, USER)
+    call = a_call(
+        type_, {"domain": domain}, credential="t", physical_id=U, previous={"domain": "name"},
+        changed=frozenset({"domain"}), attributes={"show": {"domain_id": P}},
+    )  # fmt: skip
+    assert type_.needs_replace(call) is replaces
+    if not replaces:
+        assert isinstance(await ended(type_, "update", call), Done) and not changes(web)
