@@ -1,7 +1,9 @@
 """Where the properties of an object take over an observed value. Pure."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import unquote_plus
 
 from engine.words import Json
 
@@ -12,8 +14,8 @@ _BODIES = ("create", "update")
 
 def adopted_places(properties: Mapping[str, Json], path: str) -> Sequence[tuple[str, ...]]:
     """The value of `compare`, and the same value in the bodies of requests, at a path that ends
-    with the same names. Empty: the body of `update` may have it at another place, so an update
-    would set it back.
+    with the same names. Empty: `update` may send it at another place (in its body, headers or
+    URL), so it would set it back.
     """
     compare = properties.get("compare")
     if not isinstance(compare, Mapping) or path not in compare:
@@ -33,7 +35,43 @@ def adopted_places(properties: Mapping[str, Json], path: str) -> Sequence[tuple[
         if not found and request == "update" and not _lacks(body, names):
             return ()
         places += [(request, "body", *place) for place in found]
-    return places
+    return (
+        () if _sends_elsewhere(properties.get("update"), compare[path], names, places) else places
+    )
+
+
+def _sends_elsewhere(
+    update: Json, value: Json, names: Sequence[str], places: Sequence[tuple[str, ...]]
+) -> bool:
+    """Whether an update sends a value also at another place than these. If its body has the value
+    at the path of the response itself, others in the body are different ones."""
+    if not isinstance(update, Mapping):
+        return False
+    parts = {name: update.get(name) for name in ("url", "headers", "body")}
+    if names and ("update", "body", *names) in places:
+        del parts["body"]
+    return _occurs(parts, value, places, ("update",))
+
+
+def _occurs(
+    sent: Json, value: Json, places: Sequence[tuple[str, ...]], place: tuple[str, ...]
+) -> bool:
+    if place in places:
+        return False
+    if sent == value:
+        return True
+    if isinstance(sent, Mapping):
+        return any(_occurs(one, value, places, (*place, name)) for name, one in sent.items())
+    if isinstance(sent, list):
+        return any(_occurs(one, value, places, (*place, "")) for one in sent)
+    return isinstance(sent, str) and _mentions(sent, value)
+
+
+def _mentions(text: str, value: Json) -> bool:
+    """Whether a text, such as a URL, has a value as a whole word."""
+    shown = value if isinstance(value, str) else json.dumps(value)
+    word = rf"(?<![\w.]){re.escape(shown)}(?![\w.])"
+    return bool(shown) and re.search(word, unquote_plus(text)) is not None
 
 
 def _lacks(body: Json, names: Sequence[str]) -> bool:

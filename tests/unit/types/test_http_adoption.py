@@ -18,9 +18,20 @@ COMPARE = ("compare", "$.size")
         ({"size": 4}, []),
         ({"parts": [{"size": 3}]}, []),
         ('{"size": 3}', []),
+        ({"limit": 3}, []),
+        ({"limits": [1, 3]}, []),
+        ({"limit": "3"}, []),
+        ({"command": "resize to 3"}, []),
+        ({"queue": {"size": 3}, "limit": 3}, []),
+        ({"size": 3, "limit": 3}, [COMPARE, ("update", "body", "size")]),
+        ({"limit": 30, "name": "v3", "ratio": "3.5"}, [COMPARE]),
     ],
-    ids=["same path", "below another", "not sent", "no body", "other value", "in a list", "text"],
-)
+    ids=[
+        "same path", "below another", "not sent", "no body", "other value", "in a list", "text",
+        "other name", "other list", "as text", "in a text", "also below another", "also elsewhere",
+        "similar values",
+    ],
+)  # fmt: skip
 def test_an_update_sends_the_adopted_value_or_it_is_not_adopted(body: Json, places: Json) -> None:
     properties = {"compare": {"$.size": 3}, "update": {"url": "/a", "body": body}}
     assert adopted_places(properties, "$.size") == (places or ())
@@ -32,6 +43,30 @@ def test_a_create_sends_it_too_if_it_is_at_the_same_path() -> None:
     assert adopted_places({"compare": {"$.size": 3}, "create": {"body": "x"}}, "$.size") == [
         COMPARE
     ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "adoptable"),
+    [
+        ({"url": "/things/a?size=3"}, False),
+        ({"url": "/things/a/size/3"}, False),
+        ({"url": "/things/a", "headers": {"X-Size": "3"}}, False),
+        ({"url": "/v3/things/${id}?page=30"}, True),
+    ],
+    ids=["query", "path", "header", "other numbers"],
+)
+@pytest.mark.parametrize("body", [None, {"size": 3}], ids=["no body", "body"])
+def test_a_value_that_the_rest_of_an_update_sends_is_not_adopted(
+    body: Json, request_: dict[str, Json], adoptable: bool
+) -> None:
+    update = request_ if body is None else {**request_, "body": body}
+    places = adopted_places({"compare": {"$.size": 3}, "update": update}, "$.size")
+    assert bool(places) is adoptable
+
+
+def test_a_word_in_an_encoded_query_is_found() -> None:
+    properties = {"compare": {"$.name": "a b"}, "update": {"url": "/things?name=a+b"}}
+    assert adopted_places(properties, "$.name") == ()
 
 
 def test_a_longer_path_is_matched_as_a_whole() -> None:
