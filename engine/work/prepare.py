@@ -144,10 +144,10 @@ def prepare(work: Work, registry: TypeRegistry) -> PreparedNode:
 def _with_adopted(work: Work, properties: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the properties with adopted values, which `lifecycle_now` of `work` keeps until they
     end, and then for a rollback. An answer `patch` ends those of the properties that it sets. A
-    resource that has secret properties has none: they would be shown."""
+    resource whose properties are masked has none: they would be shown."""
     definition, before = work.definition or {}, work.lifecycle or {}
     overrides = decode_overrides(definition.get(OVERRIDES, before.get(OVERRIDES)))
-    if has_secrets(work) or not (overrides or before.get(ENDED)):
+    if masks_properties(work) or not (overrides or before.get(ENDED)):
         return properties
     lasting = without_patched(overrides, work.patched or {})
     properties, left = apply_overrides(properties, lasting)
@@ -300,6 +300,17 @@ HIDDEN_REASON = "a value is not valid; the reason is hidden because the values c
 
 #: Flags of a definition: parts with a secret, besides the properties.
 _SECRET_PARTS = ("secret_metadata", "secret_policy", "secret_triggers", "secret_conditions")
+
+
+def masks_properties(work: Work) -> bool:
+    """Return whether the resource's row gets masked properties, for its definition."""
+    definition = work.definition or {}
+    return (
+        definition.get("masked") is not None
+        or bool(definition.get("secret_references"))
+        or bool(definition.get("secret_metadata"))
+        or Inputs(work.inputs or {}).has_secrets
+    )
 
 
 def has_secrets(work: Work) -> bool:

@@ -11,7 +11,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.store.traversals.advance import Work
 from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, Json, Operation
 from engine.work.hook_opening import NotificationData
-from engine.work.prepare import Inputs, PreparedNode
+from engine.work.prepare import Inputs, PreparedNode, masks_properties
 
 
 def notification_data(prepared: PreparedNode) -> NotificationData:
@@ -40,12 +40,11 @@ def kept_view(prepared: PreparedNode) -> Mapping[str, Json] | None:
     """Return the masked properties to store, for later notifications; None if none is secret."""
     if not keeps_secrets(prepared):
         return None
-    work, definition = prepared.work, prepared.work.definition or {}
+    work = prepared.work
     if _reads_no_definition(work) or work.operation in GATES:
         return work.masked_properties
-    reads = Inputs(work.inputs or {}).has_secrets
     kept = prepared.ignored and work.masked_properties is not None
-    return _mask_properties(prepared) if reads or kept or _has_secrets(definition) else None
+    return _mask_properties(prepared) if kept or masks_properties(work) else None
 
 
 def _reads_no_definition(work: Work) -> bool:

@@ -35,7 +35,9 @@ def adopt(found: AdoptableResource | None, by: Principal, registry: TypeRegistry
         raise _refusal_error("decision", "the stack does not own the physical resource", REMEDY)
     if found.has_secrets:
         raise _refusal_error(
-            "decision", "the resource has secret properties, which are not shown", REMEDY
+            "decision",
+            "the resource has secret properties or metadata, so its values are not shown",
+            REMEDY,
         )
     if found.undecryptable:
         raise _refusal_error("decision", found.undecryptable, REMEDY)

@@ -402,6 +402,36 @@ async def test_values_of_a_resource_with_secrets_are_not_adopted(
     assert "very secret" not in str(error) and "another secret" not in str(error)
 
 
+async def test_values_of_a_resource_with_a_secret_update_policy_stay_adopted(
+    run: Program, world: World
+) -> None:
+    def text(metadata: int) -> Json:
+        policy = {"x": {"get_param": "secret"}}
+        resources = {"a": thing(3, update_policy=policy, metadata={"x": metadata})}
+        parameters = {"secret": {"type": "string", "hidden": True, "default": "very secret"}}
+        return template(resources) | {"parameters": parameters}
+
+    await run.create("s", {}, template=text(1), environment=HOLD)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    change_object(world, "a", 5)
+    await adopt(run)
+    await run.update("s", "PUT", template=text(2), environment=HOLD)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert size_of(world, "a") == 5 and await adopted(run) == [("a", "size", 5, 3, "ann")]
+
+
+async def test_values_of_a_resource_with_secret_metadata_are_not_adopted(
+    run: Program, world: World
+) -> None:
+    text = template({"a": thing(3, metadata={"x": {"get_param": "secret"}})})
+    text["parameters"] = {"secret": {"type": "string", "hidden": True, "default": "very secret"}}
+    await run.create("s", {}, template=text, environment=HOLD)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    change_object(world, "a", 5)
+    status, error = await run.signal(await hook(run), "adopt")
+    assert status == 400 and "secret properties or metadata" in str(error)
+
+
 async def test_an_override_ends_when_its_resource_gets_a_secret(run: Program, world: World) -> None:
     await created(run, {"a": thing(3)})
     change_object(world, "a", 5)
