@@ -248,7 +248,8 @@ class TransitionEncoder:
         )
         if work.action is None and work.replacement_id is not None:
             self._insert()
-        if replaces and result.physical_id is not None:
+        # Data without a physical ID tells the delete what the create may have made.
+        if replaces and (result.physical_id is not None or result.data):
             self.resource |= {
                 "write": "leave", "id": work.replacement_id, "replaces": work.resource_id,
                 "replaced_by": work.resource_id, "action": "CREATE", "tainted": True,

@@ -52,6 +52,25 @@ async def test_a_delete_after_a_failed_create_gets_the_properties_and_data_of_th
     assert call.properties["size"] == 7 and call.data == {"key": "k"}
 
 
+async def test_what_a_failed_replacement_may_have_made_is_deleted_by_the_next_update(
+    run: Program, world: World
+) -> None:
+    """Its create has no physical ID, but data by which the delete finds what it has made."""
+    await run.create("s", {"a": thing()})
+    await run.until_ended("s")
+    old = await physical(run, "a")
+    world.script("create", "a", Failed("no answer", None, {"lost": "k"}))
+    await put(run, "s", {"a": thing(place="there")})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert await physical(run, "a") == old and [*world.things] == [old]
+    await put(run, "s", {"a": thing(place="there")})
+    await until_complete(run, "s")
+    assert world.operations("a") == ["create", "create", "create", "delete", "delete"]
+    deletes = {call.physical_id: call.data for call in world.calls[-2:]}
+    assert deletes == {None: {"lost": "k"}, old: {"mine": old}}
+    assert [*world.things] == [await physical(run, "a")] != [old]
+
+
 async def test_an_update_of_metadata_alone_calls_no_operation(run: Program, world: World) -> None:
     await run.create("s", {"a": thing(metadata={"role": "old"})})
     await run.until_ended("s")
