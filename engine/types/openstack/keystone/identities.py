@@ -62,12 +62,12 @@ class GroupType(KeystoneType):
         progress = call.progress or {}
         if not progress.keys() & {_GRANTS, _GROUPS}:
             object_id = self.id_of(found)
-            if any((intended := await self.intended(call, session, object_id)).values()):
+            if any((intended := await self.read_intended(call, session, object_id)).values()):
                 path = path or progress.get("path") or await self._path(call, session)
                 return Wait(call.now, {**progress, "id": object_id, "path": path, **intended})
         return await super()._finish(call, session, found, path)
 
-    async def intended(
+    async def read_intended(
         self, call: Call, session: Session, object_id: str
     ) -> dict[str, Sequence[Json]]:
         """What the operation makes besides the object, for its progress."""
@@ -97,10 +97,10 @@ class UserType(GroupType):
 
     actor = Actor.USER
 
-    async def intended(
+    async def read_intended(
         self, call: Call, session: Session, object_id: str
     ) -> dict[str, Sequence[Json]]:
-        found = await super().intended(call, session, object_id)
+        found = await super().read_intended(call, session, object_id)
         if self.touches(call, MEMBERSHIPS):
             names = call.properties.get(MEMBERSHIPS) or []
             found[_GROUPS] = [await GROUPS.find_id(session, str(one)) for one in names]
