@@ -27,7 +27,9 @@ export function positionOf(finding, texts) {
     const rest = place.slice(place.lastIndexOf(">") + 1).replace(/^\./, "");
     return positionIn(`files/${file}`, texts, rest, reason);
   }
-  const ofFile = Object.keys(texts.files).find((key) => place.startsWith(`files.${key}`));
+  const ofFile = Object.keys(texts.files).find(
+    (key) => place === key || place.startsWith(`files.${key}`),
+  );
   if (ofFile) return positionIn(`files/${ofFile}`, texts, "", reason);
   return positionIn(
     ofEnvironment(finding, texts) ? "environment" : "template",
@@ -58,9 +60,9 @@ function formPosition(name) {
 
 /** The parameter whose value a finding concerns, if any. @param {Finding} finding */
 export function parameterOf({ place, reason }) {
-  if (place !== "") return undefined;
-  return (reason.match(/^The Parameter \((.+?)\) was not/) ??
+  const name = (reason.match(/^The Parameter \((.+?)\) was not/) ??
     reason.match(/^Parameter '(.+?)' is invalid/))?.[1];
+  return place === "" || place === `parameters.${name}` ? name : undefined;
 }
 
 /** @param {string} name @param {Texts} texts */
@@ -75,7 +77,7 @@ function ofParameter(name, texts) {
 function ofEnvironment({ place, reason }, texts) {
   if (/^environment\b|\b(parsing|in the) environment\b|The environment\b/.test(reason)) return true;
   if (/\b(parsing|in the) template\b|^The template\b/.test(reason)) return false;
-  if (OF_ENVIRONMENT.test(place)) return true;
+  if (place === "environment" || OF_ENVIRONMENT.test(place)) return true;
   return /^hooks\b/.test(place) && reaches(texts.environment, place);
 }
 
