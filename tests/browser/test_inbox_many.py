@@ -100,6 +100,16 @@ async def test_the_inbox_by_keyboard_on_a_phone(visit: Visit, http: Http) -> Non
     assert response["reason"] == "j is a letter here"
 
 
+async def test_open_answer_forms_are_told_apart(visit: Visit, http: Http) -> None:
+    await http.create("web", {"a": resource(), "b": resource()}, environment=hook_rule(at="*"))
+    await http.waiting_hooks("web", 2)
+    ann = await inbox_of(visit, http, "ann")
+    for name in ("a before create", "b before create"):
+        await expect(card(ann.page, name).get_by_label("Reason")).to_be_visible()
+    await expect(ann.page.get_by_role("region", name="Answer: b, before create")).to_be_visible()
+    assert await ann.violations() == []
+
+
 async def _tab_to(page: Page, element: Locator) -> None:
     """Press Tab until the element has the focus."""
 

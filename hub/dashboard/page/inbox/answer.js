@@ -10,7 +10,7 @@ import { html, useEffect, useMemo, useRef } from "../vendor/preact.js";
 import { AnswerPanel } from "./answer_panels.js";
 import { DataForm, dataFormFor } from "./data_form.js";
 import { change, draftOf, hasContent, resetDraft } from "./drafts.js";
-import { approversText } from "./hook_text.js";
+import { approversText, pointInWords, subject } from "./hook_text.js";
 import { ChangedNotice, LateNotice, Outcome } from "./outcome.js";
 import { denialReason, hasApproved, offeredDecisions } from "./rights.js";
 import { decide } from "./submit.js";
@@ -46,7 +46,7 @@ export function Answer({ project, hook }) {
   const sending = { project, hook, draft, form };
   const user = session.value;
   const why = denialReason(hook, user);
-  return html`<section class="answer" aria-label="Answer" aria-busy=${busy} ref=${place} tabindex="-1">
+  return html`<section class="answer" aria-label=${`Answer: ${subject(hook)}, ${pointInWords(hook.point)}`} aria-busy=${busy} ref=${place} tabindex="-1">
     ${over && html`<${Outcome} hook=${hook} />`}
     ${over && (late || hasContent(draft.value)) && html`<${LateNotice} hook=${hook} draft=${draft} />`}
     <p class="result" role="status">${result}</p>
