@@ -36,7 +36,7 @@ from engine.words import (
     word_of,
 )
 from engine.work.hook_opening import NotificationData
-from engine.work.transition_encoder import Result, write_step
+from engine.work.transition_encoder import Result, creates_replacement, write_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -151,7 +151,7 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
     )
     result = Result(
         properties=work.properties,
-        data=work.data or {},
+        data={} if creates_replacement(node) else work.data or {},
         progress=hook.progress,
         attempts=hook.attempts or 0,
     )

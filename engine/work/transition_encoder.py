@@ -78,6 +78,11 @@ _STATUS_OF: Mapping[EventKind, Status] = {
 }
 
 
+def creates_replacement(node: Node) -> bool:
+    """Return whether a result of the node is of the replacement, not of the original."""
+    return node.operation is Operation.REPLACE and node.phase in (Phase.EXECUTE, Phase.CONFIRM)
+
+
 class TransitionEncoder:
     """Applies effects in order; its attributes are the parts of the document."""
 
@@ -227,11 +232,7 @@ class TransitionEncoder:
 
     def _write_failed(self, reason: str, tainted: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
-        # In these phases the replacement has failed, and the original is unchanged.
-        replaces = operation is Operation.REPLACE and self.node.phase in (
-            Phase.EXECUTE,
-            Phase.CONFIRM,
-        )
+        replaces = creates_replacement(self.node)  # the original is unchanged
         self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
         if operation is Operation.SNAPSHOT and self._stays_suspended():
             self.action = work.action

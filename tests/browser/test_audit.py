@@ -28,7 +28,7 @@ async def test_decisions_appear_live(visit: Visit, http: Http) -> None:
     await entries.hover()
     (second,) = await http.waiting_hooks("shop")
     await http.signal(second, "reject", user="bob", reason="not on a Friday")
-    await page.get_by_role("button", name="Show 1 newer").click()
+    await page.get_by_role("button", name="Show 1 newer").press("Enter")
     await expect(entries.nth(0)).to_contain_text("bob rejected")
     await expect(entries.nth(1)).to_contain_text("ann approved")
     audit_entries = (await http.stack_request("GET", "shop", "/decisions"))["decisions"]

@@ -59,9 +59,10 @@ async def test_hundreds_of_hooks_are_filtered_and_keep_their_rows_under_the_poin
     moved = await below.bounding_box()
     assert place and moved and abs(moved["y"] - place["y"]) < 1
     await expect(rows).to_have_count(MANY)
-    await page.get_by_role("button", name="Show 1 new").click()
-    await expect(card(page, "r000 after create")).to_be_visible()
+    # Not a click: the page may show the hook by itself once the pointer has left the rows.
+    await page.get_by_role("button", name="Show 1 new").press("Enter")
     await page.mouse.move(2, 2)
+    await expect(card(page, "r000 after create")).to_be_visible()
     await expect(card(page, "r000 before create")).to_have_count(0)
 
 
