@@ -101,7 +101,7 @@ async def test_the_inbox_by_keyboard_on_a_phone(visit: Visit, http: Http) -> Non
     assert response["reason"] == "j is a letter here"
 
 
-async def test_open_answer_forms_are_told_apart(visit: Visit, http: Http) -> None:
+async def test_each_open_answer_form_has_a_name_of_its_own(visit: Visit, http: Http) -> None:
     await http.create("web", {"a": resource(), "b": resource()}, environment=hook_rule(at="*"))
     await http.waiting_hooks("web", 2)
     ann = await inbox_of(visit, http, "ann")
