@@ -58,10 +58,7 @@ def apply_overrides(
     """Return the properties of the template with adopted values, and the overrides that have not
     ended."""
     left = [one for one in overrides if one.replaces(properties)]
-    for one in left:
-        for place in one.places:
-            properties = _with_value(properties, place, one.value)
-    return properties, left
+    return with_adopted(properties, left), left
 
 
 def without_patched(overrides: Sequence[Override], patched: Collection[str]) -> Sequence[Override]:
@@ -88,7 +85,7 @@ def add_overrides(
 def with_adopted(
     properties: Mapping[str, Json], overrides: Sequence[Override]
 ) -> Mapping[str, Json]:
-    """Return recorded properties with adopted values."""
+    """Return properties with adopted values."""
     for one in overrides:
         for place in one.places:
             properties = _with_value(properties, place, one.value)

@@ -25,7 +25,7 @@ OTHER_LISTS = {
 
 #: States of a node that a worker has, or that is due or parked.
 ACTIVE = frozenset(State) - ENDED - {State.WAITING}
-#: States in which an operation goes on when its traversal ends: the machine refuses to end the node.
+#: States in which an operation continues when its traversal ends: the machine refuses to end the node.
 CALLED = frozenset(
     state
     for state in ACTIVE
