@@ -80,7 +80,7 @@ window.measureGraph = async (count, layers, fold) => {
   const scenes = [];
   for (let times = 0; times < 3; times++) {
     const from = performance.now();
-    sceneOf(viewOf(model.tree, fold, new Set()), 1.6);
+    sceneOf(viewOf(model.tree, fold, new Set()));
     scenes.push(performance.now() - from);
   }
   const from = performance.now();

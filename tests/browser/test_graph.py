@@ -199,6 +199,8 @@ async def test_a_graph_of_thousands_is_grouped_and_shows_every_waiting_node(
     boxes = page.locator(".graph-node[data-kind=group]")
     await expect(boxes).to_have_count(layers)
     await expect(boxes.nth(1)).to_have_attribute("data-sign", "gate")
+    await expect(boxes.nth(1).locator(".graph-name")).to_have_text(f"r* ({size})")
+    await expect(boxes.nth(1).locator(".graph-word")).to_have_text("1 waiting")
     await expect(boxes.nth(4)).to_have_attribute("data-sign", "failed")
     assert await visitor.violations() == []
     await boxes.nth(0).get_by_role("button").click()
@@ -209,4 +211,56 @@ async def test_a_graph_of_thousands_is_grouped_and_shows_every_waiting_node(
     ).to_be_visible()
     await page.get_by_role("combobox", name="Grouping").select_option("none")
     # At a distance nodes are shapes: only the focused one is an element.
+    await page.get_by_role("button", name="Fit the graph").click()
     await expect(page.locator(".graph-node")).to_have_count(1)
+
+
+async def test_a_long_graph_opens_readable_at_the_node_that_waits(visitor: Visitor) -> None:
+    """The chain is one line; fitting shows all of it, however small."""
+    count, waiting = 40, 31
+    nodes = [node(n, f"step{n}", "done") for n in range(count)]
+    nodes[waiting] |= {"state": "parked", "breakpoints": ["pre-create"]}
+    await draw(visitor, graph(nodes, [[n, n + 1] for n in range(count - 1)]))
+    page = visitor.page
+    zoom = page.get_by_role("button", name="Fit the graph")
+    await expect(zoom).to_contain_text("75%")
+    face = page.get_by_role("button", name=f"step{waiting}, create, waiting for approval")
+    await expect(face).to_be_in_viewport(ratio=0.99)
+    tops = await page.locator(".graph-node").evaluate_all(
+        "all => all.map((one) => Math.round(one.getBoundingClientRect().top))"
+    )
+    assert len(tops) > 4
+    assert len(set(tops)) == 1
+    # The window becomes smaller: the node stays in it, and the scale stays readable.
+    await page.set_viewport_size({"width": 500, "height": 700})
+    await expect(face).to_be_in_viewport(ratio=0.99)
+    await expect(zoom).to_contain_text("75%")
+    await zoom.click()
+    await expect(zoom).not_to_contain_text("75%")
+    first = page.get_by_role("button", name="step0, create, done")
+    await expect(first).to_be_in_viewport(ratio=0.99)
+
+
+async def test_groups_are_named_by_the_pattern_of_their_names(visitor: Visitor) -> None:
+    titles = await visitor.module("graph/fold/view.js", TITLES_SCRIPT)
+    assert titles == {
+        "net_0 net_1 net_22": "net_*",
+        "a1 a2 b1": "a*, b*",
+        "web-a web-b web-c": "web-*",
+        "red green blue": "Server",
+    }
+
+
+TITLES_SCRIPT = """async (m) => {
+  const { treeOf } = await import(new URL("../tree.js", address).href);
+  const titles = {};
+  for (const names of ["net_0 net_1 net_22", "a1 a2 b1", "web-a web-b web-c", "red green blue"]) {
+    const nodes = names.split(" ").map((name, id) => ({ id, resource_name: name, path: name,
+      type: "OS::Nova::Server", operation: "create", direction: "forward", state: "waiting",
+      phase: "pre", waiting_for: [], breakpoints: [], reason: null, nested_stack_id: null }));
+    const traversal = { number: 1, action: "CREATE", state: "running" };
+    const tree = treeOf({ nodes, edges: [], traversal, sequence: 1 });
+    titles[names] = m.viewOf(tree, "type", new Set()).items[0].title;
+  }
+  return titles;
+}"""

@@ -47,8 +47,13 @@ PLACE_SCRIPT = f"""({{ layoutLevel }}) => {{
         }}
       }});
       for (const [from, to] of edges) {{
-        const [one, other] = [from, to].map((key) => found.places.get(key).layer);
-        if (one >= other) wrong.push(`${{name}} back`);
+        const [one, other] = [from, to].map((key) => found.places.get(key));
+        if (one.layer >= other.layer || one.x >= other.x) wrong.push(`${{name}} back`);
+      }}
+      for (const {{ edge, points }} of found.routes) {{
+        if (points.some(([x], at) => at > 0 && x < points[at - 1][0] - 0.01)) {{
+          wrong.push(`${{name}}: the edge ${{edge}} runs back`);
+        }}
       }}
     }}
   }}
@@ -58,7 +63,7 @@ PLACE_SCRIPT = f"""({{ layoutLevel }}) => {{
   if (width / height < 1 || width / height > 2.6) wrong.push(`wide: ${{width}} by ${{height}}`);
   const chain = wide.slice(1).map((box, at) => [wide[at].key, box.key]);
   const long = layoutLevel(wide, chain, 1.6);
-  if (long.width / long.height > 4) wrong.push(`long: ${{long.width}} by ${{long.height}}`);
+  if (long.height > 48) wrong.push(`long: ${{long.width}} by ${{long.height}}`);
   return wrong;
 }}"""
 

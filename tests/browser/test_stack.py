@@ -308,6 +308,8 @@ async def restart_and_reconnect(visit: Callable[..., Any], process: ServerProces
             await expect_state(page, "b", "waiting for approval at pre-create")
             process.stop()
             await expect(page.get_by_text("The event stream disconnected")).to_be_visible()
+            box = await page.locator(".bar").bounding_box()
+            assert box and box["height"] < 60  # one or two lines with a small icon
             await expect_state(page, "b", "waiting for approval at pre-create")
             process.start()
             (hook,) = await http.waiting_hooks("shop")
@@ -349,10 +351,13 @@ async def test_the_timeline_shows_the_graphs_that_were_shown_live(
         await page.keyboard.press("k")
     await expect_state(page, "c", "done")
     assert len({str(one) for one in seen}) == 3
+    await page.get_by_role("button", name="Zoom in").click()
+    places = await drawn_places(page)
     await page.get_by_role("button", name="Timeline").click()
     slider = page.get_by_role("slider", name="Event")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("create completed$"))
     assert await visitor.violations() == []
+    assert await drawn_places(page) == places
     for name, labelled in reversed(list(zip(("a", "b", "c"), seen, strict=True))):
         await page.get_by_role("button", name="Previous marker").click()
         text = re.compile(f"{name} is waiting for approval at pre-create$")
@@ -383,6 +388,14 @@ async def test_the_timeline_shows_the_graphs_that_were_shown_live(
 
 async def labels(page: Page) -> list[str]:
     found = await page.locator(".graph-face").evaluate_all("all => all.map((one) => one.title)")
+    return sorted(found)
+
+
+async def drawn_places(page: Page) -> list[str]:
+    """Where the graph and each of its nodes are drawn."""
+    found: list[str] = await page.locator(".graph-world, .graph-node").evaluate_all(
+        "all => all.map((one) => `${one.dataset.key}: ${one.style.transform}`)"
+    )
     return sorted(found)
 
 

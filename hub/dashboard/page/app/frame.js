@@ -158,7 +158,7 @@ function Header({ inside, project, page }) {
 }
 
 function Mark() {
-  return html`<svg viewBox="0 0 32 32" aria-hidden="true">
+  return html`<svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
     <rect width="32" height="32" rx="7" fill="#0b3b46" />
     <path d="M7 6h4v20H7zM21 6h4v20h-4z" fill="#e8f4f2" />
     <path d="M12 9h8v8h-8z" fill="#f5b544" />

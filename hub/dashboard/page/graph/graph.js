@@ -2,7 +2,8 @@
 
 import { useKeys } from "../app/keys.js";
 import { Icon } from "../parts/icon.js";
-import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
+import { newArrangement } from "./drawing/arrangement.js";
 import { GRAPH_KEYS, listenToKeys } from "./drawing/keys.js";
 import { listenToPointer } from "./drawing/pointer.js";
 import { canSetBreakpoint, sideOf } from "./drawing/sides.js";
@@ -26,6 +27,7 @@ import { WORDS } from "./labels.js";
  * @property {boolean} [canEdit] whether breakpoints may be set
  * @property {boolean} [readonly] a past graph: breakpoints cannot be set
  * @property {string} [label]
+ * @property {import("./drawing/arrangement.js").Arrangement} [arrangement] of another graph of the stack
  * @property {ReadonlyMap<string, string>} [drift] observed states of resources with drift, by path
  */
 
@@ -50,7 +52,8 @@ export function Graph(props) {
   const stage = useRef(/** @type {Stage | null} */ (null));
   const latest = useRef(props);
   latest.current = props;
-  const by = useSignal(/** @type {By} */ ("auto"));
+  const arrangement = useMemo(() => props.arrangement ?? newArrangement(), []);
+  const by = useSignal(arrangement.by);
   const query = useSignal("");
   const critical = useSignal(false);
   const seeking = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -59,7 +62,7 @@ export function Graph(props) {
   useKeys([...GRAPH_KEYS]);
   useEffect(() => {
     if (!host.current) return;
-    const made = new Stage(host.current, model);
+    const made = new Stage(host.current, model, arrangement);
     stage.current = made;
     const show = throttle(() => {
       const { counts, all } = tally(model.known.values());

@@ -34,6 +34,14 @@ export function sentence(progress) {
 }
 
 /**
+ * @param {import("./fold/view.js").Item} item a group
+ * @returns {string} "net_* (247)"
+ */
+export function groupTitle({ title, members }) {
+  return `${title} (${members.length})`;
+}
+
+/**
  * @param {string} type
  * @returns {string} `Server` of `OS::Nova::Server`
  */

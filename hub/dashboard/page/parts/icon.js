@@ -24,12 +24,13 @@ export const SHAPES = {
 };
 
 /**
+ * An icon of the size of the text around it, unless a style says otherwise.
  * label: text alternative; without it the icon is decorative.
  * @param {{name: string, label?: string}} props
  */
 export function Icon({ name, label }) {
   const attributes = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
-  return html`<svg viewBox="0 0 16 16" fill="currentColor" ...${attributes}>
+  return html`<svg viewBox="0 0 16 16" width="1em" height="1em" fill="currentColor" ...${attributes}>
     <path d=${SHAPES[name] ?? SHAPES.waiting} fill-rule="evenodd" />
   </svg>`;
 }

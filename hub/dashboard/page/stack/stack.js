@@ -99,7 +99,7 @@ function GraphView({ viewState, debugging }) {
       <div class="stack-drawing">
         <${Graph} key=${past ? "past" : "live"} model=${model} selected=${viewState.selected}
           label=${past ? `Past graph of ${watched.name}` : `Graph of ${watched.name}`}
-          drift=${viewState.drift.value}
+          drift=${viewState.drift.value} arrangement=${viewState.arrangement}
           canEdit=${may("write") && !deleted} readonly=${past || deleted}
           onSelect=${(/** @type {import("../graph/types.js").GraphNode | null} */ node) => viewState.select(node?.key ?? null)}
           onBreakpoint=${(

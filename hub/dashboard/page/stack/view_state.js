@@ -1,6 +1,7 @@
 /** View state of the stack page: selected node, past graph and timeline position. */
 
 import { currentPlace, setQuery } from "../app/route.js";
+import { newArrangement } from "../graph/drawing/arrangement.js";
 import { computed, signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -34,6 +35,8 @@ export class ViewState {
     this.replay = signal(null);
     /** Key of the selected node. @type {import("../vendor/preact.js").Signal<string | null>} */
     this.selected = signal(null);
+    /** How the user has arranged the graph; the past graph takes it over. */
+    this.arrangement = newArrangement();
     this.model = computed(() => this.past.value ?? watched.model.value);
     /** @type {import("../vendor/preact.js").ReadonlySignal<GraphNode | null>} */
     this.node = computed(() => {

@@ -1,5 +1,6 @@
 // The canvas: edges, backgrounds of expanded stacks, and distant nodes; redrawn each frame.
 import { SHAPES } from "../../parts/icon.js";
+import { groupTitle } from "../labels.js";
 import { intersects, NAMED, visibleRect } from "./camera.js";
 import { drawEdges } from "./edges.js";
 
@@ -167,11 +168,10 @@ function drawSign(context, color, state, { x, y, height }) {
  */
 function drawName(context, { palette }, state, { item, x, y, width, height }) {
   const left = x + 1.06 * Math.min(height, 60);
-  const countPrefix = item.kind === "group" ? `${item.members.length} × ` : "";
   context.font = `600 19px ${palette.font}`;
   context.textBaseline = "middle";
   context.fillStyle = palette[FILLED[state] > 0.55 ? "raised" : "text"] ?? "";
   const room = Math.max(1, Math.floor((x + width - left - 6) / 11.6));
-  const text = `${countPrefix}${item.title || "stack"}`;
+  const text = item.kind === "group" ? groupTitle(item) : item.title || "stack";
   context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left, y + height / 2);
 }

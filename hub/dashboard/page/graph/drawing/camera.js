@@ -16,6 +16,8 @@ const MAX_SCALE = 2;
 export const NEAR = 0.55;
 /** Minimum scale at which shapes show their names. */
 export const NAMED = 0.28;
+/** Minimum scale at which a graph opens: its labels are readable. */
+export const READABLE = 0.75;
 const MARGIN = 28;
 
 /**
@@ -38,6 +40,35 @@ export function fitCamera(rect, size, most = 1) {
     x: (size.width - rect.width * scale) / 2 - rect.x * scale,
     y: (size.height - rect.height * scale) / 2 - rect.y * scale,
   };
+}
+
+/**
+ * The camera with which a graph opens: all of the picture if it is readable, else a readable part of
+ * it around a rectangle.
+ *
+ * @param {Size} scene
+ * @param {Size} size of the window
+ * @param {Rect} rect to show
+ * @returns {Camera}
+ */
+export function openingCamera(scene, size, rect) {
+  const { scale } = fitCamera({ x: 0, y: 0, ...scene }, size);
+  const readable = Math.max(scale, READABLE);
+  return {
+    scale: readable,
+    x: openingOffset(scene.width * readable, size.width, (rect.x + rect.width / 2) * readable),
+    y: openingOffset(scene.height * readable, size.height, (rect.y + rect.height / 2) * readable),
+  };
+}
+
+/**
+ * @param {number} length of the picture
+ * @param {number} room of the window
+ * @param {number} middle of what to show
+ */
+function openingOffset(length, room, middle) {
+  if (length <= room - 2 * MARGIN) return (room - length) / 2;
+  return Math.min(Math.max(room / 2 - middle, room - MARGIN - length), MARGIN);
 }
 
 /**

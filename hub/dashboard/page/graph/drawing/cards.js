@@ -1,12 +1,13 @@
 // Elements of near nodes, with details and breakpoint toggles.
 import { ORDER } from "../fold/tally.js";
-import { label, nameOf, operationOf, shortType, WORDS } from "../labels.js";
+import { groupTitle, label, nameOf, operationOf, shortType, WORDS } from "../labels.js";
 import { element, icon, put } from "./element.js";
 import { canSetBreakpoint, SIDES, sideOf } from "./sides.js";
 
 /**
  * @typedef {import("../layout/scene.js").Spot} Spot
  * @typedef {import("../fold/tally.js").Tally} Tally
+ * @typedef {import("../fold/tally.js").Sign} Sign
  * @typedef {import("../types.js").GraphNode} GraphNode
  * @typedef {import("../types.js").Progress} Progress
  * @typedef {import("../types.js").Shown} Shown
@@ -130,11 +131,11 @@ export class Card {
   #showGroup({ tally }) {
     const { item } = this.spot;
     const open = item.view !== null;
-    const title = `${item.members.length} × ${item.title}`;
+    const title = groupTitle(item);
     const sign = tally.sign;
     text(this.name, title);
-    text(this.word, sign ? `${tally.counts[sign]} ${WORDS[sign]}` : open ? "−" : "+");
-    text(this.detail, sentenceOf(tally));
+    text(this.word, sign ? `${tally.counts[sign]} ${SHORT_WORDS[sign]}` : open ? "−" : "+");
+    text(this.detail, sentenceOf(tally, sign));
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
     attribute(this.face, "aria-expanded", String(open));
@@ -156,9 +157,16 @@ function breaksOf({ breakpoints }) {
   return breakpoints.length ? `, breakpoints: ${breakpoints.join(", ")}` : "";
 }
 
-/** @param {Tally} tally @returns {string} "3 waiting for approval, 20 done" */
-function sentenceOf({ counts }) {
-  return ORDER.filter((state) => counts[state])
+/** Words of the states that need attention, where there is little room. @type {Record<Sign, string>} */
+const SHORT_WORDS = { gate: "waiting", failed: "failed", stopped: "stopped" };
+
+/**
+ * @param {Tally} tally
+ * @param {Shown | null} [without] a state to leave out
+ * @returns {string} "3 waiting for approval, 20 done"
+ */
+function sentenceOf({ counts }, without = null) {
+  return ORDER.filter((state) => state !== without && counts[state])
     .map((state) => `${counts[state]} ${WORDS[state]}`)
     .join(", ");
 }

@@ -11,7 +11,6 @@ import { intersects } from "./camera.js";
 const CROWD = 700;
 /** Minimum scale at which edges have arrow heads. */
 const POINTED = 0.4;
-const BEND = 14;
 
 /**
  * @param {CanvasRenderingContext2D} context
@@ -94,32 +93,12 @@ function trace(path, { points }) {
   points.slice(1).forEach(([x, y], at) => {
     const [fromX, fromY] = /** @type {[number, number]} */ (last);
     if (at % 2 === 1 || (y === fromY && x > fromX)) path.lineTo(x, y);
-    else if (x > fromX) {
+    else {
       const half = (x - fromX) / 2;
       path.bezierCurveTo(fromX + half, fromY, x - half, y, x, y);
-    } else {
-      nextLine(path, fromX, fromY, x, y);
     }
     last = [x, y];
   });
-}
-
-/**
- * Draws the connection to the start of the next line.
- *
- * @param {Path2D} path
- * @param {number} fromX
- * @param {number} fromY
- * @param {number} x
- * @param {number} y
- */
-function nextLine(path, fromX, fromY, x, y) {
-  const between = (fromY + y) / 2;
-  path.arcTo(fromX + 2 * BEND, fromY, fromX + 2 * BEND, between, BEND);
-  path.arcTo(fromX + 2 * BEND, between, fromX, between, BEND);
-  path.arcTo(x - 2 * BEND, between, x - 2 * BEND, y, BEND);
-  path.arcTo(x - 2 * BEND, y, x, y, BEND);
-  path.lineTo(x, y);
 }
 
 /**

@@ -23,6 +23,8 @@ export function element(tag, className) {
 export function icon(name) {
   const made = document.createElementNS(SVG, "svg");
   made.setAttribute("viewBox", "0 0 16 16");
+  made.setAttribute("width", "1em");
+  made.setAttribute("height", "1em");
   made.setAttribute("class", "graph-glyph");
   made.setAttribute("fill", "currentColor");
   made.setAttribute("aria-hidden", "true");

@@ -22,12 +22,11 @@ export class Scenery {
    * @param {GraphModel} model
    * @param {By} by
    * @param {ReadonlySet<string>} open keys of expanded items
-   * @param {number} aspect
    */
-  constructor(model, by, open, aspect) {
+  constructor(model, by, open) {
     this.model = model;
     this.view = viewOf(model.tree, by, open);
-    this.scene = sceneOf(this.view, aspect);
+    this.scene = sceneOf(this.view);
     this.index = new Index(this.scene, model.tree);
     /** @type {Map<string, Tally>} */
     this.tallies = new Map();
@@ -84,6 +83,17 @@ export class Scenery {
   initialSpot() {
     const { spots } = this.scene;
     return (spots.find((spot) => this.stateOf(spot) === "gate") ?? spots[0])?.key ?? null;
+  }
+
+  /**
+   * The spot to show first in a picture larger than the window: where the change waits, has failed,
+   * or runs, else its beginning.
+   */
+  mainSpot() {
+    const { spots } = this.scene;
+    const states = spots.map((spot) => this.stateOf(spot));
+    const at = ZOOM_STATES.map((state) => states.indexOf(state)).find((index) => index >= 0);
+    return spots[at ?? 0];
   }
 
   gates() {

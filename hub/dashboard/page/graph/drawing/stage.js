@@ -1,7 +1,16 @@
 // The stage: layout, camera and focus. Drawn at most once per frame, and only after a change.
 import { drawBackdrop } from "./backdrop.js";
 import { Beacons } from "./beacons.js";
-import { boundingRect, clampCamera, fitCamera, NEAR, panToRect, zoomCamera } from "./camera.js";
+import {
+  boundingRect,
+  clampCamera,
+  fitCamera,
+  NEAR,
+  openingCamera,
+  panToRect,
+  READABLE,
+  zoomCamera,
+} from "./camera.js";
 import { Deck } from "./deck.js";
 import { element } from "./element.js";
 import { Minimap } from "./minimap.js";
@@ -12,6 +21,7 @@ import { Scenery } from "./scenery.js";
  * @typedef {import("../layout/scene.js").Spot} Spot
  * @typedef {import("../fold/view.js").By} By
  * @typedef {import("../model.js").GraphModel} GraphModel
+ * @typedef {import("./arrangement.js").Arrangement} Arrangement
  * @typedef {import("./camera.js").Camera} Camera
  */
 
@@ -19,20 +29,17 @@ import { Scenery } from "./scenery.js";
 const SETTLE_TIME = 140;
 /** Maximum number of nodes expanded automatically when zooming to waiting nodes. */
 const MAX_UNFOLDED = 12;
-const READABLE = 0.8;
 
 export class Stage {
   /**
    * @param {HTMLElement} host
    * @param {GraphModel} model
+   * @param {Arrangement} arrangement of the graph shown before; changed as the user changes it
    */
-  constructor(host, model) {
+  constructor(host, model, arrangement) {
     this.host = host;
     this.model = model;
-    /** @type {By} */
-    this.by = "auto";
-    /** @type {Set<string>} */
-    this.open = new Set();
+    this.arrangement = arrangement;
     /** @type {string | null} */
     this.selected = null;
     /** @type {string | null} */
@@ -46,8 +53,6 @@ export class Stage {
     this.drift = new Map();
     /** Called after a change of scale, layout or node. */
     this.onChange = () => {};
-    /** Whether the user has moved the camera. */
-    this.moved = false;
     this.frame = 0;
     this.sharpening = 0;
 
@@ -63,7 +68,9 @@ export class Stage {
     this.size = { width: host.clientWidth, height: host.clientHeight };
     this.scenery = this.#scenery();
     this.build();
-    this.fit();
+    const { camera } = arrangement;
+    if (camera) this.setCamera(camera);
+    else this.frameAtFirst();
 
     const resized = new ResizeObserver(() => this.#resize());
     resized.observe(host);
@@ -76,6 +83,8 @@ export class Stage {
       () => resized.disconnect(),
     ];
     this.destroy = () => {
+      // The next graph of the stack shows the same part.
+      this.arrangement.camera ??= this.camera;
       for (const end of endings) end();
       cancelAnimationFrame(this.frame);
       clearTimeout(this.sharpening);
@@ -84,9 +93,7 @@ export class Stage {
   }
 
   #scenery() {
-    const { width, height } = this.size;
-    const aspect = Math.min(Math.max(width / Math.max(height, 1), 0.5), 2.4);
-    return new Scenery(this.model, this.by, this.open, aspect);
+    return new Scenery(this.model, this.arrangement.by, this.arrangement.open);
   }
 
   /** Computes the layout with the current grouping. */
@@ -150,7 +157,7 @@ export class Stage {
   #update(keys) {
     if (keys === null) {
       this.selected = null;
-      this.groupBy(this.by);
+      this.groupBy(this.arrangement.by);
       return;
     }
     for (const key of this.scenery.invalidate(keys)) this.deck.changed.add(key);
@@ -163,15 +170,14 @@ export class Stage {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width === this.size.width && height === this.size.height) return;
     this.size = { width, height };
-    if (this.moved) return this.requestDraw();
-    this.build();
-    this.fit();
+    if (this.arrangement.camera) return this.requestDraw();
+    this.frameAtFirst();
   }
 
   /** @param {Camera} camera */
   setCamera(camera) {
     this.camera = clampCamera(camera, this.size, this.scenery.scene);
-    this.moved = true;
+    this.arrangement.camera = this.camera;
     this.deck.root.style.willChange = "transform";
     clearTimeout(this.sharpening);
     this.sharpening = setTimeout(() => {
@@ -200,10 +206,18 @@ export class Stage {
     });
   }
 
+  /** Shows the whole picture, however small. */
   fit() {
     const { width, height } = this.scenery.scene;
     this.setCamera(fitCamera({ x: 0, y: 0, width, height }, this.size));
-    this.moved = false;
+  }
+
+  /** Shows the picture at a readable scale, until the user moves it. */
+  frameAtFirst() {
+    const { scene } = this.scenery;
+    const rect = this.scenery.mainSpot() ?? { x: 0, y: 0, width: 0, height: 0 };
+    this.setCamera(openingCamera(scene, this.size, rect));
+    this.arrangement.camera = null;
   }
 
   /** Zooms to the nodes that wait for approval, else to failed, else to running nodes. */
@@ -229,7 +243,7 @@ export class Stage {
       closed.length;
       closed = this.scenery.itemsAround(key)
     ) {
-      for (const item of closed) this.open.add(item);
+      for (const item of closed) this.arrangement.open.add(item);
       this.build();
     }
   }
@@ -257,7 +271,8 @@ export class Stage {
   toggle(key) {
     const before = this.scenery.spot(key);
     if (!before?.item.opens) return;
-    if (!this.open.delete(key)) this.open.add(key);
+    const { open } = this.arrangement;
+    if (!open.delete(key)) open.add(key);
     const had = this.host.contains(document.activeElement);
     this.build();
     const after = this.scenery.spot(key);
@@ -270,10 +285,9 @@ export class Stage {
 
   /** @param {By} by */
   groupBy(by) {
-    this.by = by;
-    this.open = new Set();
+    Object.assign(this.arrangement, { by, open: new Set() });
     this.build();
-    this.fit();
+    this.frameAtFirst();
   }
 
   /**

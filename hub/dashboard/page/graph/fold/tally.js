@@ -4,10 +4,12 @@
  * @typedef {import("../types.js").Progress} Progress
  * @typedef {import("../types.js").Shown} Shown
  *
+ * @typedef {"gate" | "failed" | "stopped"} Sign
+ *
  * @typedef {object} Tally
  * @property {Partial<Record<Shown, number>>} counts
  * @property {number} all
- * @property {Shown | null} sign state that needs attention: gate, else failed, else stopped
+ * @property {Sign | null} sign state that needs attention: gate, else failed, else stopped
  */
 
 /** In display order. @type {readonly Shown[]} */
@@ -23,7 +25,7 @@ export const ORDER = [
   "dropped",
 ];
 
-/** @type {readonly Shown[]} */
+/** @type {readonly Sign[]} */
 const SIGNS = ["gate", "failed", "stopped"];
 
 /**

@@ -16,7 +16,7 @@ import { keysWithin } from "../tree.js";
  * @property {string} key of the node, or of the box
  * @property {"node" | "group"} kind
  * @property {GraphNode | null} node
- * @property {string} title
+ * @property {string} title of a group: the pattern of the names in it
  * @property {string[]} members keys of all nodes in it, including nested stacks
  * @property {boolean} opens whether it can be expanded
  * @property {View | null} view its content, if expanded
@@ -225,7 +225,29 @@ const MARKS = {
  * @param {number} layer
  */
 function titleOf(tree, members, by, layer) {
-  if (by === "layer") return `layer ${layer + 1}`;
-  const type = tree.nodes.get(members[0] ?? "")?.type ?? "";
-  return shortType(type);
+  const nodes = members.flatMap((key) => tree.nodes.get(key) ?? []);
+  const patterns = [...new Set(nodes.map((node) => namePattern(node.name)))];
+  if (patterns.length <= MAX_PATTERNS) return patterns.join(", ");
+  const prefix = commonPrefix(nodes.map((node) => node.name));
+  if (prefix.length >= MIN_PREFIX) return `${prefix}*`;
+  return by === "layer" ? `layer ${layer + 1}` : shortType(nodes[0]?.type ?? "");
+}
+
+/** A group with more name patterns is named by their common prefix. */
+const MAX_PATTERNS = 2;
+const MIN_PREFIX = 2;
+
+/** `net_*` for net_0, net_1 and so on. @param {string} name */
+function namePattern(name) {
+  return name.replace(/\d+/g, "*");
+}
+
+/** @param {readonly string[]} names */
+function commonPrefix(names) {
+  const [first = ""] = names;
+  let length = first.length;
+  for (const name of names) {
+    while (!name.startsWith(first.slice(0, length))) length -= 1;
+  }
+  return first.slice(0, length);
 }

@@ -1,5 +1,5 @@
 // Layout of one level of a graph: positions of boxes and routes of edges. Pure and deterministic.
-import { columns, wrapLines } from "./horizontal.js";
+import { columns } from "./horizontal.js";
 import { layersOf, neighbors } from "./layers.js";
 import { order } from "./order.js";
 import { slotsOf } from "./slots.js";
@@ -43,7 +43,6 @@ export function layoutLevel(boxes, edges, aspect) {
   const crossings = order(layers);
   const blocks = columns(layers, aspect);
   placeVertically(layers, (layer) => blocks.has(layer));
-  wrapLines(layers, aspect);
   const slots = layers.flat();
   const top = least(slots.map((slot) => slot.y - slot.height / 2));
   for (const slot of slots) slot.y -= top;

@@ -42,12 +42,17 @@ const HEAD = 48;
 const INSET = 24;
 
 /**
+ * Desired ratio of width to height. It does not depend on the window, so that a graph has the same
+ * layout in every window, on the timeline and after a change of the window's size.
+ */
+const ASPECT = 1.6;
+
+/**
  * @param {View} view
- * @param {number} aspect width to height of the window
  * @returns {Scene}
  */
-export function sceneOf(view, aspect) {
-  const sized = measure(view, aspect);
+export function sceneOf(view) {
+  const sized = measure(view);
   /** @type {Scene} */
   const scene = { spots: [], byKey: new Map(), lines: [], width: 0, height: 0 };
   put(scene, view, sized, 0, 0, null);
@@ -63,10 +68,9 @@ export function sceneOf(view, aspect) {
 
 /**
  * @param {View} view
- * @param {number} aspect
  * @returns {Sized}
  */
-function measure(view, aspect) {
+function measure(view) {
   /** @type {Sized["inside"]} */
   const inside = new Map();
   /** @type {Sized["sizes"]} */
@@ -76,7 +80,7 @@ function measure(view, aspect) {
       sizes.set(item.key, sizeOf(item));
       continue;
     }
-    const sized = measure(item.view, aspect);
+    const sized = measure(item.view);
     inside.set(item.key, sized);
     sizes.set(item.key, {
       width: Math.max(sized.placed.width + 2 * INSET, GROUP.width),
@@ -87,7 +91,7 @@ function measure(view, aspect) {
     const size = /** @type {{ width: number, height: number }} */ (sizes.get(item.key));
     return { key: item.key, ...size };
   });
-  return { placed: layoutLevel(boxes, view.edges, aspect), sizes, inside };
+  return { placed: layoutLevel(boxes, view.edges, ASPECT), sizes, inside };
 }
 
 /** @param {Item} item */
