@@ -8,6 +8,8 @@ KEYSTONE := .keystone/.ready
 NODE := hub/dashboard/node_modules/.ready
 HEAT := .heat/.ready
 OPENSTACK := .openstack/.ready
+DOCS := .docs/.ready
+SCRIPTS := build/iframe-worker.js
 TEST_BED := build/openstack
 ARGS ?=
 NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
@@ -21,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version node-life sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -41,7 +43,7 @@ test: $(READY) ## run all checks: format, lint, types, import rules, tests
 	@$(MAKE) --no-print-directory tests
 	@echo "make test: format, lint, types, import rules and tests pass"
 
-checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
+checks: $(NODE) $(KEYSTONE) types programs docs format-check lint imports
 
 tests: $(READY) $(KEYSTONE) $(NODE) programs ## run the tests only
 ifeq ($(ARGS),)
@@ -160,6 +162,26 @@ routines-version: $(READY) ## record the version of the functions and views, bef
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life
 
+# MkDocs has a separate environment. The site contains the scripts that draw its diagrams and search it.
+$(DOCS): requirements/docs.lock | $(READY)
+	@echo "make: installing MkDocs in .docs"
+	@rm -rf .docs
+	@$(PYTHON) -m venv --without-pip .docs
+	@$(PYTHON) -m pip --python .docs/bin/python $(INSTALL) -r requirements/docs.lock
+	@$(PYTHON) -m pip --python .docs/bin/python check
+	@touch $(DOCS)
+
+$(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
+	@mkdir -p build
+	@cd build && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm pack --silent $$(sed 's/.*  \(.*\)-\(.*\).tgz/\1@\2/' ../$<) >/dev/null
+	@cd build && sha256sum --check --quiet ../$<
+	@tar -xzOf build/mermaid-*.tgz package/dist/mermaid.min.js >build/mermaid.min.js
+	@tar -xzOf build/iframe-worker-*.tgz package/shim/index.js >build/iframe-worker.js
+	@cd build && rm mermaid-*.tgz iframe-worker-*.tgz
+
+docs: $(DOCS) $(SCRIPTS) ## build the documentation site in build/docs, and check its links
+	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
+
 sbom: $(READY) ## write the bill of materials to build/sbom.cdx.json (CycloneDX)
 	@$(PYTHON) -m tools.sbom build/sbom.cdx.json
 
@@ -186,7 +208,7 @@ imports: $(READY) ## check the import rules
 	$(VENV)/bin/lint-imports
 
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) .keystone .heat .openstack hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone .heat .openstack .docs hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Finds a Python that is new enough. On Debian, root installs its venv module if it is missing.
 $(READY): requirements/test.lock pyproject.toml Makefile

@@ -54,7 +54,6 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "RequestTooLarge": 413,
     "UnsupportedMediaType": 415,
     "RequestHeadersTooLarge": 431,
-    "DecisionUnavailable": 422,
     "RequestTimeout": 408,
     "TooManyRequests": 429,
 }
@@ -70,7 +69,6 @@ EXPLANATION: Mapping[int, str] = {
     410: "The requested resource is no longer available.",
     413: "The body of your request was too large.",
     415: "The server does not support this content type.",
-    422: "The server was unable to process the contained instructions.",
     429: "This client has sent too many requests.",
     500: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
