@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version node-life sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -158,6 +158,9 @@ vendor: $(NODE) ## build hub/dashboard/page/vendor from the lock file
 
 routines-version: $(READY) ## record the version of the functions and views, before a release
 	$(PYTHON) -m tools.record_routines
+
+client-documents: $(READY) ## write headgate/documents.py, the types of the Python client, from the API
+	@$(PYTHON) -m tools.client_documents
 
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life

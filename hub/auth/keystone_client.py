@@ -9,8 +9,8 @@ from typing import Any, Self
 import aiohttp
 
 from engine.errors import Forbidden, Unavailable
+from headgate.connection_errors import describe
 from hub.auth.token_authenticator import unauthorized_error
-from hub.connection_errors import describe
 
 Json = Any
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError)

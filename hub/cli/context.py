@@ -10,7 +10,9 @@ import typer
 from rich.console import Console, RenderableType
 
 from engine.errors import HeadgateError
-from hub.cli.client import Client, ClientCredentials, Query, RequestError, call_stack
+from headgate.connection import ClientCredentials, Query
+from headgate.errors import RequestError
+from hub.cli.client import ApiClient, call_stack
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.options import ConnectionOptions, OfflineOptions, printable
@@ -35,13 +37,13 @@ out = Console(highlight=False, width=WIDTH)
 err = Console(stderr=True, highlight=False)
 
 
-def ask(server: ConnectionOptions, work: Callable[[Client], Awaitable[Result]]) -> Result:
+def ask(server: ConnectionOptions, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:
     """Run `work` with a client. An error is printed and ends the command with exit code 1."""
     variables = (_from_environment(name) for name in (ROLES, TOKEN, PASSWORD))
     credentials = ClientCredentials(server.user, *variables)
 
     async def run() -> Result:
-        async with Client(server.url, server.project, credentials) as client:
+        async with ApiClient(server.url, server.project, credentials) as client:
             return await work(client)
 
     try:

@@ -25,7 +25,8 @@ from rich.console import Console
 
 from channels.webhook.sign import is_signed
 from engine.hot.expressions.masking import MASK
-from hub.cli.client import Client, RequestError
+from headgate.errors import RequestError
+from hub.cli.client import ApiClient
 from hub.cli.options import PROJECT
 from hub.cli.request_bodies import template_body
 
@@ -42,7 +43,7 @@ class CheckFailed(Exception):
     """A step did not have the expected result."""
 
 
-def run(instead: Callable[[Client, str], Awaitable[None]] | None = None) -> int:
+def run(instead: Callable[[ApiClient, str], Awaitable[None]] | None = None) -> int:
     """Run the demo, or `instead` with a client and the URL of the server; return the exit code."""
     if not WEB_SERVICE.is_dir():
         out.print(f"The demo needs examples/ of the source tree; not found: {WEB_SERVICE}")
@@ -66,16 +67,16 @@ def run(instead: Callable[[Client, str], Awaitable[None]] | None = None) -> int:
     return 0
 
 
-async def _demo(folder: Path, instead: Callable[[Client, str], Awaitable[None]] | None) -> None:
+async def _demo(folder: Path, instead: Callable[[ApiClient, str], Awaitable[None]] | None) -> None:
     url = f"http://127.0.0.1:{_free_port()}"
     receiver = Receiver()
     server = await _start_server(folder, url)
     try:
         if instead is not None:
-            async with Client(url, PROJECT) as client:
+            async with ApiClient(url, PROJECT) as client:
                 await instead(client, url)
             return
-        async with Client(url, PROJECT) as client, _ReceiverServer(receiver) as target:
+        async with ApiClient(url, PROJECT) as client, _ReceiverServer(receiver) as target:
             _report("Server started", f"{url}, with PostgreSQL in {folder / 'data'}")
             created = await client.call(
                 "POST",
@@ -90,7 +91,7 @@ async def _demo(folder: Path, instead: Callable[[Client, str], Awaitable[None]] 
     _report("Server and database stopped", "")
 
 
-async def _run_steps(client: Client, receiver: "Receiver", folder: Path) -> None:
+async def _run_steps(client: ApiClient, receiver: "Receiver", folder: Path) -> None:
     files = folder / "service"
     files.mkdir()
     await _create(client, receiver, files)
@@ -117,7 +118,7 @@ async def _run_steps(client: Client, receiver: "Receiver", folder: Path) -> None
     _report("Deleted", "all files and processes are gone")
 
 
-async def _create(client: Client, receiver: "Receiver", files: Path) -> None:
+async def _create(client: ApiClient, receiver: "Receiver", files: Path) -> None:
     body = template_body(WEB_SERVICE / "web.yaml") | {
         "stack_name": STACK,
         "environment": (WEB_SERVICE / "env.yaml").read_text(),
@@ -142,7 +143,7 @@ async def _create(client: Client, receiver: "Receiver", files: Path) -> None:
     await _until_status(client, "CREATE_COMPLETE")
 
 
-async def _update_without_answer(client: Client, receiver: "Receiver", files: Path) -> None:
+async def _update_without_answer(client: ApiClient, receiver: "Receiver", files: Path) -> None:
     rule = {"at": "service", "on": "pre-update", "mode": "wait", "timeout": "2s"}
     body = template_body(WEB_SERVICE / "web.yaml") | {
         "environment": {"hooks": [rule]},
@@ -175,7 +176,7 @@ async def _signal(notification: Json) -> None:
         _check(response.status == 200, f"the answer is accepted (got {response.status})")
 
 
-async def _get_service(client: Client) -> Json:
+async def _get_service(client: ApiClient) -> Json:
     """The response of the web service, at the URL in the stack's outputs."""
     stack = (await client.call("GET", f"/stacks/{STACK}"))["stack"]
     url = next(one["output_value"] for one in stack["outputs"] if one["output_key"] == "url")
@@ -283,7 +284,7 @@ async def _stop_server(server: asyncio.subprocess.Process) -> None:
     _check(code == 0, f"the server shuts down cleanly (it returned {code})")
 
 
-async def _until_status(client: Client, expected: str) -> None:
+async def _until_status(client: ApiClient, expected: str) -> None:
     async def has_reached(stack: Json) -> bool:
         status = str(stack["stack_status"])
         if status != expected and not status.endswith("_IN_PROGRESS"):
@@ -301,7 +302,7 @@ async def _is_deleted(stack: Json) -> bool:
 
 
 async def _until(
-    client: Client, condition: Callable[[Json], Awaitable[bool]], expected: str
+    client: ApiClient, condition: Callable[[Json], Awaitable[bool]], expected: str
 ) -> None:
     stack_id = (await client.call("GET", f"/stacks/{STACK}"))["stack"]["id"]
     try:
@@ -331,7 +332,7 @@ def _free_port() -> int:
         return port
 
 
-async def look(client: Client, url: str) -> None:
+async def look(client: ApiClient, url: str) -> None:
     """Create the shop, print its address, and run until interrupted."""
     body = template_body(SHOP / "shop.yaml") | {
         "stack_name": "shop",

@@ -9,8 +9,10 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
+from headgate.connection import url_path
+from headgate.errors import RequestError
 from hub.cli import output
-from hub.cli.client import Client, RequestError, list_waiting_hooks, read_pages, url_path
+from hub.cli.client import ApiClient, list_waiting_hooks, read_pages
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_data
@@ -268,7 +270,7 @@ def _answer(
 
 
 def _call(server: ServerOptions, which: str, method: str, path: str, body: Json = None) -> Json:
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         hook = await find(client, which)
         return await client.call(method, url_path("hooks", hook["id"], path), body=body)
 
@@ -300,7 +302,7 @@ def _read_pairs(pairs: list[str], option: str) -> dict[str, Json]:
         stop(str(error), ExitCode.ERROR)
 
 
-async def find(client: Client, which: str) -> Json:
+async def find(client: ApiClient, which: str) -> Json:
     """A hook by its ID, or a waiting hook by the prefix of its ID or its place."""
     if _is_id(which):
         return await client.call("GET", url_path("hooks", which))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from headgate.connection import url_path
 from hub.cli import (
     admin,
     admin_audit,
@@ -29,7 +30,6 @@ from hub.cli import (
     usage,
     watch,
 )
-from hub.cli.client import url_path
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.options import ServerOptions, with_options

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hub.cli.client import url_path
+from headgate.connection import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 

@@ -7,8 +7,9 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from headgate.client import find_stack
 from hub.cli import options, output
-from hub.cli.client import Client, find_stack, stack_path
+from hub.cli.client import ApiClient, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.hook import read_answer_data
 from hub.cli.options import ServerOptions, with_options
@@ -88,7 +89,7 @@ def signal(
     """Send a signal with data to a resource."""
     body = read_answer_data(data, data_file).get("data", {})
 
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         found = await find_stack(client, stack)
         path = stack_path(found, "resources", which, "signal")
         await client.call("POST", path, body=body)
@@ -103,7 +104,7 @@ def _format_marks(resource: Json) -> RenderableType:
 
 
 def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         found = await find_stack(client, stack)
         await client.call("PATCH", stack_path(found, "resources", which), body=body)
         return await _read_marked(client, found, which)
@@ -112,7 +113,7 @@ def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
     print_result(found, server.as_json, lambda: _format_marks(found))
 
 
-async def _read_marked(client: Client, stack: Json, which: str) -> Json:
+async def _read_marked(client: ApiClient, stack: Json, which: str) -> Json:
     """The resource that was marked, by its name or physical ID."""
     listed = (await client.call("GET", stack_path(stack, "resources")))["resources"]
     names = [one["headgate_resource_name"] for one in listed
@@ -122,5 +123,5 @@ async def _read_marked(client: Client, stack: Json, which: str) -> Json:
     return await _one(client, stack, name)
 
 
-async def _one(client: Client, stack: Json, name: str) -> Json:
+async def _one(client: ApiClient, stack: Json, name: str) -> Json:
     return (await client.call("GET", stack_path(stack, "resources", name)))["resource"]

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
+from headgate.connection import url_path
 from hub.cli import output
-from hub.cli.client import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 

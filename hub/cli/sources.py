@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ENVIRONMENT, TEMPLATE
-from hub.cli.client import RequestError, findings_text
+from headgate.errors import RequestError, findings_text
 from hub.cli.context import err
 from hub.cli.files import shown_path
 from hub.cli.output import plain

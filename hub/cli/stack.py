@@ -8,8 +8,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from headgate.client import find_stack
+from headgate.connection import url_path
 from hub.cli import options, output, plan_output, request_bodies, stack_change
-from hub.cli.client import Client, call_stack, find_stack, read_pages, stack_path, url_path
+from hub.cli.client import ApiClient, call_stack, read_pages, stack_path
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
@@ -52,7 +54,7 @@ def create(
         created |= request_bodies.stack_options(tag, stack_timeout, rollback)
         return created | request_bodies.hook_changes((), break_at) | parts
 
-    async def work(client: Client) -> Outcome:
+    async def work(client: ApiClient) -> Outcome:
         request = client.call("POST", url_path("stacks"), body=body())
         created = await sources.check_response(request)
         return await wait_for_action(client, created["stack"]["id"], "CREATE", wait)
@@ -114,10 +116,10 @@ def update(
         created |= request_bodies.stack_options(tag, stack_timeout, rollback)
         return created | request_bodies.hook_changes(clear_hook, add_hook) | parts
 
-    async def start(client: Client, stack: Json) -> None:
+    async def start(client: ApiClient, stack: Json) -> None:
         await sources.check_response(client.call(method, stack_path(stack), body=body()))
 
-    def preview_of(client: Client) -> Awaitable[Json]:
+    def preview_of(client: ApiClient) -> Awaitable[Json]:
         nested = {"show_nested": "true"}
         call = call_stack(client, name, method, "preview", body=body(), query=nested)
         return sources.check_response(call)
@@ -163,7 +165,7 @@ def show_(
 ) -> None:
     """Show a stack with its outputs and resources."""
 
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         stack = (await client.call("GET", url_path("stacks", name)))["stack"]
         found = await client.call("GET", stack_path(stack, "resources"))
         return stack | {"resources": found["resources"]}
@@ -181,7 +183,7 @@ def delete(
 ) -> None:
     """Delete a stack and its physical resources."""
 
-    async def start(client: Client, stack: Json) -> None:
+    async def start(client: ApiClient, stack: Json) -> None:
         await client.call("DELETE", stack_path(stack))
 
     stack_change.run(server, name, "DELETE", wait, start)
@@ -241,7 +243,7 @@ def decisions(
 ) -> None:
     """Show the audit log of a stack: all decisions with principal, time, channel and reason."""
 
-    async def work(client: Client) -> list[Json]:
+    async def work(client: ApiClient) -> list[Json]:
         path = stack_path(await find_stack(client, name), "decisions")
         return await read_pages(client, path, "decisions", {"limit": "1000"}, marker="after")
 
@@ -256,11 +258,11 @@ def decisions(
 RESUMABLE = ("SUSPEND", "RESUME")
 
 
-async def act(client: Client, stack: Json, action: str) -> None:
+async def act(client: ApiClient, stack: Json, action: str) -> None:
     await client.call("POST", stack_path(stack, "actions"), body={action: None})
 
 
-def start_action(action: str) -> Callable[[Client, Json], Awaitable[None]]:
+def start_action(action: str) -> Callable[[ApiClient, Json], Awaitable[None]]:
     return lambda client, stack: act(client, stack, action)
 
 
@@ -316,7 +318,7 @@ def resume(
     """Resume a suspended stack, or continue a stopped or failed action."""
     hooks = request_bodies.hook_changes(clear_hook, add_hook)
 
-    async def work(client: Client) -> Outcome:
+    async def work(client: ApiClient) -> Outcome:
         stack = await find_stack(client, name)
         action, _, status = stack["stack_status"].partition("_")
         if action == "DELETE" and status != "COMPLETE":
@@ -358,7 +360,7 @@ def unpin(server: ServerOptions, name: options.Name) -> None:
 
 
 def _set_pin(server: ServerOptions, name: str, method: str, body: Json) -> None:
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         stack = await find_stack(client, name)
         await client.call(method, stack_path(stack, "pin"), body=body)
         return await find_stack(client, stack["id"])

@@ -7,8 +7,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from headgate.client import find_stack
+from headgate.errors import RequestError
 from hub.cli import options, output, request_bodies
-from hub.cli.client import Client, RequestError, find_stack, stack_path
+from hub.cli.client import ApiClient, stack_path
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
@@ -66,7 +68,7 @@ def remove(
     if bool(which) == every:
         stop("name one or more breakpoints, or use --all", ExitCode.USAGE)
 
-    async def work(client: Client) -> list[Json]:
+    async def work(client: ApiClient) -> list[Json]:
         found = await find_stack(client, stack)
         path = stack_path(found, "breakpoints")
         existing = (await client.call("GET", path))["breakpoints"]

@@ -8,15 +8,11 @@ from typing import Any, NoReturn
 import typer
 
 from engine.back_off import BackOff
+from headgate.client import find_stack
+from headgate.connection import url_path
+from headgate.errors import RequestError
 from hub.cli import output
-from hub.cli.client import (
-    Client,
-    RequestError,
-    find_stack,
-    list_waiting_hooks,
-    stack_path,
-    url_path,
-)
+from hub.cli.client import ApiClient, list_waiting_hooks, stack_path
 from hub.cli.context import ask, complain, print_result
 from hub.cli.exit_codes import ExitCode, of_status
 from hub.cli.options import ServerOptions, WaitOptions
@@ -44,11 +40,11 @@ def run(
     name: str,
     action: str,
     wait: WaitOptions,
-    start: Callable[[Client, Json], Awaitable[None]],
+    start: Callable[[ApiClient, Json], Awaitable[None]],
 ) -> NoReturn:
     """Find a stack, start an action with `start`, wait for it, and end the command."""
 
-    async def work(client: Client) -> Outcome:
+    async def work(client: ApiClient) -> Outcome:
         stack = await find_stack(client, name)
         await start(client, stack)
         return await wait_for_action(client, stack["id"], action, wait)
@@ -68,7 +64,9 @@ def exit_with(outcome: Outcome) -> NoReturn:
     raise typer.Exit(outcome.code)
 
 
-async def wait_for_action(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
+async def wait_for_action(
+    client: ApiClient, stack_id: str, action: str, wait: WaitOptions
+) -> Outcome:
     """The stack now, or when the action ends, or when the timeout expires."""
     if not wait.any:
         return Outcome(await _read_stack(client, stack_id, action), ExitCode.COMPLETE)
@@ -81,7 +79,7 @@ async def wait_for_action(client: Client, stack_id: str, action: str, wait: Wait
     return replace(outcome, stack=await _read_stack(client, stack_id, action))
 
 
-async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
+async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
     polls = 0
     while True:
         stack = await _read_stack(client, stack_id, action, outputs=False)
@@ -94,7 +92,7 @@ async def _poll(client: Client, stack_id: str, action: str, wait: WaitOptions) -
         await asyncio.sleep(POLLS.ceiling(polls))
 
 
-async def _read_stack(client: Client, stack_id: str, action: str, outputs: bool = True) -> Json:
+async def _read_stack(client: ApiClient, stack_id: str, action: str, outputs: bool = True) -> Json:
     query = {} if outputs else {"resolve_outputs": "false"}
     try:
         return (await client.call("GET", url_path("stacks", stack_id), query=query))["stack"]
@@ -121,7 +119,7 @@ def end_of_action(stack: Mapping[str, Json], action: str) -> Outcome | None:
     return None if code is None else Outcome(stack, code)
 
 
-async def _only_hooks_left(client: Client, stack: Json) -> bool:
+async def _only_hooks_left(client: ApiClient, stack: Json) -> bool:
     graph = await client.call("GET", stack_path(stack, "graph"), query={"nested": "true"})
     nodes = nodes_of_tree(graph)
     if not only_hooks_left(nodes, nodes):

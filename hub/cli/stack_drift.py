@@ -8,8 +8,9 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from headgate.client import find_stack
 from hub.cli import options, output, stack_change
-from hub.cli.client import Client, find_stack, stack_path
+from hub.cli.client import ApiClient, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, WaitOptions, with_options
@@ -34,7 +35,7 @@ def observe(
 ) -> None:
     """Compare the physical resources of a stack with their recorded state. Changes nothing."""
 
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         stack = await find_stack(client, name)
         await client.call("POST", stack_path(stack, "actions"), body={"observe": None})
         polls, drift = 0, await _drift(client, stack)
@@ -68,13 +69,13 @@ def converge(server: ServerOptions, wait: WaitOptions, name: options.Name) -> No
     """Observe a stack, and repair what differs: create missing resources again, and update or
     replace changed ones. Keeps template, environment and parameters."""
 
-    async def start(client: Client, stack: Json) -> None:
+    async def start(client: ApiClient, stack: Json) -> None:
         await client.call("PATCH", stack_path(stack), body={"converge": True})
 
     stack_change.run(server, name, "UPDATE", wait, start)
 
 
-async def _drift(client: Client, stack: Json) -> Json:
+async def _drift(client: ApiClient, stack: Json) -> Json:
     return await client.call("GET", stack_path(stack, "drift"))
 
 

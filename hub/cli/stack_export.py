@@ -6,8 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.client import find_stack
+from headgate.connection import url_path
+from headgate.errors import RequestError
 from hub.cli import options, request_bodies, stack_change
-from hub.cli.client import Client, RequestError, call_stack, find_stack, stack_path, url_path
+from hub.cli.client import ApiClient, call_stack, stack_path
 from hub.cli.context import ask, complain, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_text
@@ -79,7 +82,7 @@ def export(
 ) -> None:
     """Export a stack for adoption by another server. The output contains secrets."""
 
-    async def work(client: Client) -> None:
+    async def work(client: ApiClient) -> None:
         with ExportFile(output) as file:
             document = await call_stack(client, name, "GET", "export")
             file.write(document)
@@ -112,7 +115,7 @@ def _confirm(name: str) -> bool:
         return False
 
 
-async def abandon_stack(client: Client, stack: Json, output: Path | None, as_json: bool) -> None:
+async def abandon_stack(client: ApiClient, stack: Json, output: Path | None, as_json: bool) -> None:
     """Abandon a stack. Writes its export first, because the response can be lost."""
     with ExportFile(output) as file:
         document = await client.call("GET", stack_path(stack, "export"), query={"partial": "true"})
@@ -154,7 +157,7 @@ def adopt(
 ) -> None:
     """Create a stack from existing physical resources without changing them."""
 
-    async def work(client: Client) -> Outcome:
+    async def work(client: ApiClient) -> Outcome:
         body: dict[str, Json] = {"stack_name": name, "adopt_stack_data": read_text(file)}
         body |= {"parameters": parameters(parameter, parameter_file)}
         body |= request_bodies.stack_options(tag, stack_timeout, rollback)

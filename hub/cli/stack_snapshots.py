@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from headgate.client import find_stack
+from headgate.errors import RequestError
 from hub.cli import options, output, stack_change
-from hub.cli.client import Client, RequestError, find_stack, stack_path
+from hub.cli.client import ApiClient, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.files import InputError
 from hub.cli.options import ServerOptions, WaitOptions, with_options
@@ -34,7 +36,7 @@ def create(
 ) -> None:
     """Create a snapshot: the template, and the state that each resource type can save."""
 
-    async def work(client: Client) -> tuple[Json, Outcome]:
+    async def work(client: ApiClient) -> tuple[Json, Outcome]:
         found = await find_stack(client, stack)
         body = {"name": name} if name else {}
         created = await client.call("POST", stack_path(found, "snapshots"), body=body)
@@ -61,7 +63,7 @@ def list_(server: ServerOptions, stack: options.Name) -> None:
 def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
     """Show a snapshot with its template, environment and resources."""
 
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         found = await find_stack(client, stack)
         return await _one(client, found, await _select(client, found, which))
 
@@ -74,7 +76,7 @@ def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
 def delete(server: ServerOptions, stack: options.Name, which: Which) -> None:
     """Delete a snapshot."""
 
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         found = await find_stack(client, stack)
         snapshot = await _select(client, found, which)
         await client.call("DELETE", stack_path(found, "snapshots", snapshot))
@@ -94,7 +96,7 @@ def restore(
 ) -> None:
     """Restore a stack from a snapshot."""
 
-    async def start(client: Client, found: Json) -> None:
+    async def start(client: ApiClient, found: Json) -> None:
         snapshot = await _select(client, found, which)
         path = stack_path(found, "snapshots", snapshot, "restore")
         await client.call("POST", path, body={})
@@ -102,12 +104,12 @@ def restore(
     stack_change.run(server, stack, "RESTORE", wait, start)
 
 
-async def _one(client: Client, stack: Json, snapshot: str) -> Json:
+async def _one(client: ApiClient, stack: Json, snapshot: str) -> Json:
     found = await client.call("GET", stack_path(stack, "snapshots", snapshot))
     return found["snapshot"]
 
 
-async def _select(client: Client, stack: Json, which: str) -> str:
+async def _select(client: ApiClient, stack: Json, which: str) -> str:
     path = stack_path(stack, "snapshots")
     snapshots = (await client.call("GET", path))["snapshots"]
     return str(select_snapshot(snapshots, which)["id"])

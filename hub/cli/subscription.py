@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.connection import url_path
 from hub.cli import output
-from hub.cli.client import url_path
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options

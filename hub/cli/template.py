@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
+from headgate.connection import url_path
+from headgate.errors import RequestError
 from hub.cli import options, output, request_bodies
-from hub.cli.client import Client, RequestError, url_path
+from hub.cli.client import ApiClient
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
@@ -72,7 +74,7 @@ def validate(
     if ignore_errors:
         query["ignore_errors"] = ignore_errors
 
-    async def request(client: Client) -> Json:
+    async def request(client: ApiClient) -> Json:
         body = sources.body()
         body["parameters"] = request_bodies.parameters(parameter, parameter_file)
         body |= request_bodies.strict(strict)
@@ -92,9 +94,9 @@ def _only_template(file: Path | None, template: Path | None) -> Path:
 
 
 def _print_response(
-    server: ServerOptions, sources: Sources, request: Callable[[Client], Awaitable[Json]]
+    server: ServerOptions, sources: Sources, request: Callable[[ApiClient], Awaitable[Json]]
 ) -> None:
-    async def work(client: Client) -> Json:
+    async def work(client: ApiClient) -> Json:
         try:
             return await sources.check_response(request(client))
         except RequestError as error:
@@ -111,12 +113,12 @@ def _print_response(
 def _print_report(
     server: ServerOptions,
     sources: Sources,
-    request: Callable[[Client], Awaitable[Json]],
+    request: Callable[[ApiClient], Awaitable[Json]],
     report_format: OutputFormat,
 ) -> None:
     """Print the report to standard output. The exit code is 1 if it has errors."""
 
-    async def work(client: Client) -> list[ReportedFinding]:
+    async def work(client: ApiClient) -> list[ReportedFinding]:
         template = str(sources.template)
         try:
             document = await request(client)

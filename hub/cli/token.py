@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.connection import url_path
 from hub.auth.roles import Role
 from hub.cli import output
-from hub.cli.client import url_path
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, ServerOptions, with_options

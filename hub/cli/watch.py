@@ -15,15 +15,11 @@ from rich.live import Live
 from rich.text import Text
 from rich.tree import Tree
 
+from headgate.client import find_stack
+from headgate.connection import StreamedEvent
+from headgate.errors import RequestError
 from hub.cli import output
-from hub.cli.client import (
-    Client,
-    RequestError,
-    StreamedEvent,
-    find_stack,
-    list_waiting_hooks,
-    stack_path,
-)
+from hub.cli.client import ApiClient, list_waiting_hooks, stack_path
 from hub.cli.context import complain, out
 from hub.cli.exit_codes import ExitCode
 
@@ -201,7 +197,7 @@ class _Position:
     failures: int = 0
 
 
-async def watch(client: Client, name: str, as_json: bool) -> ExitCode:
+async def watch(client: ApiClient, name: str, as_json: bool) -> ExitCode:
     """Show the stack until its action ends; return the exit code."""
     stack = await find_stack(client, name)
     view: _LineView | _LiveView = (
@@ -223,10 +219,10 @@ async def watch(client: Client, name: str, as_json: bool) -> ExitCode:
 
 
 async def _once(
-    client: Client, stack: Json, position: _Position, view: "_LineView | _LiveView"
+    client: ApiClient, stack: Json, position: _Position, view: "_LineView | _LiveView"
 ) -> ExitCode | None:
     """Follow one connection to the stream. None: it ended before the action."""
-    async with client.stream(stack=stack["id"], last=position.last) as events:
+    async with client.stream(query={"stack": stack["id"]}, last=position.last) as events:
         # Read the graph after the stream is connected, so that no change is missed.
         graph = await _graph(client, stack)
         state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
@@ -244,7 +240,7 @@ async def _once(
 
 
 async def _follow(
-    client: Client,
+    client: ApiClient,
     stack: Json,
     events: AsyncGenerator[StreamedEvent, None],
     state: WatchedStack,
@@ -272,7 +268,7 @@ async def _follow(
         await asyncio.wait({pending})
 
 
-async def _refresh(client: Client, stack: Json, state: WatchedStack, due: float) -> float:
+async def _refresh(client: ApiClient, stack: Json, state: WatchedStack, due: float) -> float:
     """Read the graph again if it changed and is due; return when it is due next."""
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -284,7 +280,7 @@ async def _refresh(client: Client, stack: Json, state: WatchedStack, due: float)
     return now + max(TICK, (now - began) / MAX_SHARE)
 
 
-async def _graph(client: Client, stack: Json) -> Json:
+async def _graph(client: ApiClient, stack: Json) -> Json:
     return await client.call("GET", stack_path(stack, "graph"))
 
 
@@ -354,13 +350,13 @@ class _LiveView:
             self.draw(self._shown)
 
 
-async def follow(client: Client, name: str, as_json: bool) -> None:
+async def follow(client: ApiClient, name: str, as_json: bool) -> None:
     """Print new events of a stack until interrupted."""
     stack = await find_stack(client, name)
     position = _Position()
     while True:
         try:
-            async with client.stream(stack=stack["id"], last=position.last) as events:
+            async with client.stream(query={"stack": stack["id"]}, last=position.last) as events:
                 position.failures = 0
                 async for event in events:
                     position.last = event.id

@@ -15,8 +15,11 @@ import orjson
 from channels.envelope import CONTENT_TYPE
 from channels.selection import WAITING
 from channels.webhook import sign
+from headgate.client import find_stack
+from headgate.connection import StreamedEvent, url_path
+from headgate.errors import RequestError
 from hub.cli import output
-from hub.cli.client import Client, RequestError, StreamedEvent, find_stack, url_path
+from hub.cli.client import ApiClient
 from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.watch import MAX_RETRIES, RETRY_SECONDS, print_line
@@ -40,16 +43,16 @@ def check_target(target: str, secret: str) -> None:
         )
 
 
-async def forward(client: Client, target: str, name: str | None, secret: str) -> None:
+async def forward(client: ApiClient, target: str, name: str | None, secret: str) -> None:
     """Forward new events, one after the other, until interrupted. name: of a stack; None: all.
     secret: signs the requests, if there is one."""
-    stack = (await find_stack(client, name))["id"] if name else None
+    query = {"stack": (await find_stack(client, name))["id"]} if name else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT)
     last, failures = "", 0
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             try:
-                async with client.stream(stack=stack, last=last) as events:
+                async with client.stream(query=query, last=last) as events:
                     failures = 0
                     print_line(f"forwarding events to {target}")
                     async for event in events:
@@ -63,7 +66,11 @@ async def forward(client: Client, target: str, name: str | None, secret: str) ->
 
 
 async def _forward_event(
-    client: Client, session: aiohttp.ClientSession, target: str, secret: str, event: StreamedEvent
+    client: ApiClient,
+    session: aiohttp.ClientSession,
+    target: str,
+    secret: str,
+    event: StreamedEvent,
 ) -> None:
     line = output.event_line(event.document)
     result = ""
@@ -93,7 +100,7 @@ async def _post(
         return response.status, await response.read()
 
 
-async def _answer(client: Client, document: Json, body: bytes) -> None:
+async def _answer(client: ApiClient, document: Json, body: bytes) -> None:
     """Send the answer in a response to the server, if the event is a hook notification."""
     if document["type"] != WAITING:
         return

@@ -9,7 +9,8 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from channels.webhook.sign import secret_of
-from hub.cli.client import Client, ClientCredentials
+from headgate.connection import ClientCredentials
+from hub.cli.client import ApiClient
 from hub.cli.watch_forward import forward
 from tests.support.program import Json, Program, free_port, resource
 from tests.support.receiver import Received, Receiver, running_receiver, until
@@ -24,7 +25,7 @@ async def forwarding(
 ) -> AsyncIterator[list[str]]:  # fmt: skip
     """While it runs, the list receives the lines that it prints."""
     lines: list[str] = []
-    async with Client(run.url, "p", ClientCredentials(user="ann")) as client:
+    async with ApiClient(run.url, "p", ClientCredentials(user="ann")) as client:
         task = asyncio.create_task(forward(client, target, stack or None, secret))
 
         def printed(text: str) -> bool:

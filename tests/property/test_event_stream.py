@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.cli.client import EventStreamParser
+from headgate.event_stream_parser import EventStreamParser
 
 STREAM = (
     b": connected\n\n"

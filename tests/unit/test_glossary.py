@@ -30,7 +30,7 @@ from tests.support.sql import tokens
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
-PACKAGES = ("engine", "hub", "channels")
+PACKAGES = ("engine", "hub", "channels", "headgate")
 TEST_PACKAGES = ("tests", "tools")
 
 #: Ordinary English, file formats and protocols, which the glossary leaves out.
@@ -83,6 +83,9 @@ VARIANTS = "Answered Cancelled Claimed Delivered Expired Failed Stopped Succeede
 #: Classes that describe documents of the API. They are components of /openapi.json, code names them
 #: as `responses.NAME`, and each may have the name of the class whose objects it shows.
 DOCUMENTS = ("hub.api.headgate.responses", "hub.api.orchestration.responses")
+
+#: Generated from the documents of the API, with their names.
+GENERATED = Path("headgate", "documents.py")
 
 #: Names of version 1 of the interfaces of plug-ins, which stay (tests/compat/test_interfaces.py).
 #: Each is imported from the interface that a plug-in implements.
@@ -272,7 +275,7 @@ def texts(packages: tuple[str, ...]) -> dict[str, str]:
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text()
         for path in paths
-        if "node_modules" not in path.parts
+        if "node_modules" not in path.parts and path != ROOT / GENERATED
     }
 
 

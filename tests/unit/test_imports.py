@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: Packages of this repository, whose imports are followed.
-OWN = {"channels", "engine", "hub", "tests", "tools"}
+OWN = {"channels", "engine", "headgate", "hub", "tests", "tools"}
 CORE = ("hooks", "hot", "node", "plan")
 #: Libraries and packages that the pure core does not need.
 IMPURE = {

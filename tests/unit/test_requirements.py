@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OWN = ("channels", "engine", "hub")
+OWN = ("channels", "engine", "headgate", "hub")
 FILES = ("run.in", "tracing.in")
 #: Declared, but used without an import, with the reason.
 NOT_IMPORTED = {

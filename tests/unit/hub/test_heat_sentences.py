@@ -7,9 +7,9 @@ import pytest
 
 from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
 from engine.missing_objects import no_event, no_stack
+from headgate.errors import response_error
 from hub.api.error_middleware import heat_form
 from hub.api.heat_sentences import FORMATS, InvalidTemplate, heat_sentence
-from hub.cli.client import response_error
 
 #: Values for the keys of Heat's formats.
 VALUES = {

@@ -14,9 +14,9 @@ from engine.hooks.rule_reader import Reader
 from engine.hot.environment.event_sinks import read_event_sinks
 from engine.principal import principal_of_name
 from engine.words import Json
+from headgate.connection_errors import describe as describe_connection
 from hub.api.headgate.subscriptions import CreateSubscription, UpdateSubscription
 from hub.api.orchestration.stack_requests import stack_request
-from hub.connection_errors import describe as describe_connection
 from hub.validation_messages import describe
 
 LIMITS = HookLimits(timedelta(hours=24), timedelta(days=90))

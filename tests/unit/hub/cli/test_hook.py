@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from typer.testing import CliRunner, Result
 
-from hub.cli.client import RequestError
+from headgate.errors import RequestError
 from hub.cli.files import InputError
 from hub.cli.hook import select_hook
 from hub.cli.main import app

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.cli.client import RequestError
+from headgate.errors import RequestError
 from hub.cli.files import InputError, parse
 from hub.cli.sources import Sources, warning_lines
 from tests.support.program import Json
@@ -33,11 +33,12 @@ def test_each_warning_has_its_position_and_the_quoted_line(inside: bool) -> None
 
 
 async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
-    finding = {"place": "a", "reason": "Wrong", "remedy": "Mend it.", "type": "X",
+    finding: Json = {"place": "a", "reason": "Wrong", "remedy": "Mend it.", "type": "X",
                "file": "template", "line": 2, "column": 3, "quote": "  a: 1\n  ^"}  # fmt: skip
 
     async def refused() -> Json:
-        raise RequestError(400, "", "X", [finding, {"place": "b", "reason": "Bad"}])
+        more: Json = {"place": "b", "reason": "Bad"}
+        raise RequestError(400, "", "X", [finding, more])
 
     with pytest.raises(RequestError) as caught:
         await SOURCES.check_response(refused())

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from typer.testing import CliRunner, Result
 
-from hub.cli.client import RequestError
+from headgate.errors import RequestError
 from hub.cli.files import InputError
 from hub.cli.main import app
 from hub.cli.stack_breakpoints import select_breakpoints

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from hub.cli.client import Client, RequestError, list_waiting_hooks
+from headgate.errors import RequestError
+from hub.cli.client import ApiClient, list_waiting_hooks
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import WaitOptions
 from hub.cli.stack_change import Outcome, nodes_of_tree, wait_for_action
@@ -33,7 +34,7 @@ def stack_with_statuses(*statuses: str, nodes: Any = (), hooks: Any = ()) -> Han
 
 
 async def wait_for_end(handler: Handler, wait: WaitOptions, action: str = "CREATE") -> Outcome:
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         return await wait_for_action(client, "1", action, wait)
 
 
@@ -92,6 +93,6 @@ async def test_all_pages_of_hooks_are_read() -> None:
             return web.json_response({"hooks": [{"id": "3"}], "next": None})
         return web.json_response({"hooks": [{"id": "1"}, {"id": "2"}], "next": "2"})
 
-    async with running_stub(pages) as stub, Client(stub.url, "p") as client:
+    async with running_stub(pages) as stub, ApiClient(stub.url, "p") as client:
         assert [hook["id"] for hook in await list_waiting_hooks(client, "web")] == ["1", "2", "3"]
     assert "marker=2" in stub.seen[1].path and "stack=web" in stub.seen[1].path

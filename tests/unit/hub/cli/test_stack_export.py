@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from hub.cli.client import Client, RequestError
+from headgate.errors import RequestError
+from hub.cli.client import ApiClient
 from hub.cli.files import InputError
 from hub.cli.stack_export import ExportFile, abandon_stack
 from tests.unit.hub.cli.stub import Handler, running_stub
@@ -30,7 +31,7 @@ def export_server(*, abandons: int = 200, breaks: bool = False) -> Handler:
 
 
 async def run_abandon(handler: Handler, output: Path | None) -> None:
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         await abandon_stack(client, STACK, output, False)
         assert [one.method for one in stub.seen] == ["GET", "DELETE"]
 
@@ -71,7 +72,7 @@ async def test_the_export_is_kept_if_the_response_is_lost(
 async def test_an_existing_file_is_not_overwritten_and_nothing_is_requested(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text("mine")
-    async with running_stub(export_server()) as stub, Client(stub.url, "p") as client:
+    async with running_stub(export_server()) as stub, ApiClient(stub.url, "p") as client:
         with pytest.raises(InputError, match="File exists; nothing was changed"):
             await abandon_stack(client, STACK, path, False)
         assert stub.seen == [] and path.read_text() == "mine"

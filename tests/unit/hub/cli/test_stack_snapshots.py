@@ -2,7 +2,7 @@
 
 import pytest
 
-from hub.cli.client import RequestError
+from headgate.errors import RequestError
 from hub.cli.files import InputError
 from hub.cli.stack_snapshots import select_snapshot
 

@@ -5,7 +5,7 @@ import json
 
 from typer.testing import CliRunner
 
-from hub.cli.client import response_error
+from headgate.errors import response_error
 from hub.cli.main import app
 from hub.cli.template import render
 from tests.support.program import Json
@@ -68,5 +68,6 @@ def test_each_finding_of_an_error_is_a_separate_one() -> None:
     found = [{"place": "resources.a", "reason": "Wrong.", "remedy": "Mend it.", "type": "X"}]
     error = {"type": "HTTPBadRequest", "message": "all of it", "findings": found}
     raised = response_error(400, {"error": error})
-    assert (str(raised), raised.findings) == ("resources.a: Wrong. Mend it.", found)
+    assert str(raised) == "resources.a: Wrong. Mend it."
+    assert [dict(one) for one in raised.findings] == found
     assert response_error(404, {"error": {"type": "X", "message": "m"}}).findings == []

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from headgate.errors import RequestError
 from hub.cli import watch
-from hub.cli.client import Client, RequestError
+from hub.cli.client import ApiClient
 from hub.cli.exit_codes import ExitCode
 from tests.unit.hub.cli.stub import Handler, running_stub
 
@@ -55,7 +56,7 @@ async def test_a_broken_stream_is_resumed_after_its_last_event(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     handler = broken_streams([("1-1", STARTED)], [], [("2-1", CLOSED)])
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         assert await watch.watch(client, "web", as_json=True) is ExitCode.STOPPED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["type"].rpartition(".")[2] for line in lines] == ["started", "stopped"]
@@ -65,7 +66,7 @@ async def test_a_broken_stream_is_resumed_after_its_last_event(
 
 async def test_the_stream_is_connected_before_the_graph_is_fetched() -> None:
     handler = broken_streams([("1-1", CLOSED)])
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         await watch.watch(client, "web", as_json=True)
     paths = [one.path.partition("?")[0].rpartition("/")[2] for one in stub.seen]
     assert paths.index("stream") < paths.index("graph")
@@ -73,7 +74,7 @@ async def test_the_stream_is_connected_before_the_graph_is_fetched() -> None:
 
 async def test_watch_of_an_ended_stack_returns_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     handler = broken_streams([], state="failed")
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         assert await watch.watch(client, "web", as_json=False) is ExitCode.FAILED
     assert capsys.readouterr().out == "web: CREATE_FAILED\n"
 
@@ -88,7 +89,7 @@ async def test_watch_fails_after_a_long_outage(
             request.transport.close()
         return web.json_response({"stack": STACK})
 
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         with pytest.raises(RequestError, match="no response from http://127"):
             await watch.watch(client, "web", as_json=False)
     assert sum("/stream" in one.path for one in stub.seen) >= 3
@@ -101,6 +102,6 @@ async def test_a_refusal_of_the_stream_ends_the_watch() -> None:
             return web.json_response({"error": {"message": "not yours"}}, status=403)
         return web.json_response({"stack": STACK})
 
-    async with running_stub(handler) as stub, Client(stub.url, "p") as client:
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
         with pytest.raises(RequestError, match="not yours"):
             await watch.watch(client, "web", as_json=False)

@@ -1,6 +1,6 @@
 """Server-sent events from bytes."""
 
-from hub.cli.client import EventStreamParser
+from headgate.event_stream_parser import EventStreamParser
 
 
 def test_an_incomplete_event_is_not_returned() -> None:
