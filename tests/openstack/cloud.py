@@ -16,6 +16,8 @@ from keystoneauth1.session import Session
 from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as IdentityApi
 
+from tests.openstack.testbed.control import start_optional
+
 #: Seconds until everything that a test left behind must have been deleted.
 CLEANUP_SECONDS = 60
 #: The project of the services' own users.
@@ -39,6 +41,10 @@ PROJECT_LISTS: dict[str, Callable[[Connection], Iterable[Any]]] = {
     "floating IP": lambda cloud: cloud.network.ips(),
     "trunk": lambda cloud: cloud.network.trunks(),
     "security group": lambda cloud: cloud.network.security_groups(),
+}
+# What a project owns in an optional service.
+OPTIONAL_LISTS: dict[str, dict[str, Callable[[Connection], Iterable[Any]]]] = {
+    "octavia": {"load balancer": lambda cloud: cloud.load_balancer.load_balancers()},
 }
 #: Each project gets a security group of this name from Neutron.
 DEFAULT_SECURITY_GROUP = "default"
@@ -88,10 +94,16 @@ class Project:
     """A project of one test, with a member.
 
     member: the user that tests act as; cloud: its connection. users: all users of the project.
+    optional: the optional services that run.
     """
 
-    def __init__(self, admin: Connection, auth_url: str, region: str) -> None:
+    def __init__(
+        self, admin: Connection, auth_url: str, region: str, optional: Iterable[str]
+    ) -> None:
         self._admin = admin
+        self._lists = dict(PROJECT_LISTS)
+        for service in optional:
+            self._lists |= OPTIONAL_LISTS.get(service, {})
         self._auth_url = auth_url
         self._region = region
         self.name = f"test-{secrets.token_hex(4)}"
@@ -129,7 +141,7 @@ class Project:
         """What the project owns, as ``kind name (ID)``."""
         found = [
             describe(kind, one)
-            for kind, read in PROJECT_LISTS.items()
+            for kind, read in self._lists.items()
             for one in read(self.cloud)
             if self._owns(kind, one)
         ]
@@ -147,6 +159,10 @@ class Project:
         return owner in (None, self.id)
 
     def delete_leftovers(self) -> None:
+        if "load balancer" in self._lists:
+            for balancer in self.cloud.load_balancer.load_balancers():
+                self.cloud.load_balancer.delete_load_balancer(balancer, cascade=True)
+                self.cloud.load_balancer.wait_for_delete(balancer, wait=CLEANUP_SECONDS)
         self.cloud.project_cleanup(dry_run=False, wait_timeout=CLEANUP_SECONDS)
         for pair in self.cloud.compute.keypairs():
             self.cloud.compute.delete_keypair(pair)
@@ -186,6 +202,16 @@ class OpenStack:
         """Of the RabbitMQ to which Nova, Neutron and Cinder publish notifications."""
         return (self.directory / "broker").read_text()
 
+    @property
+    def optional(self) -> list[str]:
+        """The optional services that run."""
+        found = (self.directory / "optional").glob("*.started")
+        return sorted(one.stem for one in found)
+
+    def start(self, service: str) -> None:
+        """Start an optional service, unless it runs."""
+        start_optional(self.directory, service)
+
     def requests(self, service: str) -> list[str]:
         """The requests to a service since the cloud began: `GET /v2.1/servers`."""
         log = self.directory / "log" / f"{service}-requests.log"
@@ -221,7 +247,7 @@ class OpenStack:
         Raises AssertionError at the end if the test has left something behind, which is deleted.
         """
         before = {} if self.is_shared else self._global_objects()
-        project = Project(self.admin, self.auth_url, self.region)
+        project = Project(self.admin, self.auth_url, self.region, self.optional)
         left: list[str] = []
         try:
             yield project

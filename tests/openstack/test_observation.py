@@ -1,12 +1,10 @@
 """Servers and volumes are observed, and creates completed, with the reader credential."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from engine.types.openstack.cloud import CloudAccess
 from engine.types.openstack.services import COMPUTE, NETWORK
@@ -14,6 +12,7 @@ from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.keystone_cloud import KeystoneCloud
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.headgate import connected_headgate, reader_settings
+from tests.openstack.observations import drift_of, observing
 from tests.openstack.stacks import (
     SETTINGS,
     create,
@@ -23,31 +22,13 @@ from tests.openstack.stacks import (
     update,
     volume,
 )
-from tests.support.changes import observed
 from tests.support.completions import WAITING
 from tests.support.program import Program, eventually
 
 Json = Any
 
 
-@pytest_asyncio.fixture
-async def observing(
-    database_url: str, openstack: OpenStack, project: Project, tmp_path: Path
-) -> AsyncIterator[Program]:
-    """A Headgate server with a reader credential."""
-    with openstack.reader(f"reader-{project.name}") as reader:
-        settings = {**SETTINGS, **reader_settings(reader, tmp_path)}
-        async with connected_headgate(database_url, openstack, project, settings=settings) as run:
-            yield run
-
-
-async def drift_of(run: Program) -> dict[str, Json]:
-    """The observed states and the paths of differences, by resource."""
-    drift = await observed(run)
-    return {
-        one["resource_name"]: (one["state"], [at["path"] for at in one["differences"]])
-        for one in drift["resources"]
-    }
+__all__ = ["observing"]  # a fixture
 
 
 async def test_drift_is_observed_and_repaired(observing: Program, project: Project) -> None:

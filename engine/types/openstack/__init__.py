@@ -21,6 +21,7 @@ from engine.types.openstack.glance import glance_types
 from engine.types.openstack.keystone import keystone_types
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
+from engine.types.openstack.octavia import octavia_types
 from engine.types.software import ServerUrls, SoftwareStore
 
 
@@ -34,4 +35,5 @@ def openstack_types(
         *cinder_types(cloud),
         *glance_types(cloud),
         *keystone_types(cloud),
+        *octavia_types(cloud),
     ]

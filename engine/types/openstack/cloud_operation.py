@@ -135,6 +135,48 @@ async def _compare_listed(
     return found
 
 
+async def wait_for_observer(
+    type_: ResourceType,
+    cloud: Cloud,
+    call: Call,
+    key: str,
+    object_id: str,
+    reason: str,
+    definition: Mapping[str, Json],
+) -> Wait | None:
+    """Wait until the observer finds the object of an operation complete in a list.
+
+    None: the operation reads the object itself, because the observer has found it, has not found it
+    for a while, or does not exist. The reader may see more of the object than the requester, so
+    what it has read is not used. key: of the list. definition: for `ResourceType.read_objects`.
+    """
+    if type_.completions is None or not cloud.has_reader:
+        return None
+    progress = dict(call.progress or {})
+    accepted = AcceptedOperation(
+        call.project,
+        call.stack_id,
+        call.operation_key,
+        type_.schema.name,
+        key,
+        object_id,
+        definition,
+        OBSERVER_PAUSE,
+    )
+    try:
+        found = await type_.completions.wait(accepted)
+    except Unavailable:
+        return poll(call, progress, "the database is not available")
+    except HeadgateError:
+        return None
+    if found is not None:
+        return None
+    if _READ_AT not in progress:
+        return _read_later(call, progress, reason, reason)
+    until = datetime.fromisoformat(progress[_READ_AT])
+    return None if until <= call.now else Wait(until, progress, reason, public_reason=reason)
+
+
 class CloudType(ResourceType):
     """A type whose operations are code of its own, not an `ObjectRow`.
 
@@ -147,37 +189,7 @@ class CloudType(ResourceType):
     async def wait_for_observer(
         self, call: Call, key: str, object_id: str, reason: str
     ) -> Wait | None:
-        """Wait until the observer finds the object of a create complete in a list.
-
-        None: the operation reads the object itself, because the observer has found it, has not
-        found it for a while, or does not exist. The reader may see more of the object than the
-        requester, so what it has read is not used. key: of the list.
-        """
-        if self.completions is None or not self._cloud.has_reader:
-            return None
-        progress = dict(call.progress or {})
-        accepted = AcceptedOperation(
-            call.project,
-            call.stack_id,
-            call.operation_key,
-            self.schema.name,
-            key,
-            object_id,
-            {},
-            OBSERVER_PAUSE,
-        )
-        try:
-            found = await self.completions.wait(accepted)
-        except Unavailable:
-            return poll(call, progress, "the database is not available")
-        except HeadgateError:
-            return None
-        if found is not None:
-            return None
-        if _READ_AT not in progress:
-            return _read_later(call, progress, reason, reason)
-        until = datetime.fromisoformat(progress[_READ_AT])
-        return None if until <= call.now else Wait(until, progress, reason, public_reason=reason)
+        return await wait_for_observer(self, self._cloud, call, key, object_id, reason, {})
 
     async def delete(self, call: Call) -> Outcome:
         return await run_guarded(call, lambda: self._delete(call), call.physical_id)

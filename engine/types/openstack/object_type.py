@@ -26,7 +26,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Resource
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
-from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error
+from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error, poll
 from engine.types.openstack.names import ID, Lookup, UnknownObject
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import Service
@@ -76,6 +76,9 @@ class ObjectRow:
 
 #: In the progress of a create without a mark: there was no such object before.
 ABSENT: Final = "absent"
+#: In the progress: how often the service refused a request because something else is changing. Such
+#: a request has had no effect.
+REFUSED: Final = "refused"
 #: In the data after a failed create or update: the properties that it may have left unapplied, or
 #: applied although the resource keeps its earlier ones.
 UNFINISHED: Final = "unfinished"
@@ -152,7 +155,7 @@ class ObjectType(ResourceType):
     async def _create(self, call: Call, session: Session) -> Outcome:
         progress = call.progress or {}
         if "id" in progress:
-            return await self._finish(call, session, await self._read(call, session))
+            return await self._continue(call, session)
         mark = self.mark(call)
         path = await self.collection(call.properties, session, call.project)
         found = None
@@ -160,7 +163,7 @@ class ObjectType(ResourceType):
             if (found := await self.find_created(call, session, path, mark)) is not None:
                 raise existing_error(self.row.what, self.id_of(found))
             return Wait(call.now, {**progress, ABSENT: True})
-        if call.repeated or progress.keys() - {ABSENT}:
+        if call.repeated or progress.keys() - {ABSENT, REFUSED}:
             found = await self.find_created(call, session, path, mark)
         if found is None:
             body = {**await self.fields_for_create(call, session), **mark.fields}
@@ -169,6 +172,12 @@ class ObjectType(ResourceType):
         if mark.renames or self.status(found) in self.row.busy or self.saves_id(call):
             return Wait(call.now, {"id": object_id, "path": path, "renames": mark.renames})
         return await self._finish(call, session, found, path)
+
+    async def _continue(self, call: Call, session: Session) -> Outcome:
+        """A later call of a create or update whose object is known."""
+        if (waits := await self.wait_until_listed(call)) is not None:
+            return waits
+        return await self._finish(call, session, await self._read(call, session))
 
     async def _finish(
         self, call: Call, session: Session, found: Mapping[str, Json], path: str = ""
@@ -184,11 +193,9 @@ class ObjectType(ResourceType):
             reason = await self.failure_reason(session, found)
             raise CloudError(f"the {self.row.what} has failed: {reason}")
         if self.status(found) in self.row.busy:
-            tries = progress.get("tries", 0)
-            progress |= {"id": self.id_of(found), "path": path, "tries": tries + 1}
+            progress |= {"id": self.id_of(found), "path": path}
             public = f"the {self.row.what} is not ready"
-            until = next_poll(call.now, tries, MAX_PAUSE)
-            return Wait(until, progress, f"{public}: {self.status(found)}", public_reason=public)
+            return poll(call, progress, f"{public}: {self.status(found)}", public)
         found = await self._apply_separate(call, session, path, found)
         return await self._done(call, session, path, found)
 
@@ -204,7 +211,7 @@ class ObjectType(ResourceType):
     async def _update(self, call: Call, session: Session) -> Outcome:
         path = await self._path(call, session)
         if (call.progress or {}).get("id"):
-            return await self._finish(call, session, await self._read(call, session))
+            return await self._continue(call, session)
         names = self._changed_properties(call)
         body = await self.fields_for_update(call, session, names)
         object_id = str(call.physical_id)
@@ -505,6 +512,11 @@ class ObjectType(ResourceType):
             f"{path}/{segment(object_id)}",
             f"delete the {self.row.what}",
         )
+
+    async def wait_until_listed(self, call: Call) -> Wait | None:
+        """Before a later call reads its object: wait until the observer finds it ready. None: read
+        it."""
+        return None
 
     async def is_deleting(self, call: Call, session: Session, path: str) -> bool:
         """Whether the service still deletes the object after its answer."""

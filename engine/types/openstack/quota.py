@@ -1,4 +1,5 @@
-"""The limits of a project in a service: OS::Nova::Quota, OS::Cinder::Quota. For administrators.
+"""The limits of a project in a service: OS::Nova::Quota, OS::Cinder::Quota, OS::Octavia::Quota. For
+administrators.
 
 The project is the physical ID. Deleting the resource restores the service's defaults.
 """
@@ -17,17 +18,26 @@ _PROJECT = "project"
 
 
 class Quota(CloudType):
-    """microversion: of the service's API; "" for the usual one."""
+    """microversion: of the service's API; "" for the usual one. path: of the limits of projects.
+    key: of the limits in documents."""
 
     replaces_tainted = False
 
     def __init__(
-        self, schema: TypeSchema, service: Service, cloud: Cloud, microversion: str = ""
+        self,
+        schema: TypeSchema,
+        service: Service,
+        cloud: Cloud,
+        microversion: str = "",
+        *,
+        path: str = "/os-quota-sets",
+        key: str = "quota_set",
     ) -> None:
         super().__init__(cloud)
         self.schema = schema
         self._service = service
         self._microversion = microversion
+        self._path, self._key = path, key
 
     async def create(self, call: Call) -> Outcome:
         return await run_guarded(call, lambda: self._write(call), None)
@@ -43,14 +53,14 @@ class Quota(CloudType):
             for name, one in call.properties.items()
             if name != _PROJECT and one is not None
         }
-        found = await self._request(session, "PUT", project, {"quota_set": limits})
+        found = await self._request(session, "PUT", project, {self._key: limits})
         return Done(project, {"show": dict(found)})
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is not None:
             await self._cloud.session(call.credential).delete(
                 self._service,
-                _path(call.physical_id),
+                f"{self._path}/{segment(call.physical_id)}",
                 "reset the limits of the project",
                 microversion=self._microversion,
             )
@@ -68,13 +78,9 @@ class Quota(CloudType):
         answer = await session.request(
             self._service,
             method,
-            _path(project),
+            f"{self._path}/{segment(project)}",
             f"{doing} the limits of the project",
             body,
             microversion=self._microversion,
         )
-        return dict((answer or {}).get("quota_set") or {})
-
-
-def _path(project: str) -> str:
-    return f"/os-quota-sets/{segment(project)}"
+        return dict((answer or {}).get(self._key) or {})

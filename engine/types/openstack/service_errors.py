@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from engine.types.http_client import BUSY, Response, ServiceError
-from engine.types.openstack.services import NETWORK, Service
+from engine.types.openstack.services import LOAD_BALANCER, NETWORK, Service
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
 
@@ -73,8 +73,7 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
     """The error of a response. doing: the request, as `create the network`."""
     kind, message = _parse(response)
     status = response.status
-    passes = kind in _TRANSIENT if service is NETWORK else not _FINAL.search(kind)
-    conflict = status == CONFLICT and passes
+    conflict = status == CONFLICT and _passes(service, kind)
     own_words = f": {message}" if message else ""
     return CloudError(
         f"{service.name} refused to {doing}{own_words} (HTTP {status})",
@@ -85,6 +84,14 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
         message=message,
         retry_after=_retry_after(response),
     )
+
+
+def _passes(service: Service, kind: str) -> bool:
+    """Whether a retry may solve a conflict. Types of Octavia wait while something is immutable; its
+    other conflicts stay."""
+    if service is NETWORK:
+        return kind in _TRANSIENT
+    return service is not LOAD_BALANCER and not _FINAL.search(kind)
 
 
 def _parse(response: Response) -> tuple[str, str]:

@@ -31,6 +31,7 @@ COMPUTE = Service("Nova", ("compute",), "", "compute 2.90")
 #: 3.59 is in Cinder since Yoga (2022.1). Endpoints of the older types have the project in the URL.
 VOLUME = Service("Cinder", ("block-storage", "volumev3", "volume"), "", "volume 3.59")
 IMAGE = Service("Glance", ("image",), "/v2")
+LOAD_BALANCER = Service("Octavia", ("load-balancer",), "/v2")
 
 
 def find_endpoint(

@@ -5,8 +5,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.openstack.testbed.control import start, stop, supervisor_id
-from tests.openstack.testbed.layout import prepare_layout
+from tests.openstack.testbed.control import start, start_optional, stop, supervisor_id
+from tests.openstack.testbed.layout import OPTIONAL, prepare_layout
 from tests.openstack.testbed.processes import TestBedError, adopt_orphans, end_with_parent
 
 
@@ -14,10 +14,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.openstack.testbed")
     parser.add_argument("action", choices=("start", "stop", "supervise"))
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--heat", action="store_true", help="run OpenStack Heat, too")
+    for service in OPTIONAL:
+        parser.add_argument(f"--{service}", action="store_true", help=f"run {service}, too")
     parser.add_argument("--computes", type=int, default=2, help="the number of hypervisors")
     parser.add_argument("--parent", type=int, help="the process that the test bed ends with")
     options = parser.parse_args()
+    options.optional = [service for service in OPTIONAL if getattr(options, service)]
     try:
         if options.action == "supervise":
             supervise(options)
@@ -25,7 +27,9 @@ def main() -> None:
             stop(options.directory)
         else:
             if supervisor_id(options.directory) is None:
-                start(options.directory, with_heat=options.heat, computes=options.computes)
+                start(options.directory, optional=options.optional, computes=options.computes)
+            for service in options.optional:
+                start_optional(options.directory, service)
             print(options.directory / "clouds.yaml")
     except* TestBedError as errors:
         for error in errors.exceptions:
@@ -40,7 +44,7 @@ def supervise(options: argparse.Namespace) -> None:
     if options.parent is not None:
         end_with_parent(options.parent)
     adopt_orphans()
-    layout = prepare_layout(options.directory, computes=options.computes, with_heat=options.heat)
+    layout = prepare_layout(options.directory, computes=options.computes, optional=options.optional)
     asyncio.run(supervise(layout, keep_data=options.parent is None))
 
 

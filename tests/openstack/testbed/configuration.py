@@ -1,9 +1,21 @@
 """The configuration files of the services."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
+import yaml
+from cryptography import x509
 from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
 
 from tests.openstack.testbed.layout import ENVIRONMENT, REGION, SERVICE, Layout
 
@@ -28,6 +40,8 @@ SERVICE_PLUGINS = (
 FIXED_KEY = "0" * 64
 #: Publishes what happens to the objects of a service, for Headgate's observer.
 NOTIFICATIONS: Sections = {"oslo_messaging_notifications": {"driver": "messagingv2"}}
+#: The certification authority of Octavia, in its directory.
+CA_CERTIFICATE, CA_KEY = "ca.pem", "ca.key"
 #: Volume types and the back end of each.
 VOLUME_BACKENDS = {"standard": "files", "other": "more_files"}
 
@@ -40,8 +54,10 @@ def write_configuration(layout: Layout, broker: str) -> None:
     _write_keys(layout)
     _write_computes(layout, broker)
     _write_entry_points(layout)
-    if layout.has_heat:
+    if "heat" in layout.optional:
         _write_heat_environments(layout)
+    if "octavia" in layout.optional:
+        _write_certificate(layout)
 
 
 def write(path: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
@@ -308,6 +324,53 @@ def heat(layout: Layout, broker: str) -> Sections:
     }
 
 
+def octavia(layout: Layout, broker: str) -> Sections:
+    auth = authentication(layout)
+    certificate = layout.folder("octavia") / CA_CERTIFICATE
+    return {
+        "DEFAULT": {"transport_url": broker, "host": "testbed"},
+        "api_settings": {
+            "auth_strategy": "keystone",
+            "api_base_uri": layout.url("octavia"),
+            "enabled_provider_drivers": "amphora:load balancers without machines",
+            "default_provider_driver": "amphora",
+        },
+        "database": database(layout, "octavia"),
+        "health_manager": {
+            "heartbeat_key": FIXED_KEY[:16],
+            # Nothing listens there: there are no machines that could report.
+            "controller_ip_port_list": "127.0.0.1:5555",
+        },
+        "controller_worker": {
+            "workers": 1,
+            "amphora_driver": "amphora_noop_driver",
+            "compute_driver": "compute_noop_driver",
+            "network_driver": "headgate_testbed",
+            "volume_driver": "volume_noop_driver",
+            "image_driver": "image_noop_driver",
+            "client_ca": certificate,
+            "amp_image_tag": "amphora",
+            "amp_flavor_id": "1",
+            "amp_boot_network_list": UUID(int=1),
+            "loadbalancer_topology": "SINGLE",
+        },
+        # Octavia signs a certificate for each machine, also for one that does not exist.
+        "certificates": {
+            "cert_generator": "local_cert_generator",
+            "cert_manager": "local_cert_manager",
+            "ca_certificate": certificate,
+            "ca_private_key": layout.folder("octavia") / CA_KEY,
+            "ca_private_key_passphrase": layout.password,
+            "server_certs_key_passphrase": FIXED_KEY[:32],
+        },
+        "oslo_messaging": {"topic": "octavia_prov"},
+        "service_auth": auth,
+        "neutron": auth,
+        **common(layout),
+        "oslo_policy": {"enforce_scope": "false", "policy_file": _write_octavia_policy(layout)},
+    }
+
+
 CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "keystone": keystone,
     "placement": placement,
@@ -316,6 +379,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "neutron": neutron,
     "cinder": cinder,
     "heat": heat,
+    "octavia": octavia,
 }
 
 
@@ -339,7 +403,7 @@ def _write_computes(layout: Layout, broker: str) -> None:
 
 
 def _write_entry_points(layout: Layout) -> None:
-    """Neutron finds mechanism drivers by the entry points of installed distributions."""
+    """Neutron and Octavia find drivers by the entry points of installed distributions."""
     info = layout.folder("entry_points/headgate_testbed-1.0.dist-info")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: headgate-testbed\nVersion: 1.0\n")
     write(
@@ -347,8 +411,51 @@ def _write_entry_points(layout: Layout) -> None:
         {
             "neutron.ml2.mechanism_drivers": {
                 "headgate_testbed": "headgate_testbed.network_driver:TestBedDriver"
-            }
+            },
+            "octavia.network.drivers": {
+                "headgate_testbed": "headgate_testbed.load_balancer_network:TestBedDriver"
+            },
         },
+    )
+
+
+def _write_octavia_policy(layout: Layout) -> Path:
+    """Members of a project may have load balancers without further roles."""
+    path = layout.folder("octavia") / "policy.yaml"
+    rules = {
+        "load-balancer:observer_and_owner": "role:reader and project_id:%(project_id)s",
+        "load-balancer:member_and_owner": "role:member and project_id:%(project_id)s",
+        "load-balancer:global_observer": "role:admin",
+        "load-balancer:quota-admin": "role:admin",
+        "load-balancer:admin": "role:admin",
+    }
+    path.write_text(yaml.safe_dump(rules))
+    return path
+
+
+def _write_certificate(layout: Layout) -> None:
+    """A certification authority, whose key must be encrypted."""
+    folder = layout.folder("octavia")
+    if (folder / CA_KEY).exists():
+        return
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "testbed")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=3650))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / CA_CERTIFICATE).write_bytes(certificate.public_bytes(Encoding.PEM))
+    protection = BestAvailableEncryption(layout.password.encode())
+    (folder / CA_KEY).write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, protection)
     )
 
 

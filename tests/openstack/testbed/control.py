@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,11 @@ def temporary_testbed() -> Iterator[Path]:
 
 
 def start(
-    directory: Path, *, with_heat: bool = False, computes: int = 2, parent: int | None = None
+    directory: Path,
+    *,
+    optional: Iterable[str] = (),
+    computes: int = 2,
+    parent: int | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a supervisor and wait until its cloud is ready. Raises TestBedError.
 
@@ -37,7 +41,7 @@ def start(
     """
     command = [
         sys.executable, "-m", "tests.openstack.testbed", "supervise", str(directory),
-        "--computes", str(computes), *(["--heat"] if with_heat else []),
+        "--computes", str(computes), *(f"--{service}" for service in optional),
         *(["--parent", str(parent)] if parent is not None else []),
     ]  # fmt: skip
     directory.mkdir(parents=True, exist_ok=True)
@@ -54,6 +58,25 @@ def start(
             raise TestBedError(f"the test bed did not start:\n{output.read_text()[-LOG_EXCERPT:]}")
         time.sleep(0.1)
     return process
+
+
+def start_optional(directory: Path, service: str) -> None:
+    """Start an optional service of a running test bed, unless it runs. Raises TestBedError."""
+    folder = directory / "optional"
+    if (folder / f"{service}.started").exists():
+        return
+    pid = supervisor_id(directory)
+    if pid is None:
+        raise TestBedError(f"no test bed runs in {directory}")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{service}.wanted").touch()
+    os.kill(pid, signal.SIGUSR1)
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / f"{service}.started").exists():
+        if supervisor_id(directory) is None or time.monotonic() > deadline:
+            log = (directory / "supervisor.log").read_text()
+            raise TestBedError(f"{service} did not start:\n{log[-LOG_EXCERPT:]}")
+        time.sleep(0.1)
 
 
 def stop(directory: Path) -> None:

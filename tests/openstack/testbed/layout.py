@@ -4,35 +4,50 @@ import json
 import random
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 #: The virtual environment of the services, which `make` creates from requirements/openstack.lock.
 ENVIRONMENT = Path(__file__).parents[3] / ".openstack"
 DRIVERS = Path(__file__).with_name("drivers")
 REGION = "RegionOne"
+#: The file of a directory's layout.
+SAVED = "layout.json"
 #: The user, and its project, that the services act as.
 SERVICE = "service"
 SERVICES = ("keystone", "placement", "glance", "nova", "neutron", "cinder")
-HEAT = ("heat", "heat-cfn")
+#: What runs on request only: the APIs of each.
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "heat": ("heat", "heat-cfn"),
+    "octavia": ("octavia",),
+}
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
 PORTS = range(21000, 32000)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """directory: of all files. ports: by service. password: of all users. computes: hypervisors."""
+    """directory: of all files. ports: by API. password: of all users. computes: hypervisors.
+    optional: the optional services that run, too."""
 
     directory: Path
     ports: Mapping[str, int]
     password: str
     computes: int
-    has_heat: bool
+    optional: tuple[str, ...] = ()
 
     @property
     def services(self) -> tuple[str, ...]:
-        return (*SERVICES, *HEAT) if self.has_heat else SERVICES
+        return (*SERVICES, *self.optional)
+
+    def with_optional(self, services: Iterable[str]) -> "Layout":
+        """This layout with further optional services."""
+        return replace(self, optional=tuple(sorted({*self.optional, *services})))
+
+    def save(self) -> None:
+        document = asdict(self) | {"directory": str(self.directory)}
+        (self.directory / SAVED).write_text(json.dumps(document))
 
     @property
     def socket(self) -> Path:
@@ -47,6 +62,14 @@ class Layout:
     def broker(self) -> Path:
         """Contains the URL of RabbitMQ, to which services publish notifications."""
         return self.directory / "broker"
+
+    def wanted(self, service: str) -> Path:
+        """A file that exists once the optional service is asked for."""
+        return self.folder("optional") / f"{service}.wanted"
+
+    def started(self, service: str) -> Path:
+        """A file that exists once the optional service is ready."""
+        return self.folder("optional") / f"{service}.started"
 
     @property
     def ready(self) -> Path:
@@ -82,24 +105,24 @@ class Layout:
         return f"mysql+pymysql://root@localhost/{name}?unix_socket={self.socket}"
 
 
-def prepare_layout(directory: Path, *, computes: int, with_heat: bool) -> Layout:
+def prepare_layout(directory: Path, *, computes: int, optional: Iterable[str] = ()) -> Layout:
     """The layout of a new directory, or the directory's own one.
 
     Ports are those of the last start, unless something has taken one.
     """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
-    saved = directory / "layout.json"
-    names = (*SERVICES, *HEAT, "memcached")
+    saved = directory / SAVED
+    names = (*SERVICES, *(name for apis in OPTIONAL.values() for name in apis), "memcached")
     ports = dict(zip(names, free_ports(), strict=False))
     password = secrets.token_hex(8)
     if saved.exists():
         before = json.loads(saved.read_text())
-        password, with_heat = before["password"], with_heat or before["has_heat"]
+        password, optional = before["password"], {*optional, *before["optional"]}
         if all(is_free(port) for port in before["ports"].values()):
             ports = before["ports"]
-    layout = Layout(directory.resolve(), ports, password, computes, with_heat)
-    saved.write_text(json.dumps(asdict(layout) | {"directory": str(layout.directory)}))
+    layout = Layout(directory.resolve(), ports, password, computes).with_optional(optional)
+    layout.save()
     return layout
 
 

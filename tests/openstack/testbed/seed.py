@@ -3,7 +3,7 @@
 Everything that exists already is kept, so that a test bed can start again with other ports.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from openstack.connection import Connection
@@ -21,11 +21,13 @@ CATALOG = (
     ("network", "neutron", "neutron", ""),
     ("block-storage", "cinder", "cinder", "/v3"),
 )
-HEAT_CATALOG = (
-    ("identity", "keystone", "keystone", "/v3"),
-    ("orchestration", "heat", "heat", "/v1/%(tenant_id)s"),
-    ("cloudformation", "heat-cfn", "heat-cfn", "/v1"),
-)
+OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
+    "heat": (
+        ("orchestration", "heat", "heat", "/v1/%(tenant_id)s"),
+        ("cloudformation", "heat-cfn", "heat-cfn", "/v1"),
+    ),
+    "octavia": (("load-balancer", "octavia", "octavia", ""),),
+}
 ROLES = ("service", "heat_stack_owner", "heat_stack_user", "creator")
 #: Roles of each user in a project, besides those that Keystone starts with.
 GRANTS = (
@@ -68,8 +70,9 @@ def seed_identity(layout: Layout) -> None:
         for user, project, names in GRANTS:
             for name in names:
                 api.assign_project_role_to_user(projects[project], users[user], roles[name])
-        register(layout, admin, (*CATALOG, *(HEAT_CATALOG if layout.has_heat else ())))
-        if layout.has_heat and not list(api.domains(name="heat")):
+        optional = [one for service in layout.optional for one in OPTIONAL_CATALOG[service]]
+        register(layout, admin, (*CATALOG, *optional))
+        if "heat" in layout.optional and not list(api.domains(name="heat")):
             domain = api.create_domain(name="heat")
             owner = api.create_user(
                 name="heat_domain_admin", password=layout.password, domain_id=domain.id

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from tests.openstack.testbed.configuration import write_configuration
-from tests.openstack.testbed.layout import ENVIRONMENT, REGION, Layout
+from tests.openstack.testbed.layout import ENVIRONMENT, OPTIONAL, REGION, Layout
 from tests.openstack.testbed.processes import (
     PYTHON,
     Processes,
@@ -38,6 +38,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "glance": ("glance",),
     "placement": ("placement",),
     "heat": ("heat",),
+    "octavia": ("octavia",),
 }
 #: Messages in each queue of notifications.
 KEPT_NOTIFICATIONS = 1_000
@@ -93,11 +94,31 @@ class Supervisor:
         self.report("all services run")
         await self._until_workers_report()
         await asyncio.to_thread(seed_cloud, self.layout)
+        for service in self.layout.optional:
+            self.layout.started(service).touch()
         self._write_clouds()
         self.layout.broker.write_text(self.rabbit.url)
         await asyncio.to_thread(limit_queues, self.rabbit)
         self.layout.ready.write_text(f"{os.getpid()}\n")
         self.report(f"ready: {self.layout.clouds}")
+
+    async def start_wanted(self) -> None:
+        """Start the optional services that are asked for. Raises TestBedError."""
+        before = self.layout.optional
+        wanted = [name for name in OPTIONAL if self.layout.wanted(name).exists()]
+        self.layout = self.layout.with_optional(wanted)
+        if not (added := [name for name in self.layout.optional if name not in before]):
+            return
+        self.layout.save()
+        write_configuration(self.layout, self._broker)
+        await asyncio.to_thread(seed_identity, self.layout)
+        async with asyncio.TaskGroup() as tasks:
+            for service in added:
+                tasks.create_task(self._start_service(service))
+        await self._until_workers_report()
+        for service in added:
+            self.layout.started(service).touch()
+            self.report(f"{service} runs")
 
     async def _start_database(self) -> None:
         layout = self.layout
@@ -141,12 +162,11 @@ class Supervisor:
         await asyncio.to_thread(seed_identity, self.layout)
         self.report("Keystone runs")
 
-    async def _start_service(
-        self, service: str, identity: asyncio.Task[None], broker: asyncio.Task[None]
-    ) -> None:
+    async def _start_service(self, service: str, *before: asyncio.Task[None]) -> None:
+        """before: what must have ended before its processes start."""
         await self._create_schemas(service)
-        await broker
-        await identity
+        for task in before:
+            await task
         if service == "nova":
             await self.query(UPDATE_CELLS.format(broker=self._broker))
         for name, module, processes in APIS[service]:
@@ -193,6 +213,7 @@ class Supervisor:
             "neutron": [["neutron-db-manage", config, "upgrade", "heads"]],
             "cinder": [["cinder-manage", config, "db", "sync"]],
             "heat": [["heat-manage", config, "db_sync"]],
+            "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
         }  # fmt: skip
         return commands[service]
 
@@ -208,7 +229,8 @@ class Supervisor:
                 "nova": f"{ENVIRONMENT}/etc/nova/api-paste.ini;{config}",
             }.get(service, config.name),
         }
-        arguments = ["--config-file", str(config)] if service in ("cinder", "heat") else []
+        reads_arguments = service in ("cinder", "heat", "octavia")
+        arguments = ["--config-file", str(config)] if reads_arguments else []
         port, requests = self.layout.ports[name], self.layout.requests(name)
         command = web_command(port, module, processes, requests, arguments)
         await self.processes.start(name, command, environment)
@@ -227,6 +249,7 @@ class Supervisor:
         names = {
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
+            "octavia": ("octavia-worker",),
         }
         return {name: console_command(name, config) for name in names.get(service, ())}
 
@@ -249,7 +272,7 @@ class Supervisor:
         """Wait until all workers have reported since this start: requests before are lost."""
         expected = 2 + self.layout.computes + 4  # cinder-volume reports once per back end
         await self._until_count(COUNT_WORKERS.format(since=self._since), expected)
-        if self.layout.has_heat:
+        if "heat" in self.layout.optional:
             await self._until_count(COUNT_HEAT_WORKERS.format(since=self._since), 1)
         await self._until_count(COUNT_HOSTS, self.layout.computes)
         self.report("all workers have reported")
@@ -297,6 +320,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "neutron": (("neutron", "headgate_testbed.neutron_application", 2),),
     "cinder": (("cinder", "cinder.wsgi.api", 1),),
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
+    "octavia": (("octavia", "octavia.wsgi.api", 1),),
 }
 
 
@@ -341,23 +365,32 @@ def check_programs() -> None:
 
 
 async def supervise(layout: Layout, *, keep_data: bool) -> None:
-    """Run the test bed until SIGTERM or SIGINT. Raises TestBedError.
+    """Run the test bed until SIGTERM or SIGINT. SIGUSR1 starts the optional services that are
+    asked for. Raises TestBedError.
 
     keep_data: the directory is used again.
     """
-    ended = asyncio.Event()
+    ended, asked = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     supervisor = Supervisor(layout)
-    start = asyncio.create_task(supervisor.start())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGUSR1, asked.set)
+
+    async def run() -> None:
+        await supervisor.start()
+        while True:
+            await asked.wait()
+            asked.clear()
+            await supervisor.start_wanted()
+
+    running, waiting = asyncio.create_task(run()), asyncio.create_task(ended.wait())
     try:
-        waiting = asyncio.create_task(ended.wait())
-        await asyncio.wait((start, waiting), return_when=asyncio.FIRST_COMPLETED)
-        if start.done():
-            start.result()
-        await waiting
+        await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
     finally:
-        start.cancel()
-        await asyncio.gather(start, return_exceptions=True)
+        running.cancel()
+        waiting.cancel()
+        await asyncio.gather(running, waiting, return_exceptions=True)
         await supervisor.stop(keep_data=keep_data)

@@ -15,7 +15,14 @@ from tests.unit.types.openstack.clouds import types_of_all_services
 
 Json = Any
 RECORDED = Path(__file__).parents[3] / "openstack" / "heat_schemas" / "schemas.json"
-SERVICES = ("OS::Cinder::", "OS::Glance::", "OS::Keystone::", "OS::Neutron::", "OS::Nova::")
+SERVICES = (
+    "OS::Cinder::",
+    "OS::Glance::",
+    "OS::Keystone::",
+    "OS::Neutron::",
+    "OS::Nova::",
+    "OS::Octavia::",
+)
 HEAT: Mapping[str, Json] = {
     name: schema
     for name, schema in orjson.loads(RECORDED.read_bytes()).items()

@@ -17,19 +17,25 @@ Json = Any
 ID = "11111111-1111-4111-8111-111111111111"
 #: The keys below which services answer one object.
 KEYS = (
-    "address_scope", "aggregate", "backup", "encryption", "flavor", "floatingip", "image",
-    "keypair", "metering_label", "metering_label_rule", "network", "policy", "port",
-    "port_forwarding", "qos_specs", "quota", "quota_set", "rbac_policy", "restore", "router",
-    "security_group", "security_group_rule", "segment", "server", "server_group", "subnet",
-    "subnetpool", "trunk", "user", "volume", "volumeAttachment", "volume_type",
+    "address_scope", "aggregate", "availability_zone", "availability_zone_profile", "backup",
+    "encryption", "flavor", "flavorprofile", "floatingip", "healthmonitor", "image", "keypair",
+    "l7policy", "listener", "loadbalancer", "member", "metering_label", "metering_label_rule",
+    "network", "policy", "pool", "port", "port_forwarding", "qos_specs", "quota", "quota_set",
+    "rbac_policy", "restore", "router", "rule", "security_group", "security_group_rule",
+    "segment", "server", "server_group", "subnet", "subnetpool", "trunk", "user",
+    "volume", "volumeAttachment", "volume_type",
 )  # fmt: skip
 #: Other lists than `${KEY}s`.
 LISTS = (
-    "address_scopes", "flavor_access", "instanceActions", "interfaceAttachments", "policies",
-    "qos_specs_list", "rbac_policies", "volume_type_access",
+    "address_scopes", "flavor_access", "instanceActions", "interfaceAttachments", "l7policies",
+    "policies", "qos_specs_list", "rbac_policies", "volume_type_access",
 )  # fmt: skip
 #: Objects without an ID, and with an ID alone.
-OBJECTS: dict[str, Json] = {"empty": {}, "id": {"id": ID}, "ready": {"id": ID, "status": "ACTIVE"}}
+OBJECTS: dict[str, Json] = {
+    "empty": {},
+    "id": {"id": ID},
+    "ready": {"id": ID, "status": "ACTIVE", "provisioning_status": "ACTIVE"},
+}
 
 
 class SameAnswer:
@@ -66,21 +72,31 @@ FITTING: dict[str, Json] = {
 }  # fmt: skip
 
 
+#: Values of properties of types for which the others do not fit.
+OF_TYPES: dict[str, dict[str, Json]] = {
+    "OS::Cinder::Volume": {"size": 1},
+    "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
+    "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},
+    "OS::Octavia::FlavorProfile": {"flavor_data": "{}"},
+    "OS::Octavia::HealthMonitor": {"type": "TCP"},
+    "OS::Octavia::L7Policy": {"action": "REJECT"},
+    "OS::Octavia::L7Rule": {"type": "PATH", "compare_type": "REGEX"},
+    "OS::Octavia::Listener": {"protocol": "TCP"},
+    "OS::Octavia::Pool": {"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "listener": ID},
+    "OS::Octavia::PoolMember": {"address": "10.0.0.9"},
+}
+
+
 def properties_of(type_: ResourceType) -> dict[str, Json]:
     required = {name: one for name, one in type_.schema.properties.items() if one.required}
     found = {name: FITTING.get(name, value_of(one)) for name, one in required.items()}
-    more: dict[str, dict[str, Json]] = {
-        "OS::Cinder::Volume": {"size": 1},
-        "OS::Nova::Server": {"image": ID, "networks": NETS},
-    }
-    return found | more.get(type_.schema.name, {})
+    return found | OF_TYPES.get(type_.schema.name, {})
 
 
 #: The entries of the progress of some types.
 SAVED = {"port": ID, "public": "key", "private": "", "before": []}
 #: The types whose `absent` in the progress is a list.
 ASSIGNMENTS = ("OS::Keystone::GroupRoleAssignment", "OS::Keystone::UserRoleAssignment")
-NETS = [{"subnet": ID}, {"network": ID}]
 NAMES = [one.schema.name for one in types_of_all_services()]
 
 

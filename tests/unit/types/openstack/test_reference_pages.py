@@ -10,7 +10,11 @@ from tests.unit.types.openstack.clouds import types_of_all_services
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 ALL = {one.schema.name: one for one in types_of_all_services()}
 #: The types in a table.
-TABLE = {name: one for name, one in ALL.items() if "::Neutron::" in name or "::Keystone::" in name}
+TABLE = {
+    name: one
+    for name, one in ALL.items()
+    if name.startswith(("OS::Neutron::", "OS::Keystone::", "OS::Octavia::"))
+}
 #: The types with a section of their own.
 OTHERS = {name: one.schema for name, one in ALL.items() if name not in TABLE}
 
