@@ -33,8 +33,8 @@ from engine.store.maintenance.monitoring import (
     count_observed_states,
     read_waiting_work,
 )
+from engine.store.observer.provider_endpoints import PausedCounts, count_paused
 from engine.words import ObservedState
-from engine.work.endpoint_back_off import EndpointBackOff
 from engine.work.worker_metrics import WorkerMetrics
 from hub.metrics_exchange import MetricsExchange
 
@@ -186,18 +186,11 @@ class Metrics(WorkerMetrics):
     def record_purge(self, kind: str, count: int) -> None:
         self._purged.labels(kind).inc(count)
 
-    def watch_endpoints(self, back_off: EndpointBackOff) -> None:
-        """Report how many endpoints are not observed because they have failed."""
-        self._read_when_rendered(
-            "observation_failing_endpoints", "Endpoints that are not observed now",
-            lambda: len(back_off),
-        )  # fmt: skip
-
     def record_observation(self, state: str) -> None:
         self._observed.labels(state).inc()
 
-    def record_observation_call(self, outcome: str) -> None:
-        self._observation_calls.labels(outcome).inc()
+    def record_observation_call(self, outcome: str, count: int = 1) -> None:
+        self._observation_calls.labels(outcome).inc(count)
 
     def record_drift(self, count: int) -> None:
         self._drift.inc(count)
@@ -244,6 +237,7 @@ class _Figures:
     work: WaitingWork
     backlog: Backlog
     observed: Mapping[ObservedState, int]
+    paused: PausedCounts
 
 
 class _Backlog:
@@ -277,6 +271,12 @@ class _Backlog:
         )
         self._disabled = gauge("subscriptions_disabled", "Disabled subscriptions")
         self._observed = gauge("resource_states", "Resources by observed state", "state")
+        self._failing = gauge(
+            "observation_failing_endpoints", "Endpoints that are not observed now"
+        )
+        self._delayed = gauge(
+            "observation_delayed_resources", "Resources that wait for a budget of requests"
+        )
 
     async def refresh(self) -> None:
         async with self._reading:
@@ -294,6 +294,7 @@ class _Backlog:
                     await read_waiting_work(conn, PATIENCE),
                     await read_backlog(conn, PATIENCE),
                     await count_observed_states(conn),
+                    await count_paused(conn),
                 )
         except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
@@ -307,7 +308,8 @@ class _Backlog:
             gauge.clear()
         if seen is None:
             for gauge in (
-                self._hooks, self._oldest_hook, self._unpublished, self._oldest, self._disabled
+                self._hooks, self._oldest_hook, self._unpublished, self._oldest, self._disabled,
+                self._failing, self._delayed,
             ):  # fmt: skip
                 gauge.set(NAN)
             return
@@ -316,6 +318,8 @@ class _Backlog:
         self._unpublished.set(seen.backlog.unpublished)
         self._oldest.set(seen.backlog.oldest_unpublished or 0)
         self._disabled.set(seen.backlog.disabled)
+        self._failing.set(seen.paused.endpoints)
+        self._delayed.set(seen.paused.resources)
         for what in ("unclaimed", "expired_leases", "unended", "hooks_overdue"):
             self._stuck.labels(what).set(getattr(seen.work, what))
         for state, count in seen.observed.items():

@@ -17,6 +17,7 @@ from engine.store.database import Database
 from engine.store.observer import drift_rows, observation_schedule
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
+from engine.store.observer.provider_endpoints import PausedObservation, read_paused
 from engine.store.resources.overrides import AdoptedValue, read_tree_overrides
 from engine.store.stacks.stack_locks import lock_stack
 
@@ -40,13 +41,14 @@ async def repair_drift(
 
 @dataclass(frozen=True, slots=True)
 class StackDrift:
-    """The resources of a stack and its nested stacks that differ from their recorded state, and the
-    observed values that answers have adopted."""
+    """The resources of a stack and its nested stacks that differ from their recorded state, the
+    observed values that answers have adopted, and the observations that wait."""
 
     status: ObservationStatus
     resources: list[DriftedResource]
     policy: ConvergencePolicy | None
     adopted: list[AdoptedValue]
+    paused: list[PausedObservation]
 
 
 class Observations:
@@ -96,7 +98,9 @@ class Observations:
             section = await observation_schedule.read_section(conn, stack_id)
             policy = self._policies.policy(section, project)
             adopted = await read_tree_overrides(conn, stack_id)
-            return StackDrift(status, await drift_rows.read_drift(conn, stack_id), policy, adopted)
+            drifted = await drift_rows.read_drift(conn, stack_id)
+            paused = await read_paused(conn, stack_id)
+            return StackDrift(status, drifted, policy, adopted, paused)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -33,7 +33,12 @@ class AcceptedOperation:
 
 
 class ObjectsUnknown(Exception):
-    """The objects cannot be read now. The text is the reason, without secrets."""
+    """The objects cannot be read now. The text is the reason, without secrets. retry_after: as of
+    `engine.types.observation.Observation`."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 class Completions(Protocol):

@@ -270,8 +270,9 @@ class ResourceType(ABC):
         return None
 
     def observation_endpoint(self, call: Call) -> str:
-        """The service that `observe` asks. If no call to it returns a state, observations by policy
-        wait before they try it again. It must have no secret. Raises nothing."""
+        """The service that `observe` asks, in the budgets of requests too. If no call to it returns
+        a state, observations by policy wait before they try it again. It must have no secret.
+        Raises nothing."""
         return ""
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
@@ -317,6 +318,11 @@ class ResourceType(ABC):
         ObjectsUnknown.
         """
         raise NotImplementedError
+
+    def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
+        """For a type that uses `completions`: the service that `read_objects` asks, as
+        `observation_endpoint` names it. definition: of an operation."""
+        return ""
 
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         """For a type that uses `completions`: whether the operation has ended, also in a failure.

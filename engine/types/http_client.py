@@ -6,10 +6,14 @@ policy checks each URL during validation and again at each connection.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 #: Statuses after which a retry may succeed.
 BUSY = frozenset({429, 502, 503, 504})
+#: Statuses with which a service requests fewer requests; 503 only with the header Retry-After.
+TOO_MANY, UNAVAILABLE = 429, 503
 #: Statuses of an object that does not exist.
 GONE = frozenset({404, 410})
 
@@ -49,7 +53,9 @@ class NoResponse(Exception):
 
 class ServiceError(Exception):
     """A service did not fulfil a request. retry: a retry may succeed. status: None
-    without a response. public: see `public_reason` of outcomes."""
+    without a response. public: see `public_reason` of outcomes. throttled: seconds for which the
+    service requests no further requests, 0.0 if it did not say how long; None: it did not request
+    that."""
 
     def __init__(
         self,
@@ -58,11 +64,39 @@ class ServiceError(Exception):
         retry: bool = False,
         status: int | None = None,
         public: str = "",
+        throttled: float | None = None,
     ) -> None:
         super().__init__(reason)
         self.public = public
         self.retry = retry
         self.status = status
+        self.throttled = throttled
+
+
+def throttling(response: Response) -> float | None:
+    """Seconds for which a service requests no further requests; see `ServiceError`."""
+    if response.status not in (TOO_MANY, UNAVAILABLE):
+        return None
+    seconds = _retry_after(response.headers)
+    return 0.0 if seconds is None and response.status == TOO_MANY else seconds
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds. The header is a number of seconds, or a date, which is compared with that of the
+    response, because the clocks may differ."""
+    header = headers.get("retry-after", "").strip()
+    if header.isascii() and header.isdigit() and len(header) < 10:
+        return float(header)
+    at, now = _date(header), _date(headers.get("date", ""))
+    return max((at - now).total_seconds(), 0.0) if at and now else None
+
+
+def _date(header: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return date if date.tzinfo is not None else None
 
 
 class HttpClient(Protocol):

@@ -31,17 +31,25 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """differences: of CHANGED. reason: of DEGRADED, MISSING and UNKNOWN. public_reason: the part of
-    it that has no value of the resource; shown in place of it if a property is secret.
+    it that has no value of the resource; shown in place of it if a property is secret. retry_after:
+    of UNKNOWN: seconds for which the provider requests no further requests, 0.0 if it did not say
+    how long; None: it did not request that.
     """
 
     state: ObservedState
     differences: Sequence[Difference] = ()
     reason: str = ""
     public_reason: str = ""
+    retry_after: float | None = None
 
     @classmethod
-    def unknown(cls, reason: str, public_reason: str = "") -> "Observation":
-        return cls(ObservedState.UNKNOWN, reason=reason, public_reason=public_reason)
+    def unknown(
+        cls, reason: str, public_reason: str = "", retry_after: float | None = None
+    ) -> "Observation":
+        return cls(
+            ObservedState.UNKNOWN, reason=reason, public_reason=public_reason,
+            retry_after=retry_after,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

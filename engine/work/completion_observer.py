@@ -25,9 +25,12 @@ from engine.store.observer import completions
 from engine.store.observer.completions import ClaimedRequest, WaitingOperation
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import ResourceType
+from engine.types.observation import Observation, count_requests
 from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
+from engine.work.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked
+from engine.work.provider_endpoints import ProviderEndpoints
 from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -61,8 +64,26 @@ def next_pause(claimed: ClaimedRequest, failures: int, seconds: float, chance: f
     return timedelta(seconds=max(pause, seconds) * (1 + VARIATION * (2 * chance - 1)))
 
 
+class RequestPostponed(Exception):
+    """The budget of requests is used up, or the provider has requested fewer requests. wait: until
+    the request is sent."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(f"postponed by {wait}")
+        self.wait = wait
+
+
+class EndpointThrottled(Exception):
+    """The provider requests fewer requests. wait: until the next one."""
+
+    def __init__(self, reason: str, wait: timedelta) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
 class CompletionObserver:
-    """One loop. chance: a number from 0 up to 1, for jitter."""
+    """One loop. chance: a number from 0 up to 1, for jitter. endpoints: the requests that it may
+    send."""
 
     def __init__(
         self,
@@ -73,6 +94,7 @@ class CompletionObserver:
         timeout: timedelta = TIMEOUT,
         supervisor: Supervisor | None = None,
         metrics: WorkerMetrics | None = None,
+        endpoints: ProviderEndpoints | None = None,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -81,6 +103,7 @@ class CompletionObserver:
         supervisor = supervisor or Supervisor()
         self._guard = supervisor.guard("completions", max_pause=POLL.total_seconds())
         self._metrics = metrics or WorkerMetrics()
+        self._endpoints = endpoints or ProviderEndpoints(database, chance=chance)
         work = DueWork(
             claim=self._claim,
             until_next=self._until_next,
@@ -130,10 +153,14 @@ class CompletionObserver:
 
     async def _send(self, claimed: ClaimedRequest) -> None:
         began = monotonic()
-        sent, reason = True, ""
+        sent, reason, wait = True, "", timedelta(0)
         try:
             async with asyncio.timeout(self._timeout):
                 sent = await self._complete_found(claimed)
+        except RequestPostponed as error:
+            sent, wait = False, error.wait
+        except EndpointThrottled as error:
+            reason, wait = str(error), error.wait
         except ObjectsUnknown as error:
             reason = str(error)
         except TimeoutError:
@@ -144,13 +171,13 @@ class CompletionObserver:
             reason = str(self._guard.report(error, resource_type=claimed.type))
         if sent:
             self._metrics.record_observation_call("failed" if reason else "succeeded")
-        failures = claimed.failures + 1 if reason else 0
+        failures = claimed.failures + 1 if reason else claimed.failures if wait else 0
         if reason:
             log.warning(
                 "completions.unknown", project=claimed.project, resource_type=claimed.type,
                 reason=reason, failures=failures,
             )  # fmt: skip
-        pause = next_pause(claimed, failures, monotonic() - began, self._chance())
+        pause = max(wait, next_pause(claimed, failures, monotonic() - began, self._chance()))
         async with self._database.transaction("looked") as conn:
             await completions.end_request(
                 conn, claimed, pause, failures=failures, sent=sent, idle=IDLE
@@ -158,17 +185,43 @@ class CompletionObserver:
 
     async def _complete_found(self, claimed: ClaimedRequest) -> bool:
         """Send the request, and complete the operations whose objects it finds complete. Returns
-        whether it was sent: an operation waits. Raises ObjectsUnknown, and what the type raises."""
+        whether it was sent: an operation waits. Raises RequestPostponed, EndpointThrottled,
+        ObjectsUnknown, and what the type raises."""
         async with self._database.connection() as conn:
             definition = await completions.read_definition(conn, claimed)
         if definition is None:
             return False
         type_ = self._registry.get(claimed.type)
-        async for page in type_.read_objects(claimed.project, definition):
-            ids = list(page)
-            for start in range(0, len(ids), OBJECTS):
-                await self._complete(claimed, type_, page, ids[start : start + OBJECTS])
+        endpoint = (claimed.project, claimed.type, type_.objects_endpoint(definition))
+        known = await self._endpoints.read_failed([endpoint])
+        await self._take(endpoint, known)
+        try:
+            with count_requests() as count:
+                try:
+                    async for page in type_.read_objects(claimed.project, definition):
+                        ids = list(page)
+                        for start in range(0, len(ids), OBJECTS):
+                            await self._complete(claimed, type_, page, ids[start : start + OBJECTS])
+                finally:
+                    await self._endpoints.charge({endpoint[2]: count.sent - 1})
+        except ObjectsUnknown as error:
+            if not error.retry_after:
+                raise
+            failure = Observation.unknown(str(error), str(error), error.retry_after)
+            pauses = await self._endpoints.record([], {endpoint: failure}, known)
+            raise EndpointThrottled(str(error), pauses[endpoint]) from None
+        await self._endpoints.record([endpoint], {}, known)
         return True
+
+    async def _take(self, endpoint: Endpoint, known: Mapping[Endpoint, FailedEndpoint]) -> None:
+        """Take a request from the budget of the endpoint. Raises RequestPostponed."""
+        failed = known.get(endpoint)
+        if failed is not None and is_blocked(failed, requested=True):
+            raise RequestPostponed(failed.remaining)
+        grant = (await self._endpoints.take(endpoint[0], {endpoint[2]: 1}))[endpoint[2]]
+        if not grant.count:
+            self._metrics.record_observation_call("delayed")
+            raise RequestPostponed(timedelta(seconds=grant.wait))
 
     async def _complete(
         self,

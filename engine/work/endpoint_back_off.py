@@ -1,18 +1,20 @@
-"""Which endpoints of providers have failed, and until when they are not observed by policy."""
+"""How long an endpoint of a provider is not observed by policy after it has failed. Pure."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from engine.back_off import BackOff
-from engine.ttl_cache import TtlCache
 from engine.types.observation import Observation
+from engine.words import ObservedState
 
 #: The pauses in seconds.
 PAUSES = BackOff(30.0, 3600.0)
-#: Seconds after a pause for which its failures are counted further.
-REMEMBERED = 86_400.0
-#: Maximum number of endpoints that are remembered.
-MAX_ENDPOINTS = 10_000
+#: Seconds: the longest pause that a provider can request.
+MAX_RETRY_AFTER = 86_400.0
+#: By how much of itself a requested pause is longer at most.
+VARIATION = 0.1
+#: After a pause, its failures are counted further for this time.
+REMEMBERED = timedelta(days=1)
 
 #: The project, the resource type, and `ResourceType.observation_endpoint`.
 Endpoint = tuple[str, str, str]
@@ -20,46 +22,34 @@ Endpoint = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class FailedEndpoint:
-    """until: by the clock. observation: of its resources, with the reason."""
+    """failures: consecutive ones. remaining: of its pause, during which it is not observed by
+    policy; may be negative. reason, public_reason:
+    of its resources, which are unknown. throttled: it has requested this pause, so requests of
+    users wait, too."""
 
     failures: int
-    until: float
-    observation: Observation
+    remaining: timedelta
+    reason: str
+    public_reason: str
+    throttled: bool
+
+    @property
+    def observation(self) -> Observation:
+        return Observation.unknown(self.reason, self.public_reason)
 
 
-class EndpointBackOff:
-    """Of one process. clock: seconds. chance: a number from 0 up to 1, for jitter."""
+def pause_after(failures: int, retry_after: float | None, chance: float) -> timedelta:
+    """The pause after this many consecutive failures. retry_after: seconds that the provider
+    requested. chance: a number from 0 up to 1."""
+    requested = min(retry_after or 0.0, MAX_RETRY_AFTER) * (1 + VARIATION * chance)
+    return timedelta(seconds=max(PAUSES.pause(failures, chance), requested))
 
-    def __init__(self, clock: Callable[[], float], chance: Callable[[], float]) -> None:
-        self._clock = clock
-        self._chance = chance
-        self._failed: TtlCache[Endpoint, FailedEndpoint] = TtlCache(max_entries=MAX_ENDPOINTS)
 
-    def __len__(self) -> int:
-        """The number of endpoints that are not observed now."""
-        now = self._clock()
-        return sum(one.until > now for one in self._failed.values(now))
+def is_blocked(failed: FailedEndpoint, *, requested: bool) -> bool:
+    """Whether an endpoint is not observed now. requested: by a user."""
+    return failed.remaining > timedelta(0) and (failed.throttled or not requested)
 
-    def get(self, endpoint: Endpoint) -> FailedEndpoint | None:
-        """None: it may be observed."""
-        now = self._clock()
-        found = self._failed.get(endpoint, now)
-        return found if found and found.until > now else None
 
-    def fail(self, endpoint: Endpoint, observation: Observation) -> float:
-        """All calls to an endpoint have failed; return the seconds until the next one."""
-        now = self._clock()
-        earlier = self._failed.get(endpoint, now)
-        failures = earlier.failures + 1 if earlier else 1
-        seconds = PAUSES.pause(failures, self._chance())
-        until = now + seconds
-        failed = FailedEndpoint(failures, until, observation)
-        self._failed.keep(endpoint, failed, until + REMEMBERED)
-        return seconds
-
-    def remaining(self, failed: FailedEndpoint) -> float:
-        """Seconds until it may be observed."""
-        return max(failed.until - self._clock(), 0.0)
-
-    def succeed(self, endpoint: Endpoint) -> None:
-        self._failed.drop(endpoint)
+def is_throttled(observation: Observation) -> bool:
+    """Whether the provider has requested fewer requests."""
+    return observation.state is ObservedState.UNKNOWN and observation.retry_after is not None

@@ -7,12 +7,12 @@ observes the stack anew. An observation only reads, so nothing is lost or done t
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from inspect import isawaitable
-from time import monotonic
 from uuid import UUID, uuid4
 
 import orjson
@@ -22,12 +22,17 @@ from engine.hot.expressions.masking import MASK
 from engine.loop_guard import Supervisor
 from engine.plan.convergence import ConvergencePolicy, PolicyRules, ignores
 from engine.plan.drift import REPAIRED_AS
+from engine.plan.observation_risk import Risk, next_interval, urgency
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
 from engine.store.observer import drift_rows, observation_schedule, observations
-from engine.store.observer.observation_schedule import ClaimedStack, FinishedObservation
+from engine.store.observer.observation_schedule import (
+    ClaimedStack,
+    DeferredObservation,
+    FinishedObservation,
+)
 from engine.store.observer.observations import ObservedResource, RecordedResource, ResourcePage
 from engine.store.projects import usage
 from engine.store.stacks.stack_locks import lock_stacks, split_path
@@ -38,8 +43,9 @@ from engine.types.text_cleaning import replace_nul
 from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.drift_hooks import DriftHooks, holds
-from engine.work.endpoint_back_off import Endpoint, EndpointBackOff
+from engine.work.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked, is_throttled
 from engine.work.prepare import HIDDEN_REASON
+from engine.work.provider_endpoints import MAX_REASON, ProviderEndpoints
 from engine.work.worker_metrics import WorkerMetrics
 
 #: Batches that are observed at the same time, of all projects and of one; calls of types at the
@@ -57,16 +63,14 @@ LEASE = timedelta(minutes=3)
 RETRY = timedelta(minutes=1)
 #: After a repair window has opened, its stacks are observed within a fifth of this time.
 WINDOW_DELAY = timedelta(minutes=5)
-#: By how much of itself an interval is shorter or longer at most.
-VARIATION = 0.1
 #: Projects and stacks that are scheduled at once when the observer starts.
 SCHEDULED_AT_ONCE = 1_000
 #: Seconds for the release of stacks when the process stops.
 RELEASE_TIMEOUT = 5
 #: Rows of a project in which observers count their work.
 SLOTS = 16
-#: Characters of a reason, and differences of a resource; longer ones are shortened.
-MAX_REASON, MAX_DIFFERENCES = 1_000, 20
+#: Differences of a resource that are kept.
+MAX_DIFFERENCES = 20
 
 #: Returns whether a project may have more observations today.
 WithinQuota = Callable[[Connection, str], Awaitable[bool]]
@@ -75,6 +79,8 @@ RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
 #: `Repairs.start_approved`.
 ApprovedRepairStart = Callable[[str, UUID, ApprovedRepair], Awaitable[None]]
 
+#: Before every change.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_ANSWER = "the type did not report a state of the resource"
 #: Why drift of a resource with `external_id`, or of data, is not repaired.
 EXTERNAL = "the stack does not own the physical resource"
@@ -96,6 +102,27 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a call returned. unknown: of the resources that it did not report, or of all."""
+
+    group: _Group
+    found: Mapping[ResourceId, Observation]
+    unknown: Observation
+
+    @property
+    def failure(self) -> Observation | None:
+        """Why it returned no state of a resource; None: it did."""
+        states = list(self.found.values()) or [self.unknown]
+        usable = any(one.state is not ObservedState.UNKNOWN for one in states)
+        return None if usable else states[0]
+
+    @property
+    def throttling(self) -> Observation | None:
+        """Why the provider requests fewer requests; None: it does not."""
+        return next(filter(is_throttled, (*self.found.values(), self.unknown)), None)
+
+
+@dataclass(frozen=True, slots=True)
 class _ObservedPage:
     """requests: to providers."""
 
@@ -105,17 +132,21 @@ class _ObservedPage:
 
 @dataclass(slots=True)
 class _Progress:
-    """The observation of one stack. variation: of its interval; the same for the stacks of a batch,
-    so that those with the same interval stay together. after: the last resource so far. retry:
-    seconds until the next attempt, if an endpoint has failed."""
+    """The observation of one stack. chance: from 0 up to 1, of its interval; the same for the
+    stacks of a batch, so that those with the same interval stay together. after: the last resource
+    so far. retry: until the next attempt, if an endpoint has failed. deferred: resources that the
+    budget of requests leaves out; budget: until there is more; shortage: why."""
 
     stack: ClaimedStack
     policy: ConvergencePolicy | None
-    variation: float
+    chance: float
     after: UUID = observation_schedule.FIRST
     observable: int = 0
     not_observable: int = 0
-    retry: float | None = None
+    retry: timedelta | None = None
+    deferred: list[UUID] = field(default_factory=list)
+    budget: timedelta | None = None
+    shortage: str = ""
 
     @property
     def is_due(self) -> bool:
@@ -130,14 +161,38 @@ class _Progress:
 
     def finish(self) -> FinishedObservation:
         every = self.policy.every if self.policy else None
-        every = every and every * self.variation
+        every = every and next_interval(every, self._risk, self.chance)
         if every is not None and self.retry is not None:
-            every = min(every, timedelta(seconds=self.retry))
+            every = min(every, self.retry)
         opens = self.policy.repairs_in(self.stack.claimed_at) if self.policy else None
         if every is not None and opens:
-            # Repairs start after an observation. Its jitter is that of the interval.
-            every = min(every, opens + WINDOW_DELAY * (self.variation - 1 + VARIATION))
+            # Repairs start after an observation.
+            every = min(every, opens + WINDOW_DELAY * self.chance)
         return FinishedObservation(self.stack, every, self.observable, self.not_observable)
+
+    def defer(self, resource_id: UUID, wait: timedelta, shortage: str) -> None:
+        """Leave out a resource, because the budget of requests is used up."""
+        self.observable += 1
+        self.deferred.append(resource_id)
+        if self.budget is None or wait < self.budget:
+            self.budget, self.shortage = wait, shortage
+
+    def finish_deferred(self) -> DeferredObservation:
+        return DeferredObservation(
+            self.stack, self.deferred, self.budget or timedelta(0), self.shortage,
+            self.observable, self.not_observable,
+        )  # fmt: skip
+
+    @property
+    def _risk(self) -> Risk:
+        differs = ObservedState.CHANGED if self.stack.differs else None
+        return Risk(differs, self.stack.claimed_at - (self.stack.changed_at or EPOCH))
+
+    @property
+    def age(self) -> timedelta | None:
+        """Time since the last observation; None: there was none."""
+        observed_at = self.stack.observed_at
+        return self.stack.claimed_at - observed_at if observed_at else None
 
     def judge(self, name: str, found: Observation) -> Observation:
         """The observation without the differences that the policy ignores."""
@@ -154,7 +209,7 @@ class _Progress:
 class Observer:
     """One loop. policies: the operator's rules. repair: starts repairs. approved: starts those that
     answers to hooks have approved. new_id: of the calls of types, and of hooks. chance: a number
-    from 0 up to 1, for jitter."""
+    from 0 up to 1, for jitter. endpoints: the requests that it may send."""
 
     def __init__(
         self,
@@ -170,6 +225,7 @@ class Observer:
         chance: Callable[[], float] = lambda: 0.5,
         supervisor: Supervisor | None = None,
         metrics: WorkerMetrics | None = None,
+        endpoints: ProviderEndpoints | None = None,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -183,7 +239,7 @@ class Observer:
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
         self._metrics = metrics or WorkerMetrics()
         self._chance = chance
-        self.back_off = EndpointBackOff(monotonic, chance)
+        self._endpoints = endpoints or ProviderEndpoints(database, chance=chance)
         self._slot = new_id().int % SLOTS
         work = DueWork(
             claim=self._claim,
@@ -300,6 +356,9 @@ class Observer:
         if not ended:
             return
         await self._report_drift(ended)
+        ended = [one for one in ended if not one.deferred]
+        if not ended:
+            return
         stacks = [one.stack for one in ended]
         await self._hold(stacks, {one.stack.stack_id: one.policy for one in ended})
         limits = {
@@ -379,9 +438,9 @@ class Observer:
     async def _begin(self, batch: Sequence[ClaimedStack]) -> dict[UUID, _Progress]:
         """The stacks to observe; the claims of others end. A policy may have ended since."""
         deleted = [one for one in batch if one.name is None]
-        variation = 1 + VARIATION * (2 * self._chance() - 1)
+        chance = self._chance()
         progress = [
-            _Progress(one, self._policies.policy(one.section, one.project), variation)
+            _Progress(one, self._policies.policy(one.section, one.project), chance)
             for one in batch
             if one.name is not None
         ]
@@ -420,9 +479,11 @@ class Observer:
             drift = 0
             if written := [one for one in observed.resources if one.stack_id in held]:
                 drift = await observations.write(conn, written)
-            finished = [one.finish() for one in ended if one.stack.stack_id in held]
-            if finished:
+            left = [one for one in ended if one.stack.stack_id in held]
+            if finished := [one.finish() for one in left if not one.deferred]:
                 await observation_schedule.finish(conn, finished)
+            if deferred := [one.finish_deferred() for one in left if one.deferred]:
+                await observation_schedule.defer(conn, deferred)
             if observed.resources and stacks:
                 await usage.add_observed(
                     conn, stacks[0].project, self._slot, observations=len(observed.resources),
@@ -430,21 +491,23 @@ class Observer:
                 )  # fmt: skip
         self._metrics.record_drift(drift)
         self._metrics.record_provider_requests(observed.requests)
-        left = held.difference(one.stack.stack_id for one in ended)
-        return {stack_id: one for stack_id, one in pending.items() if stack_id in left}
+        further = held.difference(one.stack.stack_id for one in ended)
+        return {stack_id: one for stack_id, one in pending.items() if stack_id in further}
 
     async def _observe_page(
         self, pending: Mapping[UUID, _Progress], resources: Sequence[RecordedResource]
     ) -> _ObservedPage:
         found: list[ObservedResource] = []
         groups = self._groups(pending, resources)
-        for one, observation in await self._observe_groups(pending, groups):
-            progress = pending[one.stack_id]
-            progress.observable += 1
-            judged = progress.judge(one.name, observation)
-            self._metrics.record_observation(judged.state)
-            found.append(_observed_resource(one, judged))
-            await asyncio.sleep(0)  # patterns of the policy may match many differences
+        for answer in await self._observe_groups(pending, groups):
+            for one in answer.group.resources:
+                progress = pending[one.stack_id]
+                progress.observable += 1
+                observation = answer.found.get(ResourceId(one.id), answer.unknown)
+                judged = progress.judge(one.name, observation)
+                self._metrics.record_observation(judged.state)
+                found.append(_observed_resource(one, judged, answer.group.endpoint))
+                await asyncio.sleep(0)  # patterns of the policy may match many differences
         return _ObservedPage(found, sum(one.requests for one in groups))
 
     def _groups(
@@ -484,74 +547,124 @@ class Observer:
 
     async def _observe_groups(
         self, pending: Mapping[UUID, _Progress], groups: Sequence[_Group]
-    ) -> list[tuple[RecordedResource, Observation]]:
-        """Call the types, except for endpoints that have failed before; requested observations are
-        always made."""
+    ) -> list[_Answer]:
+        """Call the types, except for endpoints that have failed before, and as far as the budgets
+        of requests allow. Requested observations are made also after a failure, unless the provider
+        has requested fewer requests."""
+        if not groups:
+            return []
         requested = any(one.stack.requested for one in pending.values())
-        limit = asyncio.Semaphore(CALLS)
-        end = asyncio.get_running_loop().time() + self._page_timeout
-        results: list[tuple[_Group, Mapping[ResourceId, Observation], Observation]] = []
-        called: list[_Group] = []
+        known = await self._endpoints.read_failed([*{one.endpoint for one in groups}])
+        skipped: list[_Answer] = []
+        wanted: list[_Group] = []
         for group in groups:
-            failed = None if requested else self.back_off.get(group.endpoint)
-            if failed is None:
-                called.append(group)
+            failed = known.get(group.endpoint)
+            if failed is None or not is_blocked(failed, requested=requested):
+                wanted.append(group)
                 continue
             self._metrics.record_observation_call("skipped")
-            results.append((group, {}, failed.observation))
-            self._retry(pending, group, self.back_off.remaining(failed))
+            skipped.append(_Answer(group, {}, failed.observation))
+            self._retry(pending, group, failed.remaining)
+        granted = await self._grant(pending, wanted)
+        answers = await self._call_all(granted)
+        extra = Counter[str]()
+        for group in granted:
+            extra[group.endpoint[2]] += group.requests - 1
+        await self._endpoints.charge(extra)
+        await self._judge_endpoints(pending, answers, known)
+        return [*skipped, *answers]
 
-        async def observe(
-            group: _Group,
-        ) -> tuple[_Group, Mapping[ResourceId, Observation], Observation]:
+    async def _grant(
+        self, pending: Mapping[UUID, _Progress], groups: Sequence[_Group]
+    ) -> list[_Group]:
+        """The groups for which the budgets have a request; the resources of the others are left
+        out. A call that needs more requests uses them up for later ones."""
+        by_endpoint: dict[str, list[_Group]] = {}
+        for group in groups:
+            by_endpoint.setdefault(group.endpoint[2], []).append(group)
+        if not groups:
+            return []
+        needs = {key: len(found) for key, found in by_endpoint.items()}
+        grants = await self._endpoints.take(groups[0].endpoint[0], needs)
+        granted: list[_Group] = []
+        short = [key for key, grant in grants.items() if grant.count < needs[key]]
+        states = await self._read_states(pending) if short else {}
+        for key, found in by_endpoint.items():
+            count, wait = grants[key].count, timedelta(seconds=grants[key].wait)
+            if key in short:
+                found.sort(key=lambda one: -_urgency(one, pending, states))
+                self._metrics.record_observation_call("delayed", len(found) - count)
+            granted += found[:count]
+            for one in (one for group in found[count:] for one in group.resources):
+                pending[one.stack_id].defer(one.id, wait, self._endpoints.shortage(key))
+        return granted
+
+    async def _read_states(
+        self, pending: Mapping[UUID, _Progress]
+    ) -> dict[tuple[UUID, UUID], ObservedState]:
+        async with self._database.connection() as conn:
+            return await observations.read_states(conn, [*pending])
+
+    async def _call_all(self, groups: Sequence[_Group]) -> list[_Answer]:
+        """Call the types. After a provider has requested fewer requests, its other groups are not
+        called."""
+        limit = asyncio.Semaphore(CALLS)
+        end = asyncio.get_running_loop().time() + self._page_timeout
+        throttled: dict[Endpoint, Observation] = {}
+
+        async def call(group: _Group) -> _Answer:
             found: Mapping[ResourceId, Observation] = {}
             reason = NO_ANSWER
             try:
                 async with asyncio.timeout_at(end), limit:
+                    if stopped := throttled.get(group.endpoint):
+                        return _Answer(group, {}, stopped)
                     found = await self._call(group)
             except TimeoutError:
                 reason = f"there was no answer within {self._page_timeout:g} s"
             except ObservationFault as fault:
                 reason = str(fault)
-            return group, found, Observation.unknown(reason, reason)
+            answer = _Answer(group, found, Observation.unknown(reason, reason))
+            if answer.throttling is not None:
+                throttled[group.endpoint] = _without_secrets(group, answer.throttling)
+            return answer
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(observe(group)) for group in called]
-        answers = [task.result() for task in running]
-        self._judge_endpoints(pending, answers)
-        return [
-            (one, found.get(ResourceId(one.id), unknown))
-            for group, found, unknown in (*results, *answers)
-            for one in group.resources
-        ]
+            running = [tasks.create_task(call(group)) for group in groups]
+        return [task.result() for task in running]
 
-    def _judge_endpoints(
+    async def _judge_endpoints(
         self,
         pending: Mapping[UUID, _Progress],
-        answers: Sequence[tuple[_Group, Mapping[ResourceId, Observation], Observation]],
+        answers: Sequence[_Answer],
+        known: Mapping[Endpoint, FailedEndpoint],
     ) -> None:
-        """An endpoint has failed if no call to it returned a state."""
-        by_endpoint: dict[Endpoint, list[tuple[_Group, Observation | None]]] = {}
-        for group, found, unknown in answers:
-            states = list(found.values()) or [unknown]
-            usable = any(one.state is not ObservedState.UNKNOWN for one in states)
-            self._metrics.record_observation_call("succeeded" if usable else "failed")
-            failure = None if usable else states[0]
-            by_endpoint.setdefault(group.endpoint, []).append((group, failure))
-        for endpoint, outcomes in by_endpoint.items():
-            failures = [failure for _, failure in outcomes if failure is not None]
-            if len(failures) < len(outcomes):
-                self.back_off.succeed(endpoint)
-                continue
-            seconds = self.back_off.fail(endpoint, failures[0])
-            for group, _ in outcomes:
-                self._retry(pending, group, seconds)
+        """An endpoint has failed if no call to it returned a state, or if it requested fewer
+        requests. known: those that had failed before."""
+        by_endpoint: dict[Endpoint, list[_Answer]] = {}
+        for answer in answers:
+            self._metrics.record_observation_call("failed" if answer.failure else "succeeded")
+            by_endpoint.setdefault(answer.group.endpoint, []).append(answer)
+        failed: dict[Endpoint, Observation] = {}
+        for endpoint, found in by_endpoint.items():
+            throttling = [one.throttling for one in found]
+            failures = [one.failure for one in found]
+            by_failure = throttling if any(throttling) else failures
+            first = next((n for n, one in enumerate(by_failure) if one is not None), None)
+            if first is not None and (any(throttling) or all(failures)):
+                observation = by_failure[first] or found[first].unknown
+                failed[endpoint] = _without_secrets(found[first].group, observation)
+        succeeded = [one for one in by_endpoint if one not in failed]
+        pauses = await self._endpoints.record(succeeded, failed, known)
+        for endpoint, pause in pauses.items():
+            for answer in by_endpoint[endpoint]:
+                self._retry(pending, answer.group, pause)
 
-    def _retry(self, pending: Mapping[UUID, _Progress], group: _Group, seconds: float) -> None:
-        """Observe the stacks of a group again after so many seconds, when its endpoint may be."""
+    def _retry(self, pending: Mapping[UUID, _Progress], group: _Group, pause: timedelta) -> None:
+        """Observe the stacks of a group again after this time, when its endpoint may be."""
         for one in group.resources:
             progress = pending[one.stack_id]
-            progress.retry = min(seconds, progress.retry or seconds)
+            progress.retry = min(pause, progress.retry or pause)
 
     async def _call(self, group: _Group) -> Mapping[ResourceId, Observation]:
         """An error of the type is an internal error of this call alone, and an observation that
@@ -606,13 +719,41 @@ def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call
     )
 
 
-def _observed_resource(recorded: RecordedResource, observation: Observation) -> ObservedResource:
+def _urgency(
+    group: _Group,
+    pending: Mapping[UUID, _Progress],
+    states: Mapping[tuple[UUID, UUID], ObservedState],
+) -> float:
+    """That of its most urgent resource. states: of resources that differ."""
+    return max(
+        urgency(
+            pending[one.stack_id].age,
+            Risk(states.get((one.stack_id, one.id)), one.now - one.updated_at),
+        )
+        for one in group.resources
+    )
+
+
+def _without_secrets(group: _Group, observation: Observation) -> Observation:
+    """An observation that holds for other resources, too."""
+    if not any(one.has_secrets for one in group.resources):
+        return observation
+    return replace(observation, reason=_shown_reason(observation, hidden=True))
+
+
+def _shown_reason(observation: Observation, *, hidden: bool) -> str:
+    if not hidden:
+        return observation.reason
+    return observation.public_reason or (HIDDEN_REASON if observation.reason else "")
+
+
+def _observed_resource(
+    recorded: RecordedResource, observation: Observation, endpoint: Endpoint
+) -> ObservedResource:
     """The row of an observation, without secrets."""
     if observation.state is ObservedState.PRESENT:
         return ObservedResource(recorded.stack_id, recorded.id, recorded.updated_at, None)
-    reason = observation.reason
-    if recorded.has_secrets:
-        reason = observation.public_reason or (HIDDEN_REASON if reason else "")
+    reason = _shown_reason(observation, hidden=recorded.has_secrets)
     return ObservedResource(
         recorded.stack_id,
         recorded.id,
@@ -623,6 +764,7 @@ def _observed_resource(recorded: RecordedResource, observation: Observation) -> 
             for one in observation.differences[:MAX_DIFFERENCES]
         ],
         replace_nul(reason[:MAX_REASON]),
+        endpoint[2] if observation.state is ObservedState.UNKNOWN else "",
     )
 
 

@@ -51,10 +51,11 @@ class WorkerMetrics:
     def record_observation(self, state: str) -> None:
         """A resource was observed in this state."""
 
-    def record_observation_call(self, outcome: str) -> None:
+    def record_observation_call(self, outcome: str, count: int = 1) -> None:
         """A type was called to observe resources. outcome: succeeded; failed, if it returned no
-        state; skipped: it was not called, because its endpoint has failed before;
-        over_quota: nor any other, because the project has used up its observations."""
+        state; skipped: it was not called, because its endpoint has failed before; delayed: it is
+        called later, because the budget of requests is used up; over_quota: nor any other, because
+        the project has used up its observations."""
 
     def record_drift(self, count: int) -> None:
         """So many resources have become different."""

@@ -236,6 +236,6 @@ def sentences(document: Mapping[str, Json]) -> list[str]:
     stack = document["stack"]
     reason = f" ({stack['reason']})" if stack.get("reason") else ""
     first = f"{stack['name']}: {stack['status']}{reason}"
-    explained = [*document["nodes"], *document.get("unknown", ())]
+    explained = [*document["nodes"], *document.get("unknown", ()), *document.get("paused", ())]
     lines = [first, *(f"  {one['sentence']}" for one in explained)]
     return [plain(line) for line in lines]

@@ -85,7 +85,8 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
     adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
-    return Group(*table, *adopted, Text(output.plain(summary(drift))))
+    paused = [Text(output.plain(one["sentence"])) for one in drift["paused"]]
+    return Group(*table, *adopted, *paused, Text(output.plain(summary(drift))))
 
 
 def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -40,6 +40,7 @@ from engine.work.drift_hooks import OBSERVER
 from engine.work.lifecycle_notifier import LifecycleNotifier
 from engine.work.observer import Observer
 from engine.work.presence import Presence
+from engine.work.provider_endpoints import ProviderEndpoints
 from engine.work.purge import PurgeLoop
 from engine.work.timers import Timers
 from engine.work.usage_roll_up import UsageRollUp
@@ -59,6 +60,7 @@ from hub.program.wiring import (
     listener_settings,
     make_limits,
     notification_connection,
+    request_rates,
     worker_settings,
 )
 from hub.settings.settings import Settings
@@ -181,6 +183,9 @@ class Loops:
         self.lifecycle = LifecycleNotifier(
             self.database, self.plugins, poll=settings.engine.poll, supervisor=self.supervisor
         )
+        endpoints = ProviderEndpoints(
+            self.database, request_rates(settings.observer), random.SystemRandom().random
+        )
         self.observer = Observer(
             self.database,
             self._types.registry,
@@ -192,14 +197,15 @@ class Loops:
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,
             metrics=self.metrics,
+            endpoints=endpoints,
         )
-        self.metrics.watch_endpoints(self.observer.back_off)
         self.completion_observer = CompletionObserver(
             self.database,
             self._types.registry,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,
             metrics=self.metrics,
+            endpoints=endpoints,
         )
         self.notifications = self._create_listener(settings)
 

@@ -33,6 +33,7 @@ from engine.store.database import Database
 from engine.store.encryption.secret_values import KEY_BYTES, Keyring
 from engine.store.maintenance.retention import KINDS
 from engine.work.operation_call import OperationRetries
+from engine.work.provider_endpoints import RequestRates
 from engine.work.purge import Ages
 from engine.work.worker import WorkerSettings
 from hub.api.admission import Admission
@@ -43,7 +44,7 @@ from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
 from hub.program.process_slot import ProcessSlot
-from hub.settings.observer import NotificationBroker
+from hub.settings.observer import NotificationBroker, ObserverSection
 from hub.settings.settings import Amqp, Retention, Settings, Webhook
 from hub.settings.settings import QuotasSection as QuotaSettings
 
@@ -233,6 +234,11 @@ def listener_settings(amqp: NotificationBroker, slot: ProcessSlot) -> ListenerSe
         prefetch=amqp.prefetch,
         rate=amqp.rate / slot.count,
     )
+
+
+def request_rates(section: ObserverSection) -> RequestRates:
+    rates = [(one.endpoints, one.requests_per_minute) for one in section.endpoints]
+    return RequestRates(section.requests_per_minute, rates)
 
 
 def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:

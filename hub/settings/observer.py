@@ -1,4 +1,5 @@
-"""Settings of the observer: where providers send notifications about their objects."""
+"""Settings of the observer: how many requests it sends to providers, and where they send
+notifications about their objects."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -31,5 +32,14 @@ class NotificationBroker(Section):
     rules: tuple[NotificationRuleSection, ...] = ()
 
 
+class EndpointSection(Section):
+    """The requests per minute to some endpoints."""
+
+    endpoints: Annotated[Texts, Field(min_length=1)]
+    requests_per_minute: Rate
+
+
 class ObserverSection(Section):
+    requests_per_minute: Rate = 0.0
+    endpoints: tuple[EndpointSection, ...] = ()
     amqp: NotificationBroker = NotificationBroker()

@@ -18,13 +18,16 @@ PAGE = 3
 
 class Things:
     """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
-    requests in place of the usual one: a status or a text. between_pages: objects
+    requests in place of the usual one: a status or a text. retry_after: this header of a status.
+    fail_after: so many reads are answered before `faults`.
+    between_pages: objects
     to delete before the second page of a list. gate: lists wait for it."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
         self.requests: Counter[str] = Counter()
         self.faults: list[int | str] = []
+        self.retry_after, self.fail_after = "", 0
         self.between_pages: list[str] = []
         self.gate: asyncio.Event | None = None
         self.url = ""
@@ -70,11 +73,12 @@ class Things:
         return web.json_response({"things": things[start : start + PAGE], "next": following})
 
     def _fault(self) -> web.Response | None:
-        if not self.faults:
+        if not self.faults or 0 < self.requests["read"] <= self.fail_after:
             return None
         fault = self.faults[0] if len(self.faults) == 1 else self.faults.pop(0)
         if isinstance(fault, int):
-            return web.Response(status=fault)
+            headers = {"Retry-After": self.retry_after} if self.retry_after else {}
+            return web.Response(status=fault, headers=headers)
         return web.Response(text=fault, content_type="application/json")
 
 

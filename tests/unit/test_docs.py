@@ -228,7 +228,7 @@ def test_limits_that_are_settings_have_their_defaults_and_none_is_missing() -> N
     example = tomllib.loads((DOCS.parent / "config.example.toml").read_text())
     wanted = {
         (section, name): value
-        for section in ("quotas", "language", "server")
+        for section in ("quotas", "language", "server", "observer")
         for name, value in example[section].items()
         if isinstance(value, int | float) and not isinstance(value, bool)
         if section != "server" or "_per_" in name or name == "max_body"

@@ -141,8 +141,9 @@ select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as reso
        (select count(*) from notified) as notified
 """
 #: Of one project: one requested observation, or several of reported changes, or several that
-#: policies have scheduled, also those that may be early. Projects in the order of their earliest
-#: one. $1: how many. $2: the lease. $3: projects to leave out.
+#: policies have scheduled, also those that may be early, or several of resources that were left
+#: out. Projects in the order of their earliest one. $1: how many. $2: the lease. $3: projects to
+#: leave out.
 CLAIM = """
 with recursive turn as (
     select (select min(project) from observation_schedule where next_at is not null) as project
@@ -151,22 +152,27 @@ with recursive turn as (
              where q.next_at is not null and q.project > t.project)
       from turn t where t.project is not null
 ), first as materialized (
-    select t.project, q.next_at from turn t
-     cross join lateral (select next_at from observation_schedule
+    select t.project, q.next_at, q.deferred from turn t
+     cross join lateral (select next_at, deferred is not null as deferred from observation_schedule
                           where project = t.project and next_at is not null
                           order by next_at limit 1) q
      where t.project <> all ($3) and q.next_at <= clock_timestamp()
      order by q.next_at limit 1
 ), due as materialized (
-    select q.stack_id, q.next_at from first f
+    select q.stack_id, q.next_at,
+           q.next_at = '1970-01-01 00:00:01+00' or q.next_at <> 'epoch' and q.reported is null
+               as parts
+      from first f
      cross join lateral (
-         select d.stack_id, d.next_at from observation_schedule d
+         select d.stack_id, d.next_at, d.reported from observation_schedule d
           where d.stack_id = any (array(
                     select n.stack_id
-                      from (select stack_id, next_at, early_at from observation_schedule
+                      from (select stack_id, next_at, early_at, deferred is not null as deferred
+                              from observation_schedule
                              where project = f.project and next_at is not null
                              order by next_at limit 4 * $1) n
                      where least(n.next_at, n.early_at) <= clock_timestamp()
+                       and (n.deferred = f.deferred or f.next_at < '1970-01-02')
                        and (n.next_at = f.next_at or f.next_at <> '1970-01-01 00:00:01+00')
                      order by n.next_at
                      limit case when f.next_at = 'epoch' then 1 else $1 end))
@@ -175,15 +181,23 @@ with recursive turn as (
 ), claimed as (
     update observation_schedule q
        set claim = q.claim + 1, claimed_at = clock_timestamp(), early_at = null,
-           next_at = clock_timestamp() + $2
+           next_at = clock_timestamp() + $2,
+           deferred = case when d.parts then q.deferred end,
+           deferred_since = case when d.parts then q.deferred_since end
       from due d where q.stack_id = d.stack_id
-    returning q.stack_id, q.claim, q.claimed_at, q.project,
+    returning q.stack_id, q.claim, q.claimed_at, q.project, q.observed_at,
               coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested,
-              q.reported is not null as reported,
-              case when d.next_at = '1970-01-01 00:00:01+00' then q.reported end as resources
+              q.reported is not null or q.deferred is not null and q.deferred_since is null
+                  as reported,
+              case when d.next_at = '1970-01-01 00:00:01+00' then q.reported
+                   else q.deferred end as resources,
+              d.next_at <> '1970-01-01 00:00:01+00' and q.deferred is not null as deferred,
+              d.next_at <> '1970-01-01 00:00:01+00' and q.deferred_since is not null as rest
 )
-select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources, s.name,
-       s.path,
+select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources,
+       c.deferred, c.rest,
+       exists (select from observation b where b.stack_id = c.stack_id) as differs,
+       c.observed_at, s.changed_at, s.name, s.path,
        coalesce(s.root_id, s.id) as root_id, v.template -> 'convergence' as by_template,
        v.environment -> 'convergence' as by_environment
   from claimed c
@@ -215,7 +229,8 @@ select min(q.next_at) - clock_timestamp() from turn t
  where t.project <> all ($1)
 """
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
-#: times until the next observation (null: none), observable resources, and not observable ones.
+#: times until the next observation (null: none), observable resources, and not observable ones
+#: (null: as before).
 #: Also ends the observations of resources that are gone.
 FINISH = """
 with finished as (
@@ -228,8 +243,10 @@ with finished as (
            reported = case when q.reported_at > q.claimed_at then q.reported end,
            resume_at = case when q.reported_at > q.claimed_at
                             then clock_timestamp() + e.next_in end,
-           observed_at = q.claimed_at, claimed_at = null, observable = e.observable,
-           not_observable = e.not_observable
+           observed_at = coalesce(q.deferred_since, q.claimed_at), claimed_at = null,
+           deferred = null, deferred_since = null,
+           observable = coalesce(e.observable, q.observable),
+           not_observable = coalesce(e.not_observable, q.not_observable)
       from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
            e (stack_id, claim, next_in, observable, not_observable)
      where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
@@ -248,8 +265,9 @@ with finished as (
 delete from observation b using gone g
  where b.stack_id = g.stack_id and b.resource_id = g.resource_id and not g.reported
 """
-#: Ends observations of reported changes. $1 to $3: stacks, claims, and intervals (null: none). The
-#: schedule stays, unless the interval has become shorter.
+#: Ends observations of reported changes. $1 to $3: stacks, claims, and intervals (null: none). $4:
+#: whether their resources had been left out before. The schedule stays, unless the interval has
+#: become shorter.
 FINISH_REPORTED = """
 update observation_schedule q
    set next_at = case when q.requested_at > q.claimed_at then 'epoch'
@@ -262,16 +280,43 @@ update observation_schedule q
        reported = case when q.reported_at > q.claimed_at then q.reported end,
        resume_at = case when q.reported_at > q.claimed_at
                         then least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
+       deferred = case when not e.deferred then q.deferred end,
        claimed_at = null
-  from unnest($1::uuid[], $2::integer[], $3::interval[]) e (stack_id, claim, next_in)
+  from unnest($1::uuid[], $2::integer[], $3::interval[], $4::boolean[])
+       e (stack_id, claim, next_in, deferred)
  where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
+"""
+#: Ends observations that have left out resources, which are observed alone later. $1: [{stack_id,
+#: claim, seconds: until then, resources, reason, whole: all of the stack was to be observed,
+#: reported: resources that were reported now, observable, not_observable: null: as before}].
+DEFER = """
+update observation_schedule q
+   set next_at = case when q.requested_at > q.claimed_at then 'epoch'
+                      when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
+                      else clock_timestamp() + make_interval(secs => d.seconds) end,
+       resume_at = case when q.reported_at > q.claimed_at
+                        then clock_timestamp() + make_interval(secs => d.seconds)
+                        else q.resume_at end,
+       reported = case when q.reported_at > q.claimed_at then q.reported end,
+       deferred = case when d.reported then array(select unnest(q.deferred)
+                                                   union select unnest(d.resources))
+                       else d.resources end,
+       deferred_since = case when d.whole then q.claimed_at else q.deferred_since end,
+       deferred_reason = d.reason, early_at = null, claimed_at = null,
+       observable = coalesce(d.observable, q.observable),
+       not_observable = coalesce(d.not_observable, q.not_observable)
+  from jsonb_to_recordset($1) d (stack_id uuid, claim integer, seconds double precision,
+                                 resources uuid[], reason text, reported boolean, whole boolean,
+                                 observable integer, not_observable integer)
+ where q.stack_id = d.stack_id and q.claim = d.claim and q.claimed_at is not null
 """
 #: Ends claims without an observation. $3: until the next one; null: when one is requested.
 RELEASE = """
 update observation_schedule q
    set next_at = case when q.requested_at > q.claimed_at then 'epoch'
                       when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
-                      else clock_timestamp() + $3 end, claimed_at = null
+                      else clock_timestamp() + $3 end, claimed_at = null,
+       deferred = case when $3::interval is not null then q.deferred end
   from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
@@ -291,6 +336,7 @@ with recursive tree (id) as (
 )
 select case when count(q.observed_at) = count(*) then min(q.observed_at) end as observed_at,
        coalesce(bool_or(q.reported is not null
+                        or q.deferred is not null and q.deferred_since is null
                         or q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
        coalesce(sum(q.observable), 0)::integer as observable,
        coalesce(sum(q.not_observable), 0)::integer as not_observable,
@@ -311,8 +357,11 @@ FIRST = UUID(int=0)
 @dataclass(frozen=True, slots=True)
 class ClaimedStack:
     """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
-    its policy alone. reported: changes were reported. resources: those alone; None: all. path: from
-    the root stack. section: `convergence` of the root's template and environment.
+    its policy alone. reported: changes were reported. resources: those alone; None: all.
+    deferred: an observation has left them out; rest: one of the whole stack. differs: a resource
+    differed at the last observation. observed_at: start of that; None: there was none. changed_at:
+    by a request. path: from the root stack. section: `convergence` of the root's template and
+    environment.
     """
 
     stack_id: UUID
@@ -322,6 +371,11 @@ class ClaimedStack:
     requested: bool
     reported: bool
     resources: Sequence[UUID] | None
+    deferred: bool
+    rest: bool
+    differs: bool
+    observed_at: datetime | None
+    changed_at: datetime | None
     name: str | None
     path: str | None
     root_id: UUID | None
@@ -353,10 +407,24 @@ class ReportedChanges:
 
 @dataclass(frozen=True, slots=True)
 class FinishedObservation:
-    """next_in: until the next one; None: it is requested."""
+    """next_in: until the next one; None: it is requested. observable, not_observable: number of
+    resources."""
 
     claimed: ClaimedStack
     next_in: timedelta | None
+    observable: int
+    not_observable: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredObservation:
+    """An observation that has left out resources. next_in: until they are observed. observable:
+    number of resources, with these."""
+
+    claimed: ClaimedStack
+    resources: Sequence[UUID]
+    next_in: timedelta
+    reason: str
     observable: int
     not_observable: int
 
@@ -426,19 +494,43 @@ async def until_next(conn: Connection, except_projects: Sequence[str] = ()) -> t
 
 
 async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> None:
-    whole = [one for one in finished if one.claimed.resources is None]
+    whole = [one for one in finished if one.claimed.resources is None or one.claimed.rest]
     reported = [one for one in finished if one.claimed.resources is not None]
+    reported = [one for one in reported if not one.claimed.rest]
     if whole:
         await conn.execute(
             FINISH,
             *_claims([one.claimed for one in whole]),
             [one.next_in for one in whole],
-            [one.observable for one in whole],
-            [one.not_observable for one in whole],
+            [None if one.claimed.rest else one.observable for one in whole],
+            [None if one.claimed.rest else one.not_observable for one in whole],
         )
     if reported:
         claims = _claims([one.claimed for one in reported])
-        await conn.execute(FINISH_REPORTED, *claims, [one.next_in for one in reported])
+        intervals = [one.next_in for one in reported]
+        deferred = [one.claimed.deferred for one in reported]
+        await conn.execute(FINISH_REPORTED, *claims, intervals, deferred)
+
+
+async def defer(conn: Connection, deferred: Sequence[DeferredObservation]) -> None:
+    """End observations that have left out resources, which are observed alone later."""
+    await conn.execute(DEFER, [_deferred_row(one) for one in deferred])
+
+
+def _deferred_row(one: DeferredObservation) -> dict[str, Json]:
+    claimed = one.claimed
+    whole = claimed.resources is None
+    return {
+        "stack_id": str(claimed.stack_id),
+        "claim": claimed.claim,
+        "seconds": one.next_in.total_seconds(),
+        "resources": [str(resource_id) for resource_id in one.resources],
+        "reason": one.reason,
+        "reported": not whole and not claimed.deferred,
+        "whole": whole,
+        "observable": one.observable if whole else None,
+        "not_observable": one.not_observable if whole else None,
+    }
 
 
 async def release(

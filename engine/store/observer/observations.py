@@ -12,7 +12,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import decrypt_row
 from engine.store.encryption.secret_values import DecryptionFailed
-from engine.words import Json
+from engine.words import Json, ObservedState
 
 #: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
 #: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
@@ -48,13 +48,14 @@ select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.
 """
 READ_PAGE = _read_page.format(compared=">")
 READ_REPORTED = _read_page.format(compared="=")
-#: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason}]; state null:
-#: as recorded. A row is written only if the state differs from the one before, and only if the
-#: resource is the same as when it was read. Returns how many have become different.
+#: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason, endpoint}];
+#: state null: as recorded. A row is written only if the state differs from the one before, and only
+#: if the resource is the same as when it was read. Returns how many have become different.
 WRITE = """
 with observed as materialized (
     select o.* from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz,
-                                              state text, differences jsonb, reason text)
+                                              state text, differences jsonb, reason text,
+                                              endpoint text)
       join resource r on r.stack_id = o.stack_id and r.id = o.id and r.updated_at = o.recorded_at
       join stack s on s.id = o.stack_id and s.deleted_at is null
 ), ended as (
@@ -73,15 +74,15 @@ with observed as materialized (
                           and b.state <> 'unknown' and b.recorded_at = o.recorded_at
                           and b.resolved_at is null)
 ), written as (
-    insert into observation as b (stack_id, resource_id, state, differences, reason, recorded_at,
-                                  since, observed_at)
-    select o.stack_id, o.id, o.state, o.differences, o.reason, o.recorded_at, clock_timestamp(),
-           clock_timestamp()
+    insert into observation as b (stack_id, resource_id, state, differences, reason, endpoint,
+                                  recorded_at, since, observed_at)
+    select o.stack_id, o.id, o.state, o.differences, o.reason, o.endpoint, o.recorded_at,
+           clock_timestamp(), clock_timestamp()
       from observed o where o.state is not null order by o.stack_id, o.id
     on conflict (stack_id, resource_id) do update
        set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-           recorded_at = excluded.recorded_at, observed_at = excluded.observed_at,
-           resolved_at = null,
+           endpoint = excluded.endpoint, recorded_at = excluded.recorded_at,
+           observed_at = excluded.observed_at, resolved_at = null,
            since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
                          and b.resolved_at is null
                         then b.since else excluded.since end
@@ -91,6 +92,10 @@ with observed as materialized (
         or b.resolved_at is not null
 )
 select count(*) from found
+"""
+READ_STATES = """
+select stack_id, resource_id, state from observation
+ where stack_id = any ($1) and resolved_at is null
 """
 ENCRYPTED = ("properties", "data", "attributes")
 
@@ -125,7 +130,8 @@ class ResourcePage:
 @dataclass(frozen=True, slots=True)
 class ObservedResource:
     """recorded_at: `RecordedResource.updated_at`. state: None: as recorded. differences:
-    [{path, desired, observed}], without secrets."""
+    [{path, desired, observed}], without secrets. endpoint: that was asked, if the state is not
+    known."""
 
     stack_id: UUID
     id: UUID
@@ -133,6 +139,15 @@ class ObservedResource:
     state: str | None
     differences: Sequence[Mapping[str, Json]] = ()
     reason: str = ""
+    endpoint: str = ""
+
+
+async def read_states(
+    conn: Connection, stack_ids: Sequence[UUID]
+) -> dict[tuple[UUID, UUID], ObservedState]:
+    """The states of resources that differ, by stack and ID."""
+    rows = await conn.fetch(READ_STATES, stack_ids)
+    return {(row["stack_id"], row["resource_id"]): ObservedState(row["state"]) for row in rows}
 
 
 async def read_page(
@@ -181,6 +196,7 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> int:
             "state": one.state,
             "differences": one.differences,
             "reason": one.reason,
+            "endpoint": one.endpoint,
         }
         for one in observed
     ]

@@ -356,9 +356,13 @@ class Http(ResourceType):
             async for page in self._pages(project, definition, definition["values"]):
                 yield dict(page)
         except ServiceError as error:
-            raise ObjectsUnknown(error.public or "list: the request failed") from None
+            reason = error.public or "list: the request failed"
+            raise ObjectsUnknown(reason, error.throttled) from None
         except (InvalidPath, PlaceholderError):
             raise ObjectsUnknown("list: the request is not valid") from None
+
+    def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
+        return origin(address(definition, definition["list"]))
 
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         return readiness(definition["ready"], found)[0] is not Readiness.NOT_YET
@@ -371,8 +375,9 @@ class Http(ResourceType):
             return self._unknown(call, remote, error)
 
     def _unknown(self, call: Call, remote: RemoteObject, error: Exception) -> Observation:
-        public = error.public if isinstance(error, ServiceError) else ""
-        return Observation.unknown(self._mask_text(call, remote, str(error)), public)
+        service = error if isinstance(error, ServiceError) else ServiceError("")
+        text = self._mask_text(call, remote, str(error))
+        return Observation.unknown(text, service.public, service.throttled)
 
     def needs_replace(self, call: Call) -> bool:
         return not _sends_nothing(call, object_of(call)) and not call.properties.get("update")

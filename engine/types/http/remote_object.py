@@ -12,7 +12,7 @@ from engine.types.contract import Call, Done, Outcome, Wait
 from engine.types.http.json_paths import first_value, is_path
 from engine.types.http.requests import fill_text
 from engine.types.http.schema import DEFAULT_INTERVAL
-from engine.types.http_client import BUSY, Response, ServiceError
+from engine.types.http_client import BUSY, Response, ServiceError, throttling
 from engine.types.operation_outcomes import next_poll
 from engine.types.text_cleaning import as_text, decode_text, replace_nul
 from engine.words import Json
@@ -133,7 +133,9 @@ def check_status(name: str, answer: Response, expect: list[int]) -> None:
     text = decode_text(answer.body).strip()[:KEPT].strip()
     public = f"{name}: the service answered {status}"
     reason = f"{public}: {text}" if text else public
-    raise ServiceError(reason, retry=status in BUSY, status=status, public=public)
+    raise ServiceError(
+        reason, retry=status in BUSY, status=status, public=public, throttled=throttling(answer)
+    )
 
 
 def parse_json(name: str, answer: Response) -> Json:

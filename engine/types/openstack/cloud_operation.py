@@ -113,7 +113,7 @@ async def observe_listed(
         if absent := [call for call in calls if call.resource_id not in found]:
             found |= await _compare_listed(absent, read_pages, compare)
     except CloudError as error:
-        unknown = Observation.unknown(str(error), error.public)
+        unknown = Observation.unknown(str(error), error.public, error.throttled)
         return {call.resource_id: unknown for call in calls}
     gone = Observation(ObservedState.MISSING, (), missing, missing)
     return {call.resource_id: found.get(call.resource_id, gone) for call in calls}

@@ -564,7 +564,7 @@ class ObjectType(ResourceType):
                 for call in by_id.get(self.id_of(one), ()):
                     found[call.resource_id] = self.compare(call, one)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public)
+            unknown = Observation.unknown(str(error), error.public, error.throttled)
             return {call.resource_id: unknown for call in calls}
         missing = f"the {self.row.what} does not exist"
         gone = Observation(ObservedState.MISSING, (), missing, missing)

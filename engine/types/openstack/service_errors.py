@@ -16,7 +16,7 @@ from typing import Final
 
 import orjson
 
-from engine.types.http_client import BUSY, Response, ServiceError
+from engine.types.http_client import BUSY, Response, ServiceError, throttling
 from engine.types.openstack.services import LOAD_BALANCER, NETWORK, Service
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
@@ -57,8 +57,9 @@ class CloudError(ServiceError):
         kind: str = "",
         message: str = "",
         retry_after: float | None = None,
+        throttled: float | None = None,
     ) -> None:
-        super().__init__(reason, retry=retry, status=status, public=public)
+        super().__init__(reason, retry=retry, status=status, public=public, throttled=throttled)
         self.kind = kind
         self.message = message or reason
         self.retry_after = retry_after
@@ -83,6 +84,7 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
         kind=kind,
         message=message,
         retry_after=_retry_after(response),
+        throttled=throttling(response),
     )
 
 

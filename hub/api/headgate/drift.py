@@ -14,7 +14,7 @@ from engine.store.resources.overrides import AdoptedValue
 from engine.words import ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
-from hub.api.headgate.explanations import path_in
+from hub.api.headgate.explanations import explain_paused, path_in
 from hub.api.orchestration.documents import adopted_document
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import stack_of
@@ -92,6 +92,7 @@ async def show(request: web.Request) -> web.Response:
             next_observation_at=rfc3339(status.next_at) if status.next_at else None,
             resources=[drift_document(one) for one in drift.resources],
             adopted=[_adopted_document(one) for one in drift.adopted],
+            paused=explain_paused(drift.paused),
         )
     )
 

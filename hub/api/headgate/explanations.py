@@ -9,8 +9,10 @@ from uuid import UUID
 from channels.envelope import rfc3339
 from engine.service.reads.graphs import StackGraph
 from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.provider_endpoints import PausedObservation
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json, ObservedState
+from hub.api.headgate import responses
 from hub.api.headgate.responses import NodeProgress, UnknownState
 
 _UNFINISHED = ("waiting", "ready", "running", "parked")
@@ -91,6 +93,27 @@ def _unknown(
         "since": since,
         "next_observation_at": rfc3339(next_at) if next_at else None,
         "sentence": f"{what}. {then}.",
+    }
+
+
+def explain_paused(paused: Sequence[PausedObservation]) -> list[responses.PausedObservation]:
+    """The observations that wait for an endpoint, or for the budget of requests to it."""
+    return [_describe_paused(one) for one in paused]
+
+
+def _describe_paused(one: PausedObservation) -> responses.PausedObservation:
+    resources = "1 resource" if one.resources == 1 else f"{one.resources} resources"
+    at = f" at {one.endpoint}" if one.endpoint else ""
+    what = f"{resources} of type {one.type}{at}" if one.type else resources
+    until = rfc3339(one.until)
+    because = f" because {one.reason}" if one.reason else ""
+    return {
+        "resources": one.resources,
+        "resource_type": one.type or None,
+        "endpoint": one.endpoint or None,
+        "until": until,
+        "reason": one.reason,
+        "sentence": f"The observation of {what} is paused until {until}{because}.",
     }
 
 

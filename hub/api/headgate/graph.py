@@ -12,6 +12,7 @@ from hub.api.headgate import responses
 from hub.api.headgate.explanations import (
     WaitingHook,
     explain,
+    explain_paused,
     explain_unknown,
     path_in,
     unfinished_before,
@@ -112,6 +113,7 @@ async def show_why(request: web.Request) -> web.Response:
             stack=progress,
             nodes=explain(graphs, waiting),
             unknown=explain_unknown(drift.resources, drift.status.next_at),
+            paused=explain_paused(drift.paused),
         )
     )
 

@@ -356,10 +356,23 @@ class UnknownState(TypedDict):
     sentence: str
 
 
+class PausedObservation(TypedDict):
+    """Resources that are not observed until a time. resources: their number. resource_type,
+    endpoint: that has failed; null: the budget of requests is used up."""
+
+    resources: Count
+    resource_type: str | None
+    endpoint: str | None
+    until: Time
+    reason: str
+    sentence: str
+
+
 class Explanation(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
     unknown: list[UnknownState]
+    paused: list[PausedObservation]
 
 
 class Difference(TypedDict):
@@ -423,6 +436,7 @@ class Drift(TypedDict):
     next_observation_at: Time | None
     resources: list[DriftedResource]
     adopted: list[AdoptedValueOfResource]
+    paused: list[PausedObservation]
 
 
 class ReportedChanges(TypedDict):

@@ -65,10 +65,12 @@ def observer_of(run: Program) -> Observer:
 
 
 async def observe(run: Program) -> None:
-    """Observe all stacks that a policy has scheduled, or that are requested."""
+    """Observe all stacks that a policy has scheduled, or that are requested, also after an endpoint
+    has failed."""
     await run.database.pool.execute(
         "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
     )
+    await run.database.pool.execute("delete from provider_failure")
     await observer_of(run).observe_due()
 
 

@@ -63,10 +63,11 @@ def observer_of(run: Program) -> Observer:
 
 
 async def observe(run: Program, observer: Observer | None = None) -> None:
-    """Observe all stacks that a policy has scheduled."""
+    """Observe all stacks that a policy has scheduled, also after an endpoint has failed."""
     await run.database.pool.execute(
         "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
     )
+    await run.database.pool.execute("delete from provider_failure")
     await (observer or observer_of(run)).observe_due()
 
 

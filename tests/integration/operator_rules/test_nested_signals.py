@@ -113,7 +113,8 @@ alter table resource_snapshot drop column overrides cascade;
 alter table template drop column key_order, drop column stack_outputs, drop column sources;
 drop index stack_listed;
 drop index resource_by_physical_id;
-drop table observation, observation_schedule, completion, completion_request, drift_hook;
+drop table observation, observation_schedule, completion, completion_request, drift_hook,
+    provider_budget, provider_failure;
 drop index traversal_repairs;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';

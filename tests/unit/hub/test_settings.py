@@ -73,7 +73,7 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Sections that can be repeated.
-SECTIONS = ("subscriptions", "rules", "programs")
+SECTIONS = ("subscriptions", "rules", "programs", "endpoints")
 
 
 def example_with_subscription() -> str:

@@ -1,63 +1,56 @@
-"""Which endpoints are left alone, with the clock as an argument."""
+"""How long endpoints are left alone after failures."""
+
+from datetime import timedelta
 
 import pytest
 
-from engine.types.observation import Observation
-from engine.work import endpoint_back_off
-from engine.work.endpoint_back_off import PAUSES, REMEMBERED, Endpoint, EndpointBackOff
+from engine.types.observation import PRESENT, Observation
+from engine.work.endpoint_back_off import (
+    MAX_RETRY_AFTER,
+    PAUSES,
+    FailedEndpoint,
+    is_blocked,
+    is_throttled,
+    pause_after,
+)
 
-FAILED = Observation.unknown("it is down", "it is down")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+SECOND = timedelta(seconds=1)
 
 
-def endpoint(name: str) -> Endpoint:
-    return ("project", "type", name)
+def test_each_failure_doubles_the_pause() -> None:
+    pauses = [pause_after(failures, None, 0.0) for failures in (1, 2, 3)]
+    first = timedelta(seconds=PAUSES.first)
+    assert pauses == [first / 2, first, first * 2]
+    assert pause_after(100, None, 0.99) <= timedelta(seconds=PAUSES.max_pause)
 
 
-def test_each_failure_doubles_the_pause_until_a_success() -> None:
-    clock = Clock()
-    back_off = EndpointBackOff(clock, lambda: 0.0)
-    pauses = []
-    for _ in range(3):
-        pauses.append(back_off.fail(endpoint("a"), FAILED))
-        clock.now += pauses[-1]
-    assert pauses == [PAUSES.first / 2, PAUSES.first, PAUSES.first * 2]
-    assert back_off.get(endpoint("a")) is None
-    back_off.succeed(endpoint("a"))
-    assert back_off.fail(endpoint("a"), FAILED) == PAUSES.first / 2
+@pytest.mark.parametrize(
+    ("requested", "seconds"),
+    [(0.0, 15.0), (5.0, 15.0), (600.0, 600.0), (1e9, MAX_RETRY_AFTER)],
+)
+def test_a_requested_pause_is_respected(requested: float, seconds: float) -> None:
+    assert pause_after(1, requested, 0.0) == timedelta(seconds=seconds)
+    assert pause_after(1, requested, 0.9) >= timedelta(seconds=seconds)
 
 
-def test_an_endpoint_is_not_observed_during_its_pause() -> None:
-    clock = Clock()
-    back_off = EndpointBackOff(clock, lambda: 0.0)
-    seconds = back_off.fail(endpoint("a"), FAILED)
-    clock.now += seconds / 2
-    failed = back_off.get(endpoint("a"))
-    assert failed is not None and failed.observation == FAILED
-    assert back_off.remaining(failed) == seconds / 2
-    assert (len(back_off), back_off.get(endpoint("b"))) == (1, None)
-    clock.now += seconds
-    assert (len(back_off), back_off.remaining(failed)) == (0, 0.0)
+@pytest.mark.parametrize(
+    ("remaining", "throttled", "requested", "blocked"),
+    [
+        (SECOND, False, False, True),
+        (SECOND, False, True, False),
+        (SECOND, True, True, True),
+        (-SECOND, True, False, False),
+        (timedelta(0), True, False, False),
+    ],
+)
+def test_requests_of_users_wait_only_if_the_provider_asks_for_it(
+    remaining: timedelta, throttled: bool, requested: bool, blocked: bool
+) -> None:
+    failed = FailedEndpoint(1, remaining, "it is down", "", throttled)
+    assert is_blocked(failed, requested=requested) is blocked
 
 
-def test_failures_of_long_ago_are_forgotten() -> None:
-    clock = Clock()
-    back_off = EndpointBackOff(clock, lambda: 0.0)
-    first = back_off.fail(endpoint("a"), FAILED)
-    clock.now += first + REMEMBERED
-    assert back_off.fail(endpoint("a"), FAILED) == first
-
-
-def test_the_number_of_endpoints_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_back_off, "MAX_ENDPOINTS", 3)
-    back_off = EndpointBackOff(Clock(), lambda: 0.0)
-    for number in range(5):
-        back_off.fail(endpoint(str(number)), FAILED)
-    assert len(back_off) == 3 and back_off.get(endpoint("1")) is None
+def test_only_an_unknown_state_can_be_throttled() -> None:
+    assert is_throttled(Observation.unknown("busy", "busy", 0.0))
+    assert not is_throttled(Observation.unknown("busy"))
+    assert not is_throttled(PRESENT)

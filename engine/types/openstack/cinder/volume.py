@@ -241,7 +241,11 @@ class Volume(CloudType):
             async for page in _pages(self._cloud.reader_session(), project):
                 yield {id_of(CINDER, one): one for one in page}
         except CloudError as error:
-            raise ObjectsUnknown(error.public or "the volumes cannot be listed") from None
+            reason = error.public or "the volumes cannot be listed"
+            raise ObjectsUnknown(reason, error.throttled) from None
+
+    def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
+        return CINDER.name
 
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         return volume_state.judge(found, USABLE) is not ObjectProgress.PENDING

@@ -106,7 +106,7 @@ class RoleAssignment(CloudType):
         try:
             present = await self._present(session, calls)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public)
+            unknown = Observation.unknown(str(error), error.public, error.throttled)
             return {call.resource_id: unknown for call in calls}
         return {call.resource_id: _compare(_own(call), present) for call in calls}
 

@@ -442,7 +442,7 @@ class RouterInterfaceType(NeutronType):
                 query = {"device_id": routers[start : start + IDS_AT_ONCE]}
                 ports += await session.list(NETWORK, "/ports", "ports", query)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public)
+            unknown = Observation.unknown(str(error), error.public, error.throttled)
             return {call.resource_id: unknown for call in calls}
         present = {
             key

@@ -219,7 +219,11 @@ class Server(CloudType):
             async for page in _server_pages(self._cloud.reader_session(), project):
                 yield {id_of(COMPUTE, one): server_state.progress_fields(one) for one in page}
         except CloudError as error:
-            raise ObjectsUnknown(error.public or "the servers cannot be listed") from None
+            reason = error.public or "the servers cannot be listed"
+            raise ObjectsUnknown(reason, error.throttled) from None
+
+    def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
+        return COMPUTE.name
 
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         return server_state.judge(found, {ACTIVE}, "create").progress is not ObjectProgress.PENDING

@@ -1,0 +1,251 @@
+"""Endpoints of providers: the budgets of requests to them, and those that have failed.
+
+All processes share them. Nothing is written about an endpoint that has no budget and works.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from engine.request_budget import BudgetState, Turn
+from engine.store.connection import Connection
+from engine.words import Json
+
+#: Also deletes budgets that have not been used for a day.
+ADD_BUDGETS = """
+with unused as materialized (
+    select endpoint from provider_budget where used_at < clock_timestamp() - interval '1 day'
+     for update skip locked
+), deleted as (
+    delete from provider_budget b using unused u
+     where b.endpoint = u.endpoint and b.endpoint <> all ($1)
+)
+insert into provider_budget (endpoint, state, used_at)
+select endpoint, '{}', clock_timestamp() from unnest($1::text[]) e (endpoint) order by endpoint
+on conflict (endpoint) do nothing
+"""
+LOCK_BUDGETS = """
+with locked as materialized (
+    select endpoint, state from provider_budget where endpoint = any ($1)
+     order by endpoint for update
+)
+select endpoint, state, extract(epoch from clock_timestamp())::double precision as now from locked
+"""
+#: $1: [{endpoint, state}].
+STORE_BUDGETS = """
+update provider_budget b set state = d.state, used_at = clock_timestamp()
+  from jsonb_to_recordset($1) d (endpoint text, state jsonb) where b.endpoint = d.endpoint
+"""
+#: $1 to $3: projects, types and endpoints. $4: for how long ended pauses count.
+READ_FAILURES = """
+select f.project, f.type, f.endpoint, f.failures, f.reason, f.public_reason, f.throttled,
+       f.until - clock_timestamp() as remaining
+  from unnest($1::text[], $2::text[], $3::text[]) e (project, type, endpoint)
+ cross join lateral (select * from provider_failure
+                      where project = e.project and type = e.type and endpoint = e.endpoint
+                        and until > clock_timestamp() - $4::interval offset 0) f
+"""
+#: $1: [{project, type, endpoint, failures, seconds, reason, public_reason, throttled}]. Of
+#: processes that fail at the same time, the first one counts. Also deletes pauses that ended $2
+#: ago.
+STORE_FAILURES = """
+with old as materialized (
+    select project, type, endpoint from provider_failure
+     where until < clock_timestamp() - $2::interval order by until limit 1000
+       for update skip locked
+), forgotten as (
+    delete from provider_failure f using old o
+     where f.project = o.project and f.type = o.type and f.endpoint = o.endpoint
+       and not exists (select from jsonb_to_recordset($1) d (project text, type text, endpoint text)
+                        where d.project = o.project and d.type = o.type
+                          and d.endpoint = o.endpoint)
+)
+insert into provider_failure as f (project, type, endpoint, failures, until, since, reason,
+                                   public_reason, throttled)
+select project, type, endpoint, failures, clock_timestamp() + make_interval(secs => seconds),
+       clock_timestamp(), reason, public_reason, throttled
+  from jsonb_to_recordset($1) d (project text, type text, endpoint text, failures integer,
+                                 seconds double precision, reason text, public_reason text,
+                                 throttled boolean)
+ order by project, type, endpoint
+on conflict (project, type, endpoint) do update
+   set failures = excluded.failures, until = excluded.until, reason = excluded.reason,
+       public_reason = excluded.public_reason, throttled = excluded.throttled,
+       since = case when excluded.failures = 1 then excluded.since else f.since end
+ where f.failures < excluded.failures or f.until < clock_timestamp()
+"""
+#: $1 to $3: projects, types and endpoints.
+DELETE_FAILURES = """
+delete from provider_failure f using unnest($1::text[], $2::text[], $3::text[])
+       e (project, type, endpoint)
+ where f.project = e.project and f.type = e.type and f.endpoint = e.endpoint
+"""
+COUNT_PAUSED = """
+select (select count(*) from provider_failure
+         where until > clock_timestamp())::integer as endpoints,
+       (select coalesce(sum(cardinality(deferred)), 0)
+          from observation_schedule where deferred is not null)::integer as resources
+"""
+#: Of a stack and its nested stacks: what is not observed until when, and why. type, endpoint:
+#: empty if the budget of requests is used up.
+READ_PAUSED = """
+with recursive tree (id, project) as (
+    select id, project from stack where id = $1
+    union all
+    select c.id, c.project from tree t
+     cross join lateral (select id, project from stack
+                          where parent_id = t.id and deleted_at is null offset 0) c
+)
+select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason
+  from (select t.project, r.type, b.endpoint, r.masked_properties is not null as has_secrets
+          from tree t
+         cross join lateral (select * from observation
+                              where stack_id = t.id and state = 'unknown' and resolved_at is null
+                             offset 0) b
+         cross join lateral (select type, masked_properties from resource
+                              where stack_id = t.id and id = b.resource_id
+                                and updated_at = b.recorded_at and replaced_by is null offset 0) r
+       ) u
+ cross join lateral (
+       select type, endpoint, until,
+              case when u.has_secrets then public_reason else reason end as reason
+         from provider_failure
+        where project = u.project and type = u.type and endpoint = u.endpoint
+          and until > clock_timestamp() offset 0) f
+ group by f.type, f.endpoint, f.until, f.reason
+union all
+select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason
+  from tree t join observation_schedule q on q.stack_id = t.id
+ where q.deferred is not null and q.next_at is not null
+ group by q.deferred_reason
+ order by 4, 1, 2
+"""
+#: The project, the resource type, and the endpoint.
+Endpoint = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFailure:
+    """See `engine.work.endpoint_back_off.FailedEndpoint`."""
+
+    failures: int
+    remaining: timedelta
+    reason: str
+    public_reason: str
+    throttled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewFailure:
+    """pause: until policies observe the endpoint again."""
+
+    endpoint: Endpoint
+    failures: int
+    pause: timedelta
+    reason: str
+    public_reason: str
+    throttled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PausedObservation:
+    """Resources of a stack that are not observed until a time. type, endpoint: that has failed;
+    empty: the budget of requests is used up."""
+
+    type: str
+    endpoint: str
+    resources: int
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PausedCounts:
+    """Endpoints that have failed, and resources whose observation waits for a budget."""
+
+    endpoints: int
+    resources: int
+
+
+async def lock_budgets(
+    conn: Connection, endpoints: Sequence[str]
+) -> tuple[dict[str, BudgetState], float]:
+    """The states of budgets, locked until the end of the transaction, and the time of the
+    database in seconds. endpoints: different ones."""
+    rows = await conn.fetch(LOCK_BUDGETS, endpoints)
+    if len(rows) < len(endpoints):
+        await conn.execute(ADD_BUDGETS, endpoints)
+        rows = await conn.fetch(LOCK_BUDGETS, endpoints)
+    states = {row["endpoint"]: _budget_state(row["state"]) for row in rows}
+    return states, max((row["now"] for row in rows), default=0.0)
+
+
+async def store_budgets(conn: Connection, states: Mapping[str, BudgetState]) -> None:
+    rows = [{"endpoint": key, "state": _budget_row(state)} for key, state in states.items()]
+    await conn.execute(STORE_BUDGETS, rows)
+
+
+def _budget_state(row: Mapping[str, Json]) -> BudgetState:
+    turns = {key: Turn(at, count) for key, (at, count) in row.get("turns", {}).items()}
+    return BudgetState(row.get("paid", 0.0), turns)
+
+
+def _budget_row(state: BudgetState) -> Json:
+    turns = {key: [turn.at, turn.count] for key, turn in state.turns.items()}
+    return {"paid": state.paid, "turns": turns}
+
+
+async def read_failures(
+    conn: Connection, endpoints: Sequence[Endpoint], remembered: timedelta
+) -> dict[Endpoint, StoredFailure]:
+    """The endpoints that have failed. remembered: for how long after its pause a failure counts."""
+    rows = await conn.fetch(READ_FAILURES, *_columns(endpoints), remembered)
+    return {
+        (row["project"], row["type"], row["endpoint"]): StoredFailure(
+            row["failures"], row["remaining"], row["reason"], row["public_reason"], row["throttled"]
+        )
+        for row in rows
+    }
+
+
+async def store_failures(
+    conn: Connection, failures: Sequence[NewFailure], remembered: timedelta
+) -> None:
+    """remembered: for how long after its pause a failure counts."""
+    rows = [
+        {
+            "project": one.endpoint[0],
+            "type": one.endpoint[1],
+            "endpoint": one.endpoint[2],
+            "failures": one.failures,
+            "seconds": one.pause.total_seconds(),
+            "reason": one.reason,
+            "public_reason": one.public_reason,
+            "throttled": one.throttled,
+        }
+        for one in failures
+    ]
+    await conn.execute(STORE_FAILURES, rows, remembered)
+
+
+async def delete_failures(conn: Connection, endpoints: Sequence[Endpoint]) -> None:
+    await conn.execute(DELETE_FAILURES, *_columns(endpoints))
+
+
+def _columns(endpoints: Sequence[Endpoint]) -> tuple[list[str], list[str], list[str]]:
+    return (
+        [one[0] for one in endpoints],
+        [one[1] for one in endpoints],
+        [one[2] for one in endpoints],
+    )
+
+
+async def read_paused(conn: Connection, stack_id: UUID) -> list[PausedObservation]:
+    """Of a stack and its nested stacks."""
+    return [PausedObservation(**row) for row in await conn.fetch(READ_PAUSED, stack_id)]
+
+
+async def count_paused(conn: Connection) -> PausedCounts:
+    row = await conn.fetchrow(COUNT_PAUSED)
+    return PausedCounts(**row) if row else PausedCounts(0, 0)

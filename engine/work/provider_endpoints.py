@@ -1,0 +1,135 @@
+"""Asks all processes' state of providers before requests of the observer: which endpoints have
+failed, and whether the budget of requests allows more."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+
+from engine import request_budget
+from engine.request_budget import BudgetGrant
+from engine.store.database import Database
+from engine.store.observer import provider_endpoints
+from engine.store.observer.provider_endpoints import NewFailure
+from engine.types.observation import Observation
+from engine.types.text_cleaning import replace_nul
+from engine.work.endpoint_back_off import REMEMBERED, Endpoint, FailedEndpoint, pause_after
+
+#: By how much of itself the wait for a budget is longer at most.
+VARIATION = 0.1
+#: Characters of a reason; longer ones are shortened.
+MAX_REASON = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRates:
+    """Requests per minute that observers may send to an endpoint; 0.0: unlimited. endpoints:
+    (globs, rate); the first that matches applies."""
+
+    default: float = 0.0
+    endpoints: Sequence[tuple[Sequence[str], float]] = ()
+
+    def rate_of(self, endpoint: str) -> float:
+        for globs, rate in self.endpoints:
+            if any(fnmatchcase(endpoint, glob) for glob in globs):
+                return rate
+        return self.default
+
+
+class ProviderEndpoints:
+    """chance: a number from 0 up to 1, for jitter."""
+
+    def __init__(
+        self,
+        database: Database,
+        rates: RequestRates = RequestRates(),
+        chance: Callable[[], float] = lambda: 0.5,
+    ) -> None:
+        self._database = database
+        self._rates = rates
+        self._chance = chance
+
+    def shortage(self, endpoint: str) -> str:
+        """Why no more requests are sent to an endpoint now."""
+        rate = self._rates.rate_of(endpoint)
+        return f"the budget of {rate:g} requests per minute to {endpoint} is used up"
+
+    async def read_failed(self, endpoints: Sequence[Endpoint]) -> dict[Endpoint, FailedEndpoint]:
+        """Those that have failed, also if their pause has ended."""
+        if not endpoints:
+            return {}
+        async with self._database.connection() as conn:
+            found = await provider_endpoints.read_failures(conn, endpoints, REMEMBERED)
+        return {
+            key: FailedEndpoint(
+                one.failures, one.remaining, one.reason, one.public_reason, one.throttled
+            )
+            for key, one in found.items()
+        }
+
+    async def record(
+        self,
+        succeeded: Sequence[Endpoint],
+        failed: Mapping[Endpoint, Observation],
+        known: Mapping[Endpoint, FailedEndpoint],
+    ) -> dict[Endpoint, timedelta]:
+        """Record the outcomes of requests; return how long each failed endpoint is not observed.
+        known: those that had failed before."""
+        new = [self._failure(key, one, known.get(key)) for key, one in failed.items()]
+        over = [key for key in succeeded if key in known]
+        if new or over:
+            async with self._database.transaction() as conn:
+                if over:
+                    await provider_endpoints.delete_failures(conn, over)
+                if new:
+                    await provider_endpoints.store_failures(conn, new, REMEMBERED)
+        return {one.endpoint: one.pause for one in new}
+
+    def _failure(
+        self, endpoint: Endpoint, observation: Observation, before: FailedEndpoint | None
+    ) -> NewFailure:
+        failures = before.failures + 1 if before else 1
+        return NewFailure(
+            endpoint,
+            failures,
+            pause_after(failures, observation.retry_after, self._chance()),
+            replace_nul(observation.reason[:MAX_REASON]),
+            replace_nul(observation.public_reason[:MAX_REASON]),
+            bool(observation.retry_after),
+        )
+
+    async def take(self, project: str, needs: Mapping[str, int]) -> dict[str, BudgetGrant]:
+        """How many requests a project may send to each endpoint now. needs: how many it wants."""
+        grants = {key: BudgetGrant(need) for key, need in needs.items()}
+        limited = self._rates_of(needs)
+        if not limited:
+            return grants
+        async with self._database.transaction() as conn:
+            states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
+            for key, rate in limited.items():
+                states[key], grants[key] = request_budget.take(
+                    states[key], rate, project, needs[key], now
+                )
+            await provider_endpoints.store_budgets(conn, states)
+        return {key: self._with_jitter(grant) for key, grant in grants.items()}
+
+    def _with_jitter(self, grant: BudgetGrant) -> BudgetGrant:
+        return BudgetGrant(grant.count, grant.wait * (1 + VARIATION * self._chance()))
+
+    async def charge(self, counts: Mapping[str, int]) -> None:
+        """Count requests that were sent in addition to those taken; negative: not sent."""
+        counts = {key: count for key, count in counts.items() if count}
+        limited = self._rates_of(counts)
+        if not limited:
+            return
+        async with self._database.transaction() as conn:
+            states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
+            charged = {
+                key: request_budget.charge(states[key], rate, counts[key], now)
+                for key, rate in limited.items()
+            }
+            await provider_endpoints.store_budgets(conn, charged)
+
+    def _rates_of(self, endpoints: Mapping[str, int]) -> dict[str, float]:
+        rates = {key: self._rates.rate_of(key) for key in endpoints if key}
+        return {key: rate for key, rate in rates.items() if rate > 0}

@@ -1,0 +1,306 @@
+"""Budgets of requests to providers, and pauses after failures, which all processes share."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from engine.types.registry import TypeRegistry
+from engine.work.completion_observer import CompletionObserver
+from engine.work.observer import Observer
+from engine.work.provider_endpoints import ProviderEndpoints, RequestRates
+from tests.support.changes import thing as simple
+from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.program import Json, Program, eventually, program
+from tests.support.scripted_type import Thing, World
+
+#: The resource types of a program, by its URL.
+REGISTRY: dict[str, TypeRegistry] = {}
+DUE = """
+update observation_schedule set next_at = now() - interval '1s'
+ where next_at is not null and deferred is null
+"""
+DEFERRED_DUE = """
+with due as (update observation_schedule set next_at = now() where deferred is not null)
+update provider_budget
+   set state = jsonb_set(state, '{turns}', (
+       select coalesce(jsonb_object_agg(key, jsonb_build_array(extract(epoch from now()), value -> 1)), '{}')
+         from jsonb_each(state -> 'turns')))
+"""
+
+
+@pytest.fixture
+async def things() -> AsyncIterator[Things]:
+    async with serve_things() as service:
+        yield service
+
+
+@pytest.fixture
+async def run(
+    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Program]:
+    """A program whose observers do not run, so that tests run their own."""
+    found: list[TypeRegistry] = []
+
+    async def keep_registry(self: Observer, stop: asyncio.Event) -> None:
+        found.append(self._registry)
+        await stop.wait()
+
+    monkeypatch.setattr(Observer, "run", keep_registry)
+    monkeypatch.setattr(CompletionObserver, "run", lambda self, stop: stop.wait())
+    async with program(database_url, HTTP_SETTINGS, types=[Thing(world)]) as running:
+        (REGISTRY[running.url],) = found
+        yield running
+
+
+def observer_of(run: Program, per_minute: float = 0.0) -> Observer:
+    endpoints = ProviderEndpoints(run.database, RequestRates(per_minute), lambda: 0.0)
+    return Observer(run.database, REGISTRY[run.url], endpoints=endpoints)
+
+
+async def create(
+    run: Program, things: Things, count: int, name: str = "s", *, listed: bool = False
+) -> None:
+    resources = {f"r{number}": thing(things, listed=listed) for number in range(count)}
+    environment = {"convergence": {"observe": {"every": "10m"}}}
+    await run.create(name, resources, environment=environment)
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+
+
+async def drift_of(run: Program, name: str = "s") -> Any:
+    return await run.stack_request("GET", name, "/drift")
+
+
+def states(drift: Json) -> Mapping[str, str]:
+    return {one["resource_name"]: one["state"] for one in drift["resources"]}
+
+
+async def observe_due(run: Program, observer: Observer) -> None:
+    await run.database.pool.execute(DUE)
+    await observer.observe_due()
+
+
+async def continue_deferred(run: Program, observer: Observer) -> None:
+    await run.database.pool.execute(DEFERRED_DUE)
+    await observer.observe_due()
+
+
+async def test_a_budget_divides_an_observation_and_says_so(run: Program, things: Things) -> None:
+    await create(run, things, 5)
+    await run.act("s", "observe")
+    things.objects.clear()
+    things.requests.clear()
+    observer = observer_of(run, 12.0)  # two requests in ten seconds
+    await observer.observe_due()
+    assert things.requests == {"read": 2}
+    drift = await drift_of(run)
+    assert (drift["observing"], drift["observed_at"]) == (True, None)
+    assert (len(drift["resources"]), drift["observable_resources"]) == (2, 5)
+    (paused,) = drift["paused"]
+    reason = f"the budget of 12 requests per minute to {things.url} is used up"
+    assert paused == {
+        "resources": 3, "resource_type": None, "endpoint": None, "reason": reason,
+        "until": drift["next_observation_at"],
+        "sentence": "The observation of 3 resources is paused until"
+                    f" {drift['next_observation_at']} because {reason}.",
+    }  # fmt: skip
+    assert (await run.stack_request("GET", "s", "/why"))["paused"] == [paused]
+    # The rest is observed in turns: none twice, none left out.
+    for left in (1, 0):
+        await continue_deferred(run, observer)
+        drift = await drift_of(run)
+        assert [one["resources"] for one in drift["paused"]] == [left] * bool(left)
+    assert things.requests == {"read": 5}
+    assert (drift["observing"], len(drift["resources"])) == (False, 5)
+    assert drift["observable_resources"] == 5 and drift["observed_at"] is not None
+
+
+async def test_a_request_during_a_pause_observes_the_whole_stack(
+    run: Program, things: Things
+) -> None:
+    await create(run, things, 3)
+    observer = observer_of(run, 12.0)
+    await observe_due(run, observer)
+    assert (await drift_of(run))["paused"][0]["resources"] == 1
+    await run.act("s", "observe")
+    things.requests.clear()
+    await observer_of(run).observe_due()
+    assert things.requests == {"read": 3}
+    drift = await drift_of(run)
+    assert (drift["paused"], drift["observing"], drift["observable_resources"]) == ([], False, 3)
+
+
+async def test_reported_changes_wait_for_the_budget_and_are_observed_alone(
+    run: Program, things: Things
+) -> None:
+    await create(run, things, 3)
+    await observe_due(run, observer_of(run))
+    before = (await drift_of(run))["next_observation_at"]
+    ids = [one["physical_resource_id"] for one in (await run.resources("s")).values()]
+    body = {"observations": [{"physical_resource_id": one} for one in ids]}
+    status, _ = await run.call("POST", "/observations", body)
+    assert status == 202
+    things.requests.clear()
+    observer = observer_of(run, 12.0)
+    await observer.observe_due()
+    drift = await drift_of(run)
+    assert things.requests == {"read": 2} and drift["observing"]
+    assert drift["paused"][0]["resources"] == 1
+    await continue_deferred(run, observer)
+    drift = await drift_of(run)
+    assert things.requests == {"read": 3} and not drift["observing"] and not drift["paused"]
+    # The schedule of the policy is as before.
+    assert drift["next_observation_at"] == before
+
+
+async def test_what_differs_is_observed_first(run: Program, things: Things) -> None:
+    await create(run, things, 6)
+    last = sorted(things.objects)[-1]
+    things.objects[last]["size"] = 9
+    await observe_due(run, observer_of(run))
+    assert len((await drift_of(run))["resources"]) == 1
+    things.objects[last]["size"] = 1
+    await observe_due(run, observer_of(run, 6.0))  # one request
+    assert (await drift_of(run))["resources"] == []
+
+
+async def test_projects_take_turns(run: Program, things: Things) -> None:
+    other = Program(run.session, run.url, "other")
+    await create(run, things, 8)
+    await create(other, things, 2)
+    await run.database.pool.execute(DUE)
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1h' where project <> 'other'"
+    )
+    observer = observer_of(run, 12.0)
+    await observer.observe_due()
+    turns = await run.database.pool.fetchval("select state -> 'turns' from provider_budget")
+    assert {key: count for key, (_, count) in turns.items()} == {"p": 2, "other": 2}
+    await continue_deferred(run, observer)
+    assert (await drift_of(other))["paused"] == []
+    assert (await drift_of(run))["paused"][0]["resources"] == 4
+
+
+async def test_pages_of_a_list_are_paid_afterwards(run: Program, things: Things) -> None:
+    await create(run, things, 7, listed=True)  # three pages
+    things.requests.clear()
+    observer = observer_of(run, 12.0)
+    await observe_due(run, observer)
+    assert things.requests == {"list": 3}
+    await observe_due(run, observer)
+    assert things.requests == {"list": 3}
+    assert (await drift_of(run))["paused"][0]["resources"] == 7
+
+
+async def test_observers_of_all_processes_share_a_budget(run: Program, things: Things) -> None:
+    for name in ("s", "t", "u"):
+        await create(run, things, 4, name)
+    things.requests.clear()
+    await run.database.pool.execute(DUE)
+    await asyncio.gather(*(observer_of(run, 30.0).observe_due() for _ in range(3)))
+    assert things.requests == {"read": 5}
+
+
+async def test_all_processes_leave_a_failing_endpoint_alone(run: Program, things: Things) -> None:
+    await create(run, things, 1, listed=True)
+    things.faults = [500]
+    things.requests.clear()
+    await observe_due(run, observer_of(run))
+    await observe_due(run, observer_of(run))
+    assert things.requests == {"list": 1}
+    (paused,) = (await drift_of(run))["paused"]
+    assert paused["endpoint"] == things.url and paused["resource_type"] == "Headgate::HTTP"
+    assert paused["reason"] == "list: the service answered 500"
+    assert (await run.stack_request("GET", "s", "/why"))["paused"] == [paused]
+    things.faults = []
+    await run.database.pool.execute("update provider_failure set until = now() - interval '1s'")
+    await observe_due(run, observer_of(run))
+    assert things.requests == {"list": 2}
+    assert (await drift_of(run))["paused"] == []
+    assert await run.database.pool.fetch("select from provider_failure") == []
+
+
+async def test_a_requested_pause_also_holds_for_users(run: Program, things: Things) -> None:
+    await create(run, things, 1, listed=True)
+    things.faults, things.retry_after = [429], "1200"
+    things.requests.clear()
+    await observe_due(run, observer_of(run))
+    pause = "select until - clock_timestamp() from provider_failure"
+    assert await run.database.pool.fetchval(pause) > timedelta(minutes=19)
+    things.faults = []
+    await run.act("s", "observe")
+    await observer_of(run).observe_due()
+    assert things.requests == {"list": 1}
+    assert states(await drift_of(run)) == {"r0": "unknown"}
+
+
+async def test_a_throttled_endpoint_gets_no_further_requests(run: Program, things: Things) -> None:
+    """Also if some of its objects were read before."""
+    await create(run, things, 40)
+    things.requests.clear()
+    things.fail_after = 5
+    things.faults = [429]
+    await observe_due(run, observer_of(run))
+    # Those that were under way end.
+    assert things.requests["read"] <= 5 + 10
+    drift = await drift_of(run)
+    assert set(states(drift).values()) == {"unknown"} and len(states(drift)) >= 25
+    (paused,) = drift["paused"]
+    assert paused["resources"] == len(states(drift))
+
+
+async def test_operations_that_wait_for_a_list_share_the_budget(
+    run: Program, things: Things
+) -> None:
+    ready = {"path": "$.state", "values": ["up"], "source": "list"}
+    await run.create("s", {"a": thing(things, ready=ready, interval=1)})
+
+    async def waits() -> bool:
+        return bool(await run.database.pool.fetchval("select count(*) from completion"))
+
+    await eventually(waits)
+    endpoints = ProviderEndpoints(run.database, RequestRates(1.0), lambda: 0.0)
+    observer = CompletionObserver(run.database, REGISTRY[run.url], endpoints=endpoints)
+    due = "update completion_request set next_at = now() - interval '1s'"
+    things.requests.clear()
+    for _ in range(3):
+        await run.database.pool.execute(due)
+        await observer.send_due()
+    assert things.requests["list"] == 1
+    # A requested pause is that of observations, too.
+    things.faults, things.retry_after = [429], "1200"
+    await run.database.pool.execute("delete from provider_budget")
+    await run.database.pool.execute(due)
+    await observer.send_due()
+    assert things.requests["list"] == 2
+    wait = "select next_at - clock_timestamp() from completion_request"
+    assert await run.database.pool.fetchval(wait) > timedelta(minutes=19)
+    await run.database.pool.execute("delete from provider_budget")
+    await run.database.pool.execute(due)
+    await observer.send_due()
+    assert things.requests["list"] == 2
+    things.faults = []
+    things.objects[next(iter(things.objects))]["state"] = "up"
+    await run.database.pool.execute("update provider_failure set until = now()")
+    await run.database.pool.execute(due)
+    await observer.send_due()
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert await run.database.pool.fetch("select from provider_failure") == []
+
+
+async def test_an_endpoint_may_have_a_budget_of_its_own() -> None:
+    rates = RequestRates(10.0, [(["http://a*", "nova"], 5.0), (["http://*"], 0.0)])
+    found = [
+        rates.rate_of(one) for one in ("http://a.example", "http://b.example", "nova", "cinder")
+    ]
+    assert found == [5.0, 0.0, 5.0, 10.0]
+
+
+async def test_resources_without_an_endpoint_need_no_budget(run: Program) -> None:
+    await run.create("s", {"a": simple()})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    await run.act("s", "observe")
+    await observer_of(run, 1.0).observe_due()
+    assert (await drift_of(run))["observable_resources"] == 1
