@@ -67,7 +67,10 @@ def test_a_small_demand_does_not_wait_for_all_of_a_large_one() -> None:
     large, small = Asking("large", 10_000), Asking("small", 5)
     small.at = 60.0
     sent = run(60.0, [large, small], 600)
-    (first, *_), total = [at for at, name, count in sent if name == "small" and count], Counter()
+    (first, *_), total = (
+        [at for at, name, count in sent if name == "small" and count],
+        Counter[str](),
+    )
     for _, name, count in sent:
         total[name] += count
     assert total["small"] == 5
