@@ -229,6 +229,18 @@ class AdoptedValueOfResource(TypedDict):
     stack_id: str
 
 
+class PausedObservation(TypedDict):
+    """Resources that are not observed until a time. resources: their number. resource_type,
+    endpoint: that has failed; null: the budget of requests is used up."""
+
+    resources: int
+    resource_type: str | None
+    endpoint: str | None
+    until: str
+    reason: str
+    sentence: str
+
+
 class Drift(TypedDict):
     observed_at: str | None
     observing: bool
@@ -238,6 +250,7 @@ class Drift(TypedDict):
     next_observation_at: str | None
     resources: list[DriftedResource]
     adopted: list[AdoptedValueOfResource]
+    paused: list[PausedObservation]
 
 
 EventSchema = TypedDict(
@@ -301,6 +314,7 @@ class Explanation(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
     unknown: list[UnknownState]
+    paused: list[PausedObservation]
 
 
 class ExportedResource(TypedDict):
