@@ -184,7 +184,9 @@ class OctaviaType(ObjectType):
             try:
                 by_path.setdefault(await self._path(call, session), []).append(call)
             except CloudError as error:
-                found[call.resource_id] = Observation.unknown(str(error), error.public)
+                found[call.resource_id] = Observation.unknown(
+                    str(error), error.public, error.throttled
+                )
         missing = f"the {self.row.what} does not exist"
         for path, those in by_path.items():
             found |= await observe_listed(
