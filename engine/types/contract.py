@@ -115,6 +115,8 @@ class Call:
     previous: resolved and last applied; None for a create.
     changed: the names of top-level properties that differ between the two. Empty if a failed update
     is repeated with the properties that the resource had before.
+    failed: the last operation on the resource failed, or the update repairs drift: the physical
+    resource may also differ in properties that are not in `changed`.
     attributes: as currently recorded.
     progress: the progress that the operation last returned, or None at the first call.
     attempts: the number of failed attempts of this operation. repeated: an earlier call of this
@@ -155,6 +157,7 @@ class Call:
     properties: Mapping[str, Json] = field(repr=False)
     previous: Mapping[str, Json] | None = field(default=None, repr=False)
     changed: frozenset[str] = frozenset()
+    failed: bool = False
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
@@ -176,6 +179,15 @@ class Call:
     adjusted: Mapping[str, Json] | None = None
     repeated: bool = False
     replaced: str | None = None
+
+    def touches(self, name: str) -> bool:
+        """Whether a create or update concerns a property."""
+        return self.previous is None or name in self.changed or self.repeats_all
+
+    @property
+    def repeats_all(self) -> bool:
+        """Whether an update applies all properties, not only the changed ones."""
+        return self.failed or not self.changed
 
     @property
     def own_name(self) -> str:

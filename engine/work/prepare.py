@@ -355,6 +355,7 @@ def call_of(
         properties=properties,
         previous=None if creates or adopts else work.properties,
         changed=changed,
+        failed=work.status == Status.FAILED and not creates,
         physical_id=None if creates else physical_id,
         replaced=work.physical_id if replaces else None,
         data={} if creates else work.data or {},

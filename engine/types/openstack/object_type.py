@@ -304,13 +304,15 @@ class ObjectType(ResourceType):
         return await self.collection(properties, session, call.project)
 
     def _changed_properties(self, call: Call) -> Collection[str]:
-        """The changed properties; if a failed update is repeated, all given ones that it can
-        change; after another failure, also those that it concerned."""
+        """The changed properties; after a failure, and if drift is repaired, all given ones that an
+        update can change, and those that the failed operation concerned."""
         given = [*call.properties.items(), *(call.previous or {}).items()]
         known = self.schema.properties
-        changed = call.changed or {
-            name for name, value in given if value is not None and known[name].update_allowed
-        }
+        changed = set(call.changed)
+        if call.repeats_all:
+            changed |= {
+                name for name, value in given if value is not None and known[name].update_allowed
+            }
         unfinished = {
             name
             for name in call.data.get(UNFINISHED, ())
@@ -319,9 +321,8 @@ class ObjectType(ResourceType):
         return changed | unfinished
 
     def touches(self, call: Call, name: str) -> bool:
-        """Whether a create or update concerns a property: any, if it repeats an update."""
-        repeats = call.previous is None or not call.changed
-        return repeats or name in self._changed_properties(call)
+        """Whether a create or update concerns a property."""
+        return call.touches(name) or name in self._changed_properties(call)
 
     def _lost_object_data(self, call: Call, error: CloudError) -> Mapping[str, Json]:
         """For a create without a known object: how a delete finds it."""

@@ -314,6 +314,7 @@ def heat(layout: Layout, broker: str) -> Sections:
             "max_json_body_size": 16 << 20,
             "max_template_size": 16 << 20,
             "server_keystone_endpoint_type": "public",
+            "enable_stack_abandon": "true",
         },
         "database": database(layout, "heat"),
         "trustee": {key: value for key, value in auth.items() if not key.startswith("project_")},

@@ -16,11 +16,6 @@ def volume_name(call: Call) -> str:
     return str(call.properties.get("name") or call.data.get("name") or call.own_name)
 
 
-def touches(call: Call, name: str) -> bool:
-    """Whether an update concerns a property: any, if it repeats an update or repairs."""
-    return name in call.changed or not call.changed
-
-
 async def find_volume(session: Session, volume_id: str) -> Mapping[str, Json] | None:
     return await session.find(CINDER, f"/volumes/{segment(volume_id)}", "volume", "read the volume")
 
@@ -76,13 +71,12 @@ async def write_settings(
     """Write the name, the description and the metadata, if they differ."""
     properties, path = call.properties, f"/volumes/{segment(volume_id)}"
     wanted = {"name": volume_name(call), "description": properties.get("description")}
-    touched = any(touches(call, name) for name in wanted) or call.previous is None
+    touched = any(call.touches(name) for name in wanted)
     if touched and any(volume.get(name) != one for name, one in wanted.items()):
         doing = "change the name of the volume"
         await session.request(CINDER, "PUT", path, doing, {"volume": wanted})
     metadata = metadata_of(properties)
-    touched = touches(call, "metadata") or call.previous is None
-    if touched and metadata != volume_state.own_metadata(volume):
+    if call.touches("metadata") and metadata != volume_state.own_metadata(volume):
         body = {"metadata": {**metadata, **volume_state.kept_metadata(volume)}}
         doing = "change the metadata of the volume"
         await session.request(CINDER, "PUT", f"{path}/metadata", doing, body)

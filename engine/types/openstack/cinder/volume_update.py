@@ -10,7 +10,6 @@ from engine.types.openstack.cinder.volume_requests import (
     newest_message,
     restore_backup,
     set_read_only,
-    touches,
     volume_done,
     volume_failure,
     write_settings,
@@ -36,7 +35,7 @@ async def update_volume(session: Session, call: Call) -> Outcome:
     if (outcome := await _begin_next(session, call, volume, progress)) is not None:
         return outcome
     await write_settings(session, call, volume_id, volume)
-    if call.properties.get("read_only") is not None and touches(call, "read_only"):
+    if call.properties.get("read_only") is not None and call.touches("read_only"):
         await set_read_only(session, volume_id, call.properties["read_only"])
     return volume_done(await find_volume(session, volume_id) or volume, call.data)
 
@@ -94,7 +93,7 @@ async def _begin_restore(session: Session, call: Call, volume: Mapping[str, Json
 
 async def _begin_extend(session: Session, call: Call, volume: Mapping[str, Json]) -> bool | Failed:
     size, now = call.properties.get("size"), volume.get("size")
-    if size is None or not touches(call, "size") or size == now:
+    if size is None or not call.touches("size") or size == now:
         return False
     if int(size) < int(now or 0):
         reason = (
@@ -120,7 +119,7 @@ async def _begin_retype(session: Session, call: Call, volume: Mapping[str, Json]
 async def _wanted_type(session: Session, call: Call, volume: Mapping[str, Json]) -> str | None:
     """The ID of the type that the volume must get; None if it has it."""
     wanted = call.properties.get("volume_type")
-    if not wanted or not touches(call, "volume_type"):
+    if not wanted or not call.touches("volume_type"):
         return None
     type_id = await VOLUME_TYPES.find_id(session, str(wanted))
     path, doing = f"/types/{segment(type_id)}", "read the volume type"

@@ -222,8 +222,7 @@ class PortType(NeutronType):
         sent = set(names) - {"no_fixed_ips"}
         if given.get("fixed_ips") is None:
             sent.discard("fixed_ips")
-        if not call.changed:
-            sent -= {"device_id", "device_owner"}
+        sent -= {"device_id", "device_owner"} - call.changed
         fields = await super().fields_for_update(call, session, sent)
         if given.get("no_fixed_ips") and "no_fixed_ips" in names:
             fields["fixed_ips"] = []

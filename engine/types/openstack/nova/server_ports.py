@@ -46,7 +46,7 @@ class ServerPorts:
 
     def with_names(self, call: Call) -> Call:
         """The call of an update, whose data also has the names of the ports that it may make."""
-        if call.changed and "networks" not in call.changed:
+        if not call.touches("networks"):
             return call
         names = dict.fromkeys([*(call.data.get(PORT_NAMES) or []), *port_names(call)])
         return replace(call, data={**call.data, PORT_NAMES: list(names)}) if names else call

@@ -83,7 +83,7 @@ class ServerUpdate:
                 self._progress["at"] = "flavor" if name == "image" else "networks"
         if (outcome := await self._change_interfaces()) is not None:
             return outcome
-        if not call.changed and server_state.status_of(server) == SHUTOFF:
+        if call.repeats_all and server_state.status_of(server) == SHUTOFF:
             await self._act({"os-start": None}, "start the server")
         data = {**call.data, **{name: one for name, one in self._progress.items() if name in _KEPT}}
         return UpdatedServer(await self._read() or server, data)
@@ -236,7 +236,7 @@ class ServerUpdate:
 
     def _touches(self, name: str) -> bool:
         """Whether the update concerns a property: any, if it repeats an update or repairs."""
-        return name in self._call.changed or not self._call.changed
+        return self._call.touches(name)
 
     def _rejection(self, step: str) -> Failed | None:
         answer = self._call.confirmation

@@ -11,7 +11,7 @@ from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.keystone.lookups import PROJECTS
 from engine.types.openstack.neutron.lookups import SUBNETS
 from engine.types.openstack.neutron.neutron_type import describe, without_nulls
-from engine.types.openstack.object_type import TAGS, UNFINISHED, Mark, ObjectRow
+from engine.types.openstack.object_type import TAGS, Mark, ObjectRow
 from engine.types.openstack.octavia import schema
 from engine.types.openstack.octavia.lookups import (
     FLAVORS,
@@ -31,8 +31,7 @@ SESSION: Final = "session_persistence"
 
 class LoadBalancerType(OctaviaType):
     async def _update(self, call: Call, session: Session) -> Outcome:
-        repairs = not call.changed or UNFINISHED in call.data
-        if repairs and not call.progress:
+        if call.repeats_all and not call.progress:
             found = await self.find(session, self.row.path, str(call.physical_id))
             if found is None or self.status(found) == ERROR:
                 return Replace()

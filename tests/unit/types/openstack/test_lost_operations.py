@@ -305,3 +305,18 @@ async def test_an_image_with_a_given_id_may_be_of_another_client() -> None:
     type_ = type_with(Answers(LOST), "OS::Glance::WebImage")
     failed = await run(type_, "create", a_call(type_, given, credential="t"))
     assert isinstance(failed, Failed) and failed.data == {}
+
+
+@pytest.mark.parametrize("failed", [True, False])
+async def test_an_update_after_a_failure_or_drift_applies_all_properties(failed: bool) -> None:
+    """A change of one property does not hide what another client has changed."""
+    web = Answers(answer(200, {"network": {"id": "N"}}))
+    type_ = type_with(web, "OS::Neutron::Net")
+    before = {"name": "n", "shared": False}
+    known: Json = {"physical_id": "N", "previous": before, "changed": frozenset({"name"})}
+    call = a_call(type_, {**before, "name": "m"}, credential="t", failed=failed, **known)
+    assert isinstance(await run(type_, "update", call), Done)
+    (request,) = web.requests
+    fields = orjson.loads(request.body or b"")["network"]
+    usual = {"name": "m", "shared": False, "admin_state_up": True}
+    assert fields == (usual if failed else {"name": "m"})
