@@ -37,6 +37,8 @@ U = TypeVar("U")
 
 #: Seconds of the pause after the first error of a loop, and of the longest one.
 FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0
+#: Seconds of the longest pause after a temporary error: all loops continue soon after a failover.
+MAX_TEMPORARY_PAUSE = 5.0
 
 #: Runs a loop until an event is set.
 LoopRun = Callable[[asyncio.Event], Awaitable[None]]
@@ -109,6 +111,8 @@ class Guard:
             except Exception as error:
                 failures += 1
                 seconds = self._back_off.pause(failures, self._random())
+                if is_passing(error):
+                    seconds = min(seconds, MAX_TEMPORARY_PAUSE)
                 self._log(error, {"again_in": round(seconds, 2)})
                 await wait_at_most(stop, seconds)
             else:

@@ -15,12 +15,13 @@ from engine.store.encryption.secret_values import (
     escape_keys,
     read_document,
 )
+from engine.store.server_connector import CONNECT_TIMEOUT as CONNECT_TIMEOUT
+from engine.store.server_connector import ServerConnector
 from engine.words import Json
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-#: Seconds, as the client measures them: to connect; for one statement.
-CONNECT_TIMEOUT = 10.0
+#: Seconds for one statement, as the client measures them.
 COMMAND_TIMEOUT = 60.0
 
 #: The name of connections in PostgreSQL and in poolers. No other startup parameter is sent, because
@@ -114,13 +115,13 @@ async def try_lock(conn: Connection, key: int) -> bool:
 
 async def connect(url: str) -> Connection:
     """Open one connection outside of any pool. Raises Unavailable."""
+    return await connect_with(ServerConnector(url))
+
+
+async def connect_with(connector: ServerConnector) -> Connection:
+    """Open one connection outside of any pool. Raises Unavailable."""
     with connection_errors():
-        connection = await asyncpg.connect(
-            url,
-            timeout=CONNECT_TIMEOUT,
-            command_timeout=COMMAND_TIMEOUT,
-            server_settings=STARTUP,
-        )
+        connection = await connector.open(command_timeout=COMMAND_TIMEOUT, server_settings=STARTUP)
         try:
             await JsonbCodec(None).prepare(connection)
         except BaseException:

@@ -27,6 +27,7 @@ from engine.store.database_errors import FAILURES, TRANSIENT, connection_errors,
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.listener import NotificationListener
+from engine.store.server_connector import ServerConnector
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -51,15 +52,21 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
     try:
         yield
     except (OSError, *TRANSIENT) as error:
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            _terminate(connection)  # its server is no primary any more
         raise unavailable(error) from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # asyncpg raises these for a lost connection and for wrong use; only the former is
         # temporary.
         if not (_is_closed(connection) or _protocol_state_lost(error)):
             raise
-        with suppress(asyncpg.InterfaceError):  # already returned to the pool
-            connection.terminate()
+        _terminate(connection)
         raise unavailable(error) from error
+
+
+def _terminate(connection: Connection) -> None:
+    with suppress(asyncpg.InterfaceError):  # already returned to the pool
+        connection.terminate()
 
 
 def _protocol_state_lost(error: BaseException) -> bool:
@@ -108,13 +115,14 @@ class Database:
     pool and to borrow it again takes about as much CPU time as a simple statement.
     """
 
-    def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+    def __init__(self, connector: ServerConnector, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.pool = pool
+        self.connector = connector
         self._kept: list[PoolConnectionProxy[asyncpg.Record]] = []
         self._max_kept = pool.get_max_size() // 2
         self._returned = 0  # number of times that connections were returned
         self._waiting = 0  # tasks that wait for a connection of the pool
-        self._listener = NotificationListener(url)
+        self._listener = NotificationListener(connector)
 
     @property
     def in_use(self) -> int:
@@ -237,9 +245,11 @@ async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = N
 
     keyring: encrypts and decrypts secrets; None: secrets can be neither written nor decrypted.
     """
+    connector = ServerConnector(url)
     with connection_errors():
         pool = await asyncpg.create_pool(
             url,
+            connect=connector.open,
             min_size=1,
             max_size=size,
             max_inactive_connection_lifetime=0,
@@ -249,4 +259,4 @@ async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = N
             init=JsonbCodec(keyring).prepare,
             reset=_no_reset,
         )
-    return Database(url, pool)
+    return Database(connector, pool)

@@ -3,28 +3,44 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from engine import errors
 from engine.back_off import BackOff
-from engine.store.connection import CONNECT_TIMEOUT, Connection, connect
+from engine.store.connection import CONNECT_TIMEOUT, Connection, connect_with
 from engine.store.database_errors import FAILURES, connection_errors
+from engine.store.server_connector import HOST_TIMEOUT, NoPrimary, ServerConnector
 
-#: Seconds of silence after which a query checks the connection.
-PROBE_INTERVAL = 30.0
-#: Pauses between attempts to reconnect, in seconds.
-RECONNECT = BackOff(0.1, 5.0)
+
+@dataclass(frozen=True, slots=True)
+class Probing:
+    """interval: seconds of silence after which a query checks the connection. timeout: in which it
+    must be answered. reconnect: pauses between attempts to reconnect."""
+
+    interval: float
+    timeout: float
+    reconnect: BackOff
+
+
+#: Of a URL with one host; of one with several, where another one may take over.
+ONE_HOST = Probing(30.0, CONNECT_TIMEOUT, BackOff(0.1, 5.0))
+SEVERAL_HOSTS = Probing(2.0, HOST_TIMEOUT, BackOff(0.1, 1.0))
 
 
 class NotificationListener:
     """The connection is open while there are listeners."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, connector: ServerConnector) -> None:
+        self._connector = connector
         self._callbacks: dict[str, list[Callable[[], None]]] = {}
         #: None: there are no listeners, or it was lost and is being opened again.
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
+
+    @property
+    def _probing(self) -> Probing:
+        return SEVERAL_HOSTS if self._connector.hosts else ONE_HOST
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
@@ -63,7 +79,7 @@ class NotificationListener:
             connection.terminate()  # in case the task has not started
 
     async def _connect(self) -> Connection:
-        connection = await connect(self._url)
+        connection = await connect_with(self._connector)
         listened: set[str] = set()
         try:
             with connection_errors():
@@ -85,7 +101,7 @@ class NotificationListener:
     async def _keep(self, connection: Connection) -> None:
         while True:
             try:
-                await _until_lost(connection)
+                await _until_lost(connection, self._probing)
             finally:
                 if self._connection is connection:
                     self._connection = None
@@ -100,21 +116,23 @@ class NotificationListener:
         while True:
             try:
                 return await self._connect()
-            except errors.Unavailable:
+            except errors.Unavailable as error:
+                if isinstance(error.__cause__, NoPrimary) and not error.__cause__.is_up:
+                    self._connector.close_all()  # statements may wait for a dead host
                 failures += 1
-                await asyncio.sleep(RECONNECT.ceiling(failures))
+                await asyncio.sleep(self._probing.reconnect.ceiling(failures))
 
 
-async def _until_lost(connection: Connection) -> None:
+async def _until_lost(connection: Connection, probing: Probing) -> None:
     """Return when the connection is lost. A query now and then detects a silent network."""
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
     while not (lost.is_set() or connection.is_closed()):
         try:
-            async with asyncio.timeout(PROBE_INTERVAL):
+            async with asyncio.timeout(probing.interval):
                 await lost.wait()
         except TimeoutError:
             try:
-                await connection.execute("select 1", timeout=CONNECT_TIMEOUT)
+                await connection.execute("select 1", timeout=probing.timeout)
             except FAILURES:
                 return

@@ -14,6 +14,7 @@ import asyncpg
 from engine import errors
 from engine.store.connection import COMMAND_TIMEOUT, CONNECT_TIMEOUT, Connection
 from engine.store.database_errors import TRANSIENT, connection_errors, unavailable
+from engine.store.server_connector import ServerConnector
 
 SERVER_PROCESS = "select pg_backend_pid()"
 
@@ -97,11 +98,8 @@ async def _server_process(connection: Connection) -> int:
 async def _bare_connection(url: str) -> AsyncIterator[Connection]:
     """A connection that prepares no named statements and changes no settings."""
     with connection_errors():
-        connection = await asyncpg.connect(
-            url,
-            timeout=CONNECT_TIMEOUT,
-            command_timeout=COMMAND_TIMEOUT,
-            statement_cache_size=0,
+        connection = await ServerConnector(url).open_bare(
+            command_timeout=COMMAND_TIMEOUT, statement_cache_size=0
         )
     try:
         yield connection

@@ -134,6 +134,10 @@ class OwnProblem(TypedDict):
 Problem = TypeAliasType("Problem", OwnProblem | HeatProblem)
 
 
+#: Headers of a response with the status 503. A failover of the database takes seconds.
+RETRY_SOON = {"Retry-After": "2"}
+
+
 def status_of(error: HeadgateError) -> int:
     if error.code in STATUS_OF_CODE:
         return STATUS_OF_CODE[error.code]
@@ -262,6 +266,8 @@ def _headers(request: web.Request, error: HeadgateError) -> dict[str, str]:
     """When to retry, or how to authenticate."""
     if isinstance(error, TooManyRequests):
         return {"Retry-After": str(error.wait)}
+    if status_of(error) == 503:
+        return RETRY_SOON
     challenge = request.app[ADMISSION].gatekeeper.authenticator.challenge
     # A browser would open its own password prompt over the dashboard.
     by_script = request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate"

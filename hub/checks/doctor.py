@@ -10,12 +10,14 @@ from pathlib import Path
 
 from channels.amqp.connection import BrokerConnection, ConnectionSettings
 from channels.store.backlog import read_backlog
-from engine.errors import HeadgateError
+from engine.errors import Conflict, HeadgateError
 from engine.hooks.operator import Gap, Overlap, gaps, overlaps
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import KEY_BYTES
+from engine.store.hosts import hosts_of
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
 from engine.store.schema.upgrade import read_pending
+from engine.store.server_check import check_servers
 from hub.checks.database import (
     CheckResult,
     CheckState,
@@ -57,6 +59,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     keys = KeyFiles.from_settings(settings)
     try:
         async with locate_database(settings.database) as url:
+            found.append(await _check_servers(url))
             found.append(await check_pooler(url))
             if found[-1].state is CheckState.OK:
                 async with connect(url) as conn:
@@ -64,6 +67,18 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     except HeadgateError as error:
         found.append(error_result("database", error))
     return found
+
+
+async def _check_servers(url: str) -> CheckResult:
+    """Whether a process may use the servers of the URL. Raises Unavailable."""
+    try:
+        await check_servers(url, time.time)
+    except Conflict as error:
+        return error_result("servers", error)
+    hosts = hosts_of(url)
+    if len(hosts) < 2:
+        return ok_result("servers", "the database has one server")
+    return ok_result("servers", f"one of {len(hosts)} hosts accepts writes")
 
 
 async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[CheckResult]:

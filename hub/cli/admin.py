@@ -6,6 +6,7 @@ hub/cli/admin_audit.py.
 """
 
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -121,9 +122,11 @@ def migrate(
 
     async def work(settings: "Settings") -> Json:
         from engine.store.schema import upgrade as schema_upgrade
+        from engine.store.server_check import check_servers
         from hub.checks.offline_database import connect, locate_database
 
         async with locate_database(settings.database) as url:
+            await check_servers(url, time.time)
             async with connect(url) as conn:
                 pending = await schema_upgrade.read_pending(conn)
                 outdated = await schema_upgrade.are_routines_outdated(conn)

@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
 from engine.store.encryption.secret_values import Keyring
 from engine.store.schema.upgrade import migrate
+from engine.store.server_check import check_servers
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from hub.api.app_context import AppContext
@@ -205,6 +207,7 @@ async def running(
         size = settings.database.pool
 
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
+            await check_servers(url, time.time)
             await migrate(url)
             return await _open(url, size, keyring)
 

@@ -20,7 +20,7 @@ from engine.errors import Unavailable
 from engine.store.database_errors import is_refusal
 from hub.api import http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits
-from hub.api.error_middleware import own_form, status_of
+from hub.api.error_middleware import RETRY_SOON, own_form, status_of
 from hub.api.routes import json_response
 from hub.http.listener import serve_api
 from hub.settings.access import ServerSection
@@ -97,6 +97,6 @@ class DatabaseStartup:
             response = json_response({"ready": False, "missing": [self._reason]}, 503)
         else:
             error = Unavailable(self._reason)
-            response = json_response(own_form(error), status_of(error))
+            response = json_response(own_form(error), status_of(error), RETRY_SOON)
         http_headers.add_headers(response, request, ())
         return response

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from engine import errors
 from engine.errors import Findings
@@ -32,6 +32,7 @@ from engine.plan.convergence import (
     PolicyRules,
     read_section,
 )
+from engine.store.hosts import WRITABLE, hosts_of, target_of
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
@@ -148,6 +149,24 @@ class DatabaseSettings(Section):
     binaries: str = ""
     account: str = ""
     pool: Annotated[Count, Field(ge=2, le=500)] = 10
+
+    @field_validator("url")
+    @classmethod
+    def _check_hosts(cls, url: SecretStr) -> SecretStr:
+        text = url.get_secret_value()
+        try:
+            hosts_of(text)
+        except ValueError:
+            raise invalid(
+                "has hosts or ports that cannot be read",
+                "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE",
+            ) from None
+        if (target := target_of(text)) and target not in WRITABLE:
+            raise invalid(
+                f'has target_session_attrs="{target}", and Headgate writes to its database',
+                f"Leave it out, or write {' or '.join(WRITABLE)}",
+            )
+        return url
 
     @property
     def programs(self) -> Path | None:

@@ -67,7 +67,7 @@ async def test_a_healthy_program_has_no_problems(
     results = await check_all(database_url, tmp_path)
     assert problems(results) == []
     assert [one.check for one in results] == [
-        "settings", "files", "hooks", "disk", "webhooks", "broker", "pooler", "database", "clocks", "schema", "routines",
+        "settings", "files", "hooks", "disk", "webhooks", "broker", "servers", "pooler", "database", "clocks", "schema",
         "timekeeping", "key", "rules", "work",
     ]  # fmt: skip
     assert results[-1].reason == "no work is stuck (hooks waiting: 1)"

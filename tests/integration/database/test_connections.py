@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 import uvloop
 
 from engine import errors
-from engine.store.connection import Connection, connect
+from engine.store.connection import Connection, connect, connect_with
 from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
+from engine.store.listener import ONE_HOST
+from engine.store.server_connector import ServerConnector
 from engine.words import Json
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
@@ -256,7 +259,7 @@ async def test_a_silent_connection_is_found_dead(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some networks drop packets without an error, so the listener must test its connection."""
-    monkeypatch.setattr("engine.store.listener.PROBE_INTERVAL", 0.02)
+    monkeypatch.setattr("engine.store.listener.ONE_HOST", replace(ONE_HOST, interval=0.02))
     statements: list[str] = []
     execute = asyncpg.Connection.execute
 
@@ -324,12 +327,12 @@ async def test_a_listener_that_starts_during_a_reconnection_gets_notifications(
     work, hooks = Calls(), Calls()
     may = asyncio.Event()
 
-    async def connect_later(url: str) -> Connection:
+    async def connect_later(connector: ServerConnector) -> Connection:
         await may.wait()
-        return await connect(url)
+        return await connect_with(connector)
 
     async with database.connection() as connection, database.listen("headgate_work", work):
-        monkeypatch.setattr("engine.store.listener.connect", connect_later)
+        monkeypatch.setattr("engine.store.listener.connect_with", connect_later)
         assert await connection.fetchval(KILL_LISTENERS) == 1
         await until(lambda: database._listener._connection is None)
         async with asyncio.timeout(10), database.listen("headgate_hook", hooks):

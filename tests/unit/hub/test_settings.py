@@ -480,3 +480,21 @@ def test_secrets_are_not_shown() -> None:
     )
     assert "geheim" not in repr(loaded)
     assert loaded.database.url.get_secret_value().endswith("geheim@db/x")
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://a:geheim@h1,h2:x/db", "hosts or ports that cannot be read"),
+        ("postgresql://a:geheim@h1,h2/db?port=1,2,3", "hosts or ports that cannot be read"),
+        (
+            "postgresql://a:geheim@h1,h2/db?target_session_attrs=standby",
+            'target_session_attrs="standby", and Headgate writes to its database',
+        ),
+    ],
+)
+def test_a_database_url_without_a_primary_is_refused(url: str, reason: str) -> None:
+    with pytest.raises(errors.Invalid, match=reason) as refused:
+        load_settings(None, {"database.url": url}, environment={})
+    assert refused.value.finding.place.startswith("[database] url")
+    assert "geheim" not in str(refused.value)
