@@ -25,12 +25,16 @@ NODES = [
 ]
 #: Types of errors that no request gets, because they end a process when it starts.
 AT_START = {
+    "ClocksApart",
     "DatabaseNewer",
     "DatabaseOlder",
     "DatabaseUnreleased",
+    "DifferentClusters",
     "InvalidSettings",
     "MigrationMissing",
+    "ReplicaNotPrimary",
     "TransactionPooling",
+    "TwoPrimaries",
 }
 #: Types whose call is too indirect to be found: the class's own name, or a table of refusals.
 OTHERS = {
