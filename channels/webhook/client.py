@@ -156,6 +156,17 @@ class WebhookChannel:
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Make one attempt. Raises CancelledError only."""
+        body = orjson.dumps(message.document)
+        signed = sign.headers(
+            message.id, message.sent_at, body, endpoint.secrets, self._settings.key
+        )
+        headers = {"content-type": CONTENT_TYPE, **signed, **_trace(message)}
+        return await self.post(message, endpoint, body, headers)
+
+    async def post(
+        self, message: EventMessage, endpoint: Endpoint, body: bytes, headers: Mapping[str, str]
+    ) -> Delivered | Failed:
+        """Send a body to the target of an endpoint. Raises CancelledError only."""
         allow = self._settings.allowed_networks(configured=endpoint.configured)
         url, found = _parse(endpoint.target, allow)
         if url is None:
@@ -163,16 +174,9 @@ class WebhookChannel:
         session = self._sessions.get(endpoint.configured)
         if session is None:
             raise RuntimeError("the webhook channel is not open: enter its context first")
-        body = orjson.dumps(message.document)
-        headers = sign.headers(
-            message.id, message.sent_at, body, endpoint.secrets, self._settings.key
-        )
         try:
             async with session.post(
-                url,
-                data=body,
-                headers={"content-type": CONTENT_TYPE, **headers, **_trace(message)},
-                allow_redirects=False,
+                url, data=body, headers=headers, allow_redirects=False
             ) as response:
                 read = await read_whole(response.content, self._settings.max_response)
                 if read is None:

@@ -93,6 +93,8 @@ def channel_of(context: AppContext, name: str, place: str = "channel") -> Channe
         remedy = f"Known: {', '.join(sorted(context.channels))}."
         if name in ("amqp", "heat"):
             remedy = "The operator sets [channels.amqp] url. Channel webhook needs no broker."
+        if name == "email":
+            remedy = "The operator sets [channels.email] host. Channel webhook needs no relay."
         raise invalid(place, f'"{name}" is not set up on this server', remedy)
     return context.channels[name]
 

@@ -58,11 +58,11 @@ def create(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="URL that receives the events; for amqp, an exchange.",
+            help="URL that receives the events; for amqp, an exchange; for email, an address.",
         ),
     ],
     channel: Annotated[
-        str, typer.Option(help="Channel: webhook, amqp, heat or a plug-in.")
+        str, typer.Option(help="Channel: webhook, slack, teams, email, amqp, heat or a plug-in.")
     ] = "webhook",
     nested: Annotated[
         bool, typer.Option("--nested/--no-nested", help="Include events of nested stacks.")

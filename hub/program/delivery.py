@@ -11,8 +11,10 @@ from channels.amqp.broker import Broker
 from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
 from channels.attempt import Attempts
+from channels.chat.channel import chat_channels
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
+from channels.email.channel import EmailChannel
 from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers, IgnoredReason
 from channels.plugins import load_installed as installed_channels
 from channels.retry import horizon
@@ -33,6 +35,7 @@ from hub.program.wiring import (
     broker_settings,
     configured_subscriptions,
     dispatcher_settings,
+    email_settings,
     webhook_settings,
 )
 from hub.settings.settings import Settings
@@ -63,9 +66,11 @@ class Delivery:
         self._metrics = metrics
         self._supervisor = supervisor
         self._open = AsyncExitStack()
-        self.channels: dict[str, Channel] = {
-            "webhook": WebhookChannel(webhook_settings(settings.channels.webhook))
-        }
+        base_url = settings.server.base_url()
+        webhook = WebhookChannel(webhook_settings(settings.channels.webhook))
+        self.channels: dict[str, Channel] = {"webhook": webhook, **chat_channels(webhook, base_url)}
+        if (email := email_settings(settings.channels.email)) is not None:
+            self.channels["email"] = EmailChannel(email, base_url)
         self._broker: Broker | None = None
         if (broker := broker_settings(settings.channels.amqp)) is not None:
             self._broker = Broker(broker, supervisor)
@@ -80,7 +85,7 @@ class Delivery:
             dispatching.policy,
             token_for=hook_tokens.token_for,
             entitle=hook_tokens.update_right,
-            public_url=settings.server.base_url(),
+            public_url=base_url,
             answer=self._answer_from_response,
             random=random.SystemRandom().random,
             observe=metrics.record_delivery,

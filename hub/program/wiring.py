@@ -17,7 +17,9 @@ from channels.amqp.broker import BrokerSettings
 from channels.amqp.connection import ConnectionSettings
 from channels.amqp.notification_listener import ListenerSettings
 from channels.amqp.provider_notifications import OPENSTACK, NotificationRule
+from channels.chat.channel import FORMS
 from channels.dispatcher import DispatcherSettings
+from channels.email.relay import EmailSettings
 from channels.retry import RetryPolicy
 from channels.selection import Selection
 from channels.store.records import NewSubscription, Origin
@@ -45,7 +47,7 @@ from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
 from hub.program.process_slot import ProcessSlot
 from hub.settings.observer import NotificationBroker, ObserverSection
-from hub.settings.settings import Amqp, Retention, Settings, Webhook
+from hub.settings.settings import Amqp, Email, Retention, Settings, Webhook
 from hub.settings.settings import QuotasSection as QuotaSettings
 
 #: The namespace of the IDs of configured subscriptions, which are derived from their settings.
@@ -196,6 +198,34 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
     )
 
 
+def email_settings(email: Email) -> EmailSettings | None:
+    """None: no relay is configured. Raises Unavailable."""
+    if not email.host:
+        return None
+    return EmailSettings(
+        host=email.host,
+        port=email.port,
+        sender=email.sender,
+        encryption=email.encryption,
+        username=email.username,
+        password=_relay_password(email.password_file) if email.password_file else "",
+        recipients=email.recipients,
+        timeout=email.timeout.total_seconds(),
+        tls=tls_context(email, "[channels.email]"),
+    )
+
+
+def _relay_password(file: str) -> str:
+    try:
+        return Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unavailable(
+            f"{file} cannot be read: {error}",
+            place="[channels.email] password_file",
+            remedy="Write the password of the relay into it, readable by the server.",
+        ) from error
+
+
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:
     """None: no broker is configured."""
     if not amqp.url:
@@ -244,18 +274,28 @@ def request_rates(section: ObserverSection) -> RequestRates:
 def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
     """Retry policies by channel."""
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
+    email = settings.channels.email
     by_broker = RetryPolicy(
         attempts=amqp.attempts,
         first=amqp.first_retry.total_seconds(),
         max_pause=amqp.max_retry.total_seconds(),
         attempt_timeout=amqp.publish_timeout.total_seconds(),
     )
+    by_http = RetryPolicy(
+        attempts=webhook.attempts,
+        first=webhook.first_retry.total_seconds(),
+        max_pause=webhook.max_retry.total_seconds(),
+        attempt_timeout=webhook.timeout.total_seconds(),
+    )
     return {
-        "webhook": RetryPolicy(
-            attempts=webhook.attempts,
-            first=webhook.first_retry.total_seconds(),
-            max_pause=webhook.max_retry.total_seconds(),
-            attempt_timeout=webhook.timeout.total_seconds(),
+        "webhook": by_http,
+        **dict.fromkeys(FORMS, by_http),
+        "email": RetryPolicy(
+            attempts=email.attempts,
+            first=email.first_retry.total_seconds(),
+            max_pause=email.max_retry.total_seconds(),
+            # A session has several steps.
+            attempt_timeout=4 * email.timeout.total_seconds(),
         ),
         "amqp": by_broker,
         "heat": by_broker,
@@ -265,6 +305,7 @@ def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
 def dispatcher_settings(settings: Settings, slot: ProcessSlot) -> DispatcherSettings:
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
     rates = {"webhook": webhook.rate, "amqp": amqp.rate, "heat": amqp.rate}
+    rates |= {"email": settings.channels.email.rate, **dict.fromkeys(FORMS, webhook.rate)}
     return DispatcherSettings(
         retries=retry_policies(settings),
         backlog=settings.quotas.deliveries_per_subscription,

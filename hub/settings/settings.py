@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
+from channels.email.relay import Encryption, is_email_address
 from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
@@ -355,9 +356,46 @@ class Amqp(Section):
         return self
 
 
+class Email(Section):
+    """The SMTP relay of the channel "email". host: empty: the server has no such channel."""
+
+    host: str = ""
+    port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    encryption: Encryption = Encryption.STARTTLS
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    username: str = ""
+    password_file: str = ""
+    sender: str = ""
+    recipients: Texts = ()
+    timeout: Duration = timedelta(seconds=15)
+    attempts: Count = 12
+    first_retry: Duration = timedelta(seconds=10)
+    max_retry: Duration = timedelta(minutes=15)
+    rate: Rate = 0.0
+
+    @model_validator(mode="after")
+    def _check_relay(self) -> Self:
+        not_longer(self, "first_retry", "max_retry")
+        if self.host and not is_email_address(self.sender):
+            remedy = "Write the address from which e-mails come, such as headgate@example.org"
+            raise invalid("must be an e-mail address if host is set", remedy, "sender")
+        if bool(self.username) != bool(self.password_file):
+            reason = "username and password_file belong together"
+            raise invalid(reason, "Set both, or none", "username")
+        if self.username and self.encryption is Encryption.NONE:
+            reason = "would send the password of the relay without encryption"
+            raise invalid(
+                reason, "Use starttls or tls, or a relay without a password", "encryption"
+            )
+        return self
+
+
 class Channels(Section):
     webhook: Webhook = Webhook()
     amqp: Amqp = Amqp()
+    email: Email = Email()
 
 
 class Subscription(Section):
@@ -459,6 +497,8 @@ class Settings(Section):
         webhook, amqp, http = self.channels.webhook, self.channels.amqp, self.resource_types.http
         named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, self.server.key_file]
         named += [self.observer.amqp.key_file, http.key_file]
+        email = self.channels.email
+        named += [email.password_file, email.key_file]
         named += [one.secret_file for one in http.credentials.values()]
         named.append(self.resource_types.openstack.reader.secret_file)
         named += self.credentials.fallback_key_files

@@ -14,8 +14,13 @@ import { FILTERS, findingsByField, requestBody } from "./filters.js";
 const CHANNELS = {
   webhook: "URL that receives events by HTTP POST, for example https://gate.example/hook.",
   amqp: "Exchange on the server's RabbitMQ.",
+  slack: "URL of an incoming webhook of Slack, or of a chat that accepts the same messages.",
+  teams: "URL of a workflow of Microsoft Teams that posts to a channel.",
+  email: "E-mail address, if the operator allows it.",
   heat: "Exchange on which OpenStack services listen for notifications.",
 };
+/** Channels whose receivers verify signatures. */
+const SIGNED = new Set(["webhook", "amqp"]);
 const FIELDS = ["channel", "target", ...FILTERS.map(([filter]) => filter)];
 
 /** @param {{project: string}} props */
@@ -44,7 +49,7 @@ export function NewSubscription({ project }) {
       made.value &&
       html`<${SecretDialog} title="Subscription created" what="the secret" text=${made.value.secret}
         onClose=${() => made.value && navigate(href(project, "subscriptions", made.value.id))}>
-        Deliveries are signed with this secret. Configure it in the receiver to verify them.
+        ${SIGNED.has(made.value.channel) ? "Deliveries are signed with this secret. Configure it in the receiver to verify them." : "Messages of this channel are not signed: you do not need the secret."}
       <//>`
     }`;
 }

@@ -1,0 +1,1 @@
+"""Messages to rooms of chats, through their incoming webhooks."""

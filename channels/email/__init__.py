@@ -1,0 +1,1 @@
+"""E-mails to people, through an SMTP relay."""
