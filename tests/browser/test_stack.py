@@ -1,12 +1,14 @@
 """The page of a stack: graph, debugger, actions, live updates and errors."""
 
+import asyncio
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.support.access import insert_credential
@@ -73,10 +75,25 @@ async def test_a_stack_is_stepped_through_while_another_user_watches(
     )
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("a at pre-create")
-    await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))
+    await expect(status(page)).to_have_text("Waiting for approval")
     await expect(status(page).locator("svg")).to_be_visible()  # a shape in addition to the color
-    reason = page.get_by_role("listitem").filter(has_text="a has waited at pre-create since")
-    await expect(reason.get_by_role("img", name="waiting for approval")).to_be_visible()
+    await expect(status(page).locator("[data-state=gate]")).to_be_visible()
+    await expect(page.locator(".stack-facts")).to_contain_text(
+        re.compile(r"Create #1 by anonymous, .* ago, 1 waiting")
+    )
+    waiting = page.get_by_role("region", name="Waiting for approval")
+    await expect(waiting.get_by_role("img", name="waiting for approval")).to_be_visible()
+    await expect(waiting).to_contain_text("a at pre-create")
+    await expect(waiting.get_by_role("button", name="Continue")).to_be_enabled()
+    # Times are relative; the tooltip has the date.
+    year = datetime.now(UTC).year
+    await expect(waiting.locator("time").first).to_have_attribute(
+        "title", re.compile(f"{year}|{year + 1}|{year - 1}")
+    )
+    assert not re.search(r"\d{4}", await waiting.inner_text())
+    await page.get_by_text("2 not started").click()
+    behind = page.get_by_role("listitem").filter(has_text="b (create) waits for a")
+    await expect(behind).to_be_visible()
     assert await visitor.violations() == []
     await expect_state(beside, "a", "waiting for approval at pre-create")
     assert await other.violations() == []
@@ -179,15 +196,26 @@ async def test_a_stack_is_stopped_resumed_and_deleted(visitor: Visitor, http: Ht
     await expect(page.get_by_text("No change in progress.")).to_be_visible()
     await page.get_by_role("button", name="Resume change").click()
     await expect_state(page, "b", "waiting for approval at pre-create")
-    await page.get_by_role("button", name="Continue").click()
+    debugger = page.get_by_role("region", name="Debugger")
+    await debugger.get_by_role("button", name="Continue").press("Enter")
     await expect(status(page)).to_have_text(re.compile("COMPLETE"))
-    await page.get_by_role("button", name="Delete…").click()
-    await dialog.get_by_role("button", name="Cancel").click()
-    await expect(dialog).to_have_count(0)
     await page.get_by_role("button", name="Versions").click()
     await expect(page.get_by_role("row", name=re.compile("create to version 1"))).to_contain_text(
         "stopped"
     )
+    await page.get_by_role("button", name="Delete…").click()
+    await expect(dialog).to_contain_text("The stack has 3 resources.")
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(dialog).to_have_count(0)
+    await page.get_by_role("button", name="Delete…").click()
+    delete = dialog.get_by_role("button", name="Delete shop")
+    await dialog.get_by_label("Type shop to confirm").fill("sho")
+    await expect(delete).to_be_disabled()
+    assert await visitor.violations() == []
+    await dialog.get_by_label("Type shop to confirm").fill("shop")
+    await delete.press("Enter")
+    deleted = page.get_by_role("alert").filter(has_text="was deleted by anonymous")
+    await expect(deleted).to_be_visible()
 
 
 async def test_a_stack_is_checked_suspended_and_restored(visitor: Visitor, http: Http) -> None:
@@ -230,6 +258,97 @@ async def test_a_stack_is_checked_suspended_and_restored(visitor: Visitor, http:
     await expect(page.get_by_role("alert").filter(has_text="was abandoned")).to_be_visible()
     await expect(made).to_be_visible()
     await expect(page.get_by_role("button", name="Restore…")).to_have_count(0)
+
+
+async def test_a_step_focuses_the_first_missing_field(visitor: Visitor, http: Http) -> None:
+    """The step is sent with the data of the form once it is complete."""
+    schema = {
+        "type": "object",
+        "properties": {"note": {"type": "string"}, "ticket": {"type": "string"}},
+        "required": ["ticket"],
+    }
+    rule = {"at": "b", "on": "pre-create", "ask": {"schema": schema}}
+    stack = await create_waiting(http, "shop", rule)
+    (hook,) = await http.waiting_hooks("shop")
+    page = await visitor.open("stack", "shop", stack)
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger).to_contain_text("b at pre-create")
+    await page.keyboard.press("s")
+    ticket = page.get_by_role("complementary", name="b").get_by_label("ticket")
+    await expect(ticket).to_be_focused()
+    await expect(ticket).to_have_attribute("aria-invalid", "true")
+    await ticket.fill("OPS-17")
+    await debugger.get_by_role("button", name="Step", exact=True).press("Enter")
+    await expect_state(page, "c", "waiting for approval at pre-create")
+    _, answered = await http.call("GET", f"/hooks/{hook['id']}")
+    assert answered["decision"] == "step"  # the server requires the ticket
+
+
+async def test_ids_are_copied(visitor: Visitor, http: Http) -> None:
+    stack = await create_waiting(http, "shop")
+    page = await visitor.open("stack", "shop", stack)
+    await page.evaluate(
+        """() => {
+            window.copied = [];
+            navigator.clipboard.writeText = async (text) => { window.copied.push(text); };
+        }"""
+    )
+    await page.get_by_role("button", name="Copy the ID of the stack").click()
+    await expect_state(page, "c", "done")
+    await node(page, "c").click()
+    await page.get_by_role("button", name="Copy the physical ID").click()
+    await expect(page.get_by_text("Copied the physical ID.")).to_be_visible()
+    resources = await http.resources("shop")
+    assert await page.evaluate("copied") == [stack, resources["c"]["physical_resource_id"]]
+
+
+async def test_the_page_says_at_once_what_it_loads(visitor: Visitor, http: Http) -> None:
+    """Large stacks take a while: the graph, and why each node waits."""
+    may_answer = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_answer.wait()
+        await route.continue_()
+
+    stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-create"})
+    await visitor.page.route("**/graph?nested=true", hold)
+    await visitor.page.route("**/why", hold)
+    page = await visitor.open("stack", "shop", stack)
+    loading = page.get_by_role("status").filter(has_text="Loading the graph…")
+    await expect(loading.locator(".spinner")).to_be_visible()
+    assert await visitor.violations() == []
+    await page.unroute("**/graph?nested=true")
+    may_answer.set()
+    await expect_state(page, "b", "waiting for approval at pre-create")
+    await expect(page.get_by_text("1 not started")).to_be_visible()
+    await expect(page.locator(".spinner")).to_have_count(0)
+
+
+async def test_on_a_phone_the_graph_gets_the_screen(visit: Callable[..., Any], http: Http) -> None:
+    """Actions, tabs and the tools of the graph are folded."""
+    visitor = await visit(http, viewport={"width": 390, "height": 844}, has_touch=True)
+    stack = await create_waiting(http, "shop", {"at": "b", "on": "pre-create"})
+    page = await visitor.open("stack", "shop", stack)
+    await expect_state(page, "b", "waiting for approval at pre-create")
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger.get_by_role("button", name="Continue")).to_be_visible()
+    box = await page.locator(".graph-stage").bounding_box()
+    assert box
+    assert box["y"] < 380
+    assert box["height"] > 400
+    await expect(page.get_by_role("searchbox", name="Search nodes")).to_have_count(0)
+    await page.get_by_role("button", name="Search and group").click()
+    await expect(page.get_by_role("searchbox", name="Search nodes")).to_be_visible()
+    actions = page.get_by_role("button", name="Actions")
+    await actions.click()
+    await expect(page.get_by_role("link", name="Edit")).to_be_visible()
+    assert await visitor.violations() == []
+    await page.keyboard.press("Escape")
+    await expect(actions).to_be_focused()
+    await expect(page.get_by_role("link", name="Edit")).to_have_count(0)
+    await actions.click()
+    await page.get_by_role("button", name="Stop…").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("waiting hooks are superseded")
 
 
 async def test_an_update_is_cancelled(visitor: Visitor, http: Http) -> None:
@@ -280,8 +399,7 @@ async def test_a_nested_stack_by_keyboard_on_a_phone(visit: Callable[..., Any], 
     await page.keyboard.press("r")
     await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
     await expect_state(page, "last", "done")
-    await page.get_by_role("button", name="Resources").focus()
-    await page.keyboard.press("Enter")
+    await page.get_by_role("combobox", name="View of the stack").select_option("Resources")
     await expect(page.get_by_role("button", name="web/two")).to_be_visible()
     await page.get_by_role("searchbox", name="Search").fill("web/o")
     await expect(page.get_by_role("button", name="web/two")).to_have_count(0)

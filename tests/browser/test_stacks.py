@@ -33,7 +33,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
         await http.until_ended(name)
     page = await visitor.open("stacks")
     await expect(names(page)).to_have_text(["old", "bad", "web"])
-    await expect(row(page, "web")).to_contain_text("CREATE_IN_PROGRESS")
+    await expect(row(page, "web")).to_contain_text("Waiting for approval")
     bar = row(page, "web").get_by_role("img", name=re.compile("1 parked.*, of 2"))
     await expect(bar).to_be_visible()
     await expect(row(page, "bad")).to_contain_text("Resource CREATE failed")
@@ -139,6 +139,8 @@ async def test_a_stack_is_stopped_and_deleted_by_keyboard(visitor: Visitor, http
 
     await page.keyboard.press("Enter")
     await expect(dialog.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    await dialog.get_by_role("button", name="Delete…").press("Enter")
+    await expect(dialog).to_contain_text("The stack has 2 resources.")
     await dialog.get_by_label("Type shop to confirm").focus()
     await page.keyboard.type("sho")
     await expect(dialog.get_by_role("button", name="Delete shop")).to_be_disabled()

@@ -2,6 +2,7 @@
 
 import { useKeys } from "../app/keys.js";
 import { Icon } from "../parts/icon.js";
+import { narrow } from "../parts/narrow.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
 import { newArrangement } from "./drawing/arrangement.js";
 import { GRAPH_KEYS, listenToKeys } from "./drawing/keys.js";
@@ -56,6 +57,7 @@ export function Graph(props) {
   const by = useSignal(arrangement.by);
   const query = useSignal("");
   const critical = useSignal(false);
+  const folded = useSignal(true);
   const seeking = useRef(/** @type {HTMLInputElement | null} */ (null));
   const now = useSignal({ scale: 1, gates: 0, failed: 0, seconds: 0, found: 0, all: 0 });
 
@@ -100,7 +102,11 @@ export function Graph(props) {
     const endings = [
       listenToPointer(made, actions),
       listenToKeys(made, actions, {
-        seek: () => seeking.current?.focus(),
+        seek: () => {
+          folded.value = false;
+          // A narrow window shows the field with the next rendering.
+          setTimeout(() => seeking.current?.focus());
+        },
         critical: () => {
           critical.value = !critical.value;
         },
@@ -145,7 +151,7 @@ export function Graph(props) {
   };
   const { scale, gates, failed, seconds, found, all } = now.value;
   return html`<section class="graph" aria-label=${label}>
-    <div class="graph-tools" role="toolbar" aria-label="Graph">
+    <div class="graph-tools" role="toolbar" aria-label="Graph" data-folded=${narrow.value && folded.value}>
       <label class="graph-search">
         <${Icon} name="search" />
         <span class="only-read">Search nodes</span>
@@ -171,10 +177,11 @@ export function Graph(props) {
           onClick=${() => stage.current?.fitWaiting()}
         >
           <${Icon} name=${gates ? "gate" : "failed"} />
-          ${gates ? `${gates} ${WORDS.gate}` : `${failed} failed or stopped`}
+          ${gates ? `${gates} ${narrow.value ? "waiting" : WORDS.gate}` : `${failed} failed or stopped`}
         </button>`
       }
       <button
+        class="graph-critical"
         aria-pressed=${critical.value}
         title="Longest path through the remaining nodes (c)"
         onClick=${() => {
@@ -203,6 +210,12 @@ export function Graph(props) {
         </button>
         <button aria-label="Zoom in" title="Zoom in (+)" onClick=${() => stage.current?.zoom(1.25)}>+</button>
       </span>
+      ${
+        narrow.value &&
+        html`<button aria-expanded=${!folded.value} onClick=${() => {
+          folded.value = !folded.value;
+        }}>Search and group <span aria-hidden="true">▾</span></button>`
+      }
     </div>
     <div
       class="graph-stage"

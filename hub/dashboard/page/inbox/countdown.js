@@ -1,7 +1,7 @@
 /** A countdown to the deadline of a hook. */
 
 import { now } from "../api/clock.js";
-import { formatDuration } from "../parts/ago.js";
+import { formatDuration, formatTime } from "../parts/ago.js";
 import { html, useComputed } from "../vendor/preact.js";
 import { AT_DEADLINE } from "./hook_text.js";
 
@@ -20,7 +20,7 @@ function TimeLeft({ hook, deadline }) {
   const at = Date.parse(deadline);
   const text = useComputed(() => remainingText(at));
   const urgent = useComputed(() => (at - now.value < URGENT_SECONDS * 1000 ? "true" : undefined));
-  return html`<time class="countdown" dateTime=${deadline} title=${`${deadline}: ${AT_DEADLINE[hook.on_timeout]}`}
+  return html`<time class="countdown" dateTime=${deadline} title=${`${formatTime(deadline)}: ${AT_DEADLINE[hook.on_timeout]}`}
     data-pressing=${urgent}>${text}</time>`;
 }
 

@@ -24,7 +24,7 @@ export function formatDuration(seconds) {
 
 /** A time in the browser's locale and time zone. @param {string} at */
 export function formatTime(at) {
-  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 }
 
 /** A time relative to now, past or future. @param {{at: string | null | undefined}} props */
@@ -32,5 +32,5 @@ export function Ago({ at }) {
   if (!at) return html`<span class="muted">never</span>`;
   const seconds = (Date.parse(at) - now.value) / 1000;
   const text = seconds >= 0.5 ? `in ${formatDuration(seconds)}` : `${formatDuration(-seconds)} ago`;
-  return html`<time class="unbroken" dateTime=${at} title=${at}>${text}</time>`;
+  return html`<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${text}</time>`;
 }

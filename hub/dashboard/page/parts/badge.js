@@ -22,9 +22,13 @@ export function Badge({ state, word }) {
 }
 
 /**
- * The status of a stack, for example CREATE_STOPPED.
- * @param {{action: string, status: string}} props
+ * The status of a stack, for example CREATE_STOPPED; "Waiting for approval" if its change waits.
+ * waiting: number of waiting hooks.
+ * @param {{action: string, status: string, waiting?: number}} props
  */
-export function StatusBadge({ action, status }) {
+export function StatusBadge({ action, status, waiting = 0 }) {
+  if (waiting > 0 && status === "IN_PROGRESS") {
+    return html`<span title=${`${action}_${status}`}><${Badge} state="gate" word="Waiting for approval" /></span>`;
+  }
   return html`<${Badge} state=${STATUS[status] ?? "waiting"} word=${`${action}_${status}`} />`;
 }

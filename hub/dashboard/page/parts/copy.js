@@ -3,10 +3,11 @@
 import { notify } from "../app/notices.js";
 import { html, useRef } from "../vendor/preact.js";
 import { Dialog } from "./dialog.js";
+import { Icon } from "./icon.js";
 
 /**
  * Copies a text. Browsers may refuse it on pages not served over HTTPS.
- * @param {{text: string, what: string, word?: string}} props what: for example "the hash"
+ * @param {{text: string, what: string, word?: unknown}} props what: for example "the hash"
  */
 export function Copy({ text, what, word = "Copy" }) {
   async function copy() {
@@ -17,7 +18,16 @@ export function Copy({ text, what, word = "Copy" }) {
       notify(`The browser did not allow copying ${what}. Select it and copy it manually.`, "bad");
     }
   }
-  return html`<button type="button" class="plain" onClick=${copy} aria-label=${`Copy ${what}`}>${word}</button>`;
+  return html`<button type="button" class="plain" onClick=${copy} aria-label=${`Copy ${what}`} title=${`Copy ${what}`}>${word}</button>`;
+}
+
+/**
+ * An ID with a button that copies it.
+ * @param {{id: string, what: string}} props what: for example "the ID of the stack"
+ */
+export function CopyableId({ id, what }) {
+  return html`<span class="copyable"><code class="breaks">${id}</code><${Copy} text=${id} what=${what}
+    word=${html`<${Icon} name="copy" />`} /></span>`;
 }
 
 /**

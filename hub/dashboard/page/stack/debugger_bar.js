@@ -71,7 +71,7 @@ function HookPosition({ viewState }) {
   }
   const at = hooks.indexOf(hook) + 1;
   return html`<p class="row">
-    <span class="badge" data-state="gate"><${Icon} name="gate" />Waiting for approval</span>
+    <span class="badge" data-state="gate"><${Icon} name="gate" label="Waiting for approval" /></span>
     <button class="plain stack-place" onClick=${() => viewState.select(keyOfHook(hook))}>
       <code>${hook.path || "the stack"}</code> at ${hook.point}
     </button>

@@ -2,7 +2,10 @@
 
 import { call } from "../api/client.js";
 import { session } from "../api/session.js";
+import { dataFormFor } from "../inbox/data_form.js";
+import { change, draftOf } from "../inbox/drafts.js";
 import { offeredDecisions } from "../inbox/rights.js";
+import { decide } from "../inbox/submit.js";
 import { signal } from "../vendor/preact.js";
 import { keyOfHook } from "./view_state.js";
 
@@ -82,9 +85,11 @@ export class Debugging {
     this.busy = signal(false);
   }
 
-  /** Whether a command is available for the selected hook. @param {StepCommand} command */
-  isAvailable(command) {
-    const hook = this.viewState.hook.value;
+  /**
+   * Whether a command is available.
+   * @param {StepCommand} command @param {Hook | null} hook the selected hook by default
+   */
+  isAvailable(command, hook = this.viewState.hook.value) {
     if (!hook || this.viewState.past.value || this.watched.gone.value) return false;
     if (!offeredDecisions(hook, session.value).includes(command.decision)) return false;
     if (command.how === "into") return this.#hasNestedStack(hook);
@@ -92,21 +97,30 @@ export class Debugging {
     return true;
   }
 
-  /** @param {StepCommand} command */
-  async send(command) {
-    const hook = this.viewState.hook.value;
-    if (!hook || !this.isAvailable(command)) return;
-    if (hook.ask !== null) {
-      this.viewState.select(keyOfHook(hook));
-      this.result.value = `${placeOf(hook)} requires data with the answer. Enter it in the node panel.`;
-      return;
-    }
+  /** @param {StepCommand} command @param {Hook | null} hook the selected hook by default */
+  async send(command, hook = this.viewState.hook.value) {
+    if (!hook || !this.isAvailable(command, hook)) return;
+    if (hook.ask !== null) return this.#sendWithData(hook, command);
     await this.#try(async () => {
       const { decision, how } = command;
       const body = { decision, digest: hook.digest, ...(how ? { how } : {}) };
       await call("POST", this.watched.project, `/hooks/${hook.id}/signal`, body);
       this.result.value = `${placeOf(hook)}: ${command.word.toLowerCase()}.`;
     });
+    this.watched.rereadHooks();
+  }
+
+  /**
+   * Sends a command with the data of the answer form, which shows the first missing field.
+   * @param {Hook} hook @param {StepCommand} command
+   */
+  async #sendWithData(hook, { decision, how }) {
+    this.viewState.select(keyOfHook(hook));
+    const draft = draftOf(hook);
+    if (draft.value.busy) return;
+    if (how) change(draft, { how });
+    const { project } = this.watched;
+    await decide({ project, hook, draft, form: dataFormFor(hook) }, decision);
     this.watched.rereadHooks();
   }
 

@@ -35,12 +35,11 @@ function changes({ resource }) {
   return html`<${Changes} changes=${resource.changes} />`;
 }
 
-/** @param {{viewState: ViewState, subject: Subject, seen: ResourceDetails | null}} props */
-export function Hooks({ viewState, subject, seen }) {
+/** @param {{viewState: ViewState, subject: Subject}} props */
+export function OpenHooks({ viewState, subject }) {
   const { watched, past } = viewState;
   const shown = useOpen(viewState, subject);
   const open = past.value || watched.gone.value ? [] : shown;
-  const earlier = (seen?.hooks ?? []).filter((hook) => hook.state !== "waiting");
   return html`${open.map(
     (hook) => html`<section key=${hook.id} class="stack-gate column">
       <h3>${hook.state === "waiting" ? "Waiting for approval" : "No longer waiting"}: ${hook.point}</h3>
@@ -52,21 +51,24 @@ export function Hooks({ viewState, subject, seen }) {
       <${Answer} project=${watched.project} hook=${hook} />
       <a href=${href(watched.project, "inbox", hook.id)}>Open hook details</a>
     </section>`,
-  )}
-  ${
-    earlier.length > 0 &&
-    html`<details class="stack-values">
-      <summary><h3>Earlier hooks (${earlier.length})</h3></summary>
-      <ul class="stack-list">
-        ${earlier.map(
-          (item) => html`<li key=${item.id}>
-            <a href=${href(watched.project, "inbox", item.id)}>${item.point}</a>${" "}
-            ${item.decision ?? item.state}${item.decided_by && ` by ${item.decided_by}`}${" "}
-            <${Ago} at=${item.decided_at ?? item.opened_at} />
-            ${item.reason && html`<span class="muted breaks">, ${item.reason}</span>`}
-          </li>`,
-        )}
-      </ul>
-    </details>`
-  }`;
+  )}`;
+}
+
+/** @param {{viewState: ViewState, seen: ResourceDetails | null}} props */
+export function EarlierHooks({ viewState, seen }) {
+  const earlier = (seen?.hooks ?? []).filter((hook) => hook.state !== "waiting");
+  if (earlier.length === 0) return null;
+  return html`<details class="stack-values">
+    <summary><h3>Earlier hooks (${earlier.length})</h3></summary>
+    <ul class="stack-list">
+      ${earlier.map(
+        (item) => html`<li key=${item.id}>
+          <a href=${href(viewState.watched.project, "inbox", item.id)}>${item.point}</a>${" "}
+          ${item.decision ?? item.state}${item.decided_by && ` by ${item.decided_by}`}${" "}
+          <${Ago} at=${item.decided_at ?? item.opened_at} />
+          ${item.reason && html`<span class="muted breaks">, ${item.reason}</span>`}
+        </li>`,
+      )}
+    </ul>
+  </details>`;
 }

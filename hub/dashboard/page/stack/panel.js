@@ -5,18 +5,21 @@ import { displayState } from "../graph/fold/tally.js";
 import { nameOf, operationOf, sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { CopyableId } from "../parts/copy.js";
 import { coalesce } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
+import { Loading } from "../parts/loading.js";
 import { ProblemBox } from "../parts/problem.js";
 import { EventList } from "../timeline/timeline.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { DriftDetails } from "./drift.js";
 import { HealthAndProtection } from "./health.js";
-import { Hooks } from "./hooks.js";
+import { EarlierHooks, OpenHooks } from "./hooks.js";
 import { ResourceEvents } from "./resource_events.js";
 import { UnfinishedNodes } from "./unfinished.js";
 import { Values } from "./values.js";
+import { WaitingHooks } from "./waiting_hooks.js";
 
 /** @typedef {import("./debugging.js").Debugging} Debugging */
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -35,7 +38,7 @@ export function Panel({ viewState, debugging }) {
   }
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
-      <h2>Unfinished and failed nodes</h2>
+      <${WaitingHooks} viewState=${viewState} debugging=${debugging} />
       <${UnfinishedNodes} viewState=${viewState} />
       <p class="muted">Select a node in the graph to see its details: click it, or focus it and press Enter.</p>
     </aside>`;
@@ -67,10 +70,12 @@ function NodePanel({ viewState, debugging, subject }) {
       <button class="plain stack-close" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
     </div>
     ${node && html`<${State} viewState=${viewState} node=${node} />`}
+    <${OpenHooks} viewState=${viewState} subject=${subject} />
     <${Identity} project=${viewState.watched.project} subject=${subject} seen=${seen} />
+    ${subject.resource && !seen && !failure.value && html`<${Loading} what="the resource" />`}
     <${ProblemBox} error=${failure.value} />
     <${DriftDetails} viewState=${viewState} path=${subject.path} />
-    <${Hooks} viewState=${viewState} subject=${subject} seen=${seen} />
+    <${EarlierHooks} viewState=${viewState} seen=${seen} />
     <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
     ${node && html`<${Dependencies} viewState=${viewState} node=${node} />`}
     ${seen && html`<${Values} node=${nodeDetails(seen, node)} seen=${seen} />`}
@@ -121,7 +126,7 @@ function Identity({ project, subject, seen }) {
     ${
       seen &&
       html`<dt>Status</dt><dd>${statusOf(seen)}</dd>
-        <dt>Physical ID</dt><dd><code>${seen.physical_id || "none yet"}</code></dd>`
+        <dt>Physical ID</dt><dd>${seen.physical_id ? html`<${CopyableId} id=${seen.physical_id} what="the physical ID" />` : "none yet"}</dd>`
     }
   </dl>`;
 }

@@ -3,6 +3,8 @@
 import { may } from "../api/session.js";
 import { currentPlace, setQuery } from "../app/route.js";
 import { Graph } from "../graph/graph.js";
+import { Loading } from "../parts/loading.js";
+import { narrow } from "../parts/narrow.js";
 import { ProblemBox } from "../parts/problem.js";
 import { selectedTraversal, Timeline } from "../timeline/timeline.js";
 import { html, useEffect, useMemo } from "../vendor/preact.js";
@@ -49,10 +51,12 @@ export function StackPage({ project, rest }) {
   const view = VIEWS.some(([name]) => name === requested) ? requested : "graph";
   /** @param {string} to */
   const show = (to) => setQuery({ view: to === "graph" ? "" : to });
-  return html`<${Head} watched=${watched} />
+  const tabs =
+    (watched.stack.value || watched.model.value) && html`<${Tabs} view=${view} show=${show} />`;
+  return html`<${Head} watched=${watched} views=${narrow.value && tabs} />
     <${DeletedNotice} watched=${watched} />
     ${!watched.gone.value && html`<${ProblemBox} error=${watched.failure.value} />`}
-    ${(watched.stack.value || watched.model.value) && html`<${Tabs} view=${view} show=${show} />`}
+    ${!narrow.value && tabs}
     ${view === "graph" && html`<${GraphView} viewState=${viewState} debugging=${debugging} />`}
     ${view === "resources" && html`<${Resources} viewState=${viewState} show=${show} />`}
     ${view === "outputs" && html`<${Outputs} watched=${watched} />`}
@@ -68,6 +72,14 @@ export function StackPage({ project, rest }) {
 
 /** @param {{view: string, show: (to: string) => void}} props */
 function Tabs({ view, show }) {
+  if (narrow.value) {
+    return html`<label class="tabs-select"><span class="only-read">View of the stack</span>
+      <select value=${view} onChange=${(/** @type {Event} */ event) =>
+        show(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+        ${VIEWS.map(([name, title]) => html`<option key=${name} value=${name}>${title}</option>`)}
+      </select>
+    </label>`;
+  }
   return html`<nav class="tabs" aria-label="Views of the stack">
     ${VIEWS.map(
       ([
@@ -85,9 +97,7 @@ function GraphView({ viewState, debugging }) {
   const model = viewState.model.value;
   const deleted = watched.gone.value !== null;
   if (!model) {
-    return watched.failure.value || deleted
-      ? null
-      : html`<p class="muted" role="status">Loading the graph…</p>`;
+    return watched.failure.value || deleted ? null : html`<${Loading} what="the graph" />`;
   }
   const past = viewState.past.value !== null;
   return html`${

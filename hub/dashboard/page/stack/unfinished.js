@@ -1,9 +1,11 @@
 /** The server's explanations of why each unfinished node waits. */
 
+import { now } from "../api/clock.js";
 import { WORDS } from "../graph/labels.js";
-import { formatTime } from "../parts/ago.js";
+import { Ago, formatDuration, formatTime } from "../parts/ago.js";
 import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
+import { Loading } from "../parts/loading.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 
@@ -12,6 +14,8 @@ import { html } from "../vendor/preact.js";
 
 /** Maximum number of nodes listed. */
 const MAX_NODES = 60;
+/** States of nodes that only wait for others. @type {ReadonlySet<string>} */
+const BEHIND = new Set(["waiting", "ready"]);
 
 /** @param {{viewState: ViewState}} props */
 export function UnfinishedNodes({ viewState }) {
@@ -23,20 +27,46 @@ export function UnfinishedNodes({ viewState }) {
     (again) => watched.events.subscribe(again),
   );
   const nodes = data.value;
-  const more = (nodes?.length ?? 0) - MAX_NODES;
+  if (nodes === null) {
+    return failure.value
+      ? html`<${ProblemBox} error=${failure.value} />`
+      : html`<${Loading} what="the unfinished nodes" />`;
+  }
+  // The waiting hooks are above, with their answers.
+  const others = nodes.filter((node) => stateOf(node) !== "gate");
+  const behind = others.filter((node) => BEHIND.has(node.state));
+  const active = others.filter((node) => !BEHIND.has(node.state));
   return html`<${ProblemBox} error=${failure.value} />
-    ${nodes?.length === 0 && html`<p class="muted">No unfinished or failed nodes.</p>`}
-    <ul class="stack-list">
-      ${nodes?.slice(0, MAX_NODES).map(
+    ${nodes.length === 0 && html`<p class="muted">No unfinished or failed nodes.</p>`}
+    ${
+      active.length > 0 &&
+      html`<section class="column" aria-label="In progress or failed">
+        <h2>In progress or failed</h2>
+        <${Reasons} viewState=${viewState} nodes=${active} />
+      </section>`
+    }
+    ${
+      behind.length > 0 &&
+      html`<details class="stack-values" open=${active.length + watched.hooks.value.length === 0}>
+        <summary><h3>${behind.length} not started</h3></summary>
+        <${Reasons} viewState=${viewState} nodes=${behind} />
+      </details>`
+    }`;
+}
+
+/** @param {{viewState: ViewState, nodes: Reason[]}} props */
+function Reasons({ viewState, nodes }) {
+  return html`<ul class="stack-list">
+      ${nodes.slice(0, MAX_NODES).map(
         (node) => html`<li key=${node.path + node.state} class="stack-reason">
           <${Icon} name=${stateOf(node)} label=${WORDS[stateOf(node)]} />
           <button class="plain breaks stack-sentence" onClick=${() => select(viewState, node.path)}>
-            ${withClock(node.sentence)}
+            <span>${withRelativeTimes(node.sentence)}</span>
           </button>
         </li>`,
       )}
     </ul>
-    ${more > 0 && html`<p class="muted">And ${more} more.</p>`}`;
+    ${nodes.length > MAX_NODES && html`<p class="muted">And ${nodes.length - MAX_NODES} more.</p>`}`;
 }
 
 /** A node parked outside of its operation waits at a hook. @param {Reason} reason */
@@ -44,9 +74,22 @@ function stateOf({ state, phase }) {
   return state === "parked" && phase !== "execute" ? "gate" : state;
 }
 
-/** The sentence with times in the browser's locale. @param {string} sentence */
-function withClock(sentence) {
-  return sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => formatTime(time));
+const TIME = /((?:since |until )?\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
+/** The sentence with relative times. @param {string} sentence */
+function withRelativeTimes(sentence) {
+  return sentence.split(TIME).map((part) => {
+    const at = part.match(/\d{4}-\d\d-\d\dT[\d:.]+Z$/)?.[0];
+    if (!at || !TIME.test(part)) return part;
+    if (part === at) return html`<${Ago} at=${at} />`;
+    return html`<${Span} at=${at} word=${part.startsWith("since") ? "for" : "for another"} />`;
+  });
+}
+
+/** The time since or until a moment. @param {{at: string, word: string}} props */
+function Span({ at, word }) {
+  const seconds = Math.abs(Date.parse(at) - now.value) / 1000;
+  return html`<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${word} ${formatDuration(seconds)}</time>`;
 }
 
 /** @param {ViewState} viewState @param {string} path */

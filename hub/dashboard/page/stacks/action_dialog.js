@@ -5,9 +5,9 @@ import { notify } from "../app/notices.js";
 import { href } from "../app/route.js";
 import { StatusBadge } from "../parts/badge.js";
 import { Dialog, useMounted } from "../parts/dialog.js";
-import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { actionsFor } from "../stack/actions.js";
+import { DeleteDialog } from "../stack/delete_dialog.js";
 import { html, useSignal } from "../vendor/preact.js";
 
 /** @typedef {import("./types.js").Line} Line */
@@ -22,16 +22,25 @@ function asStack(line) {
 export function ActionDialog({ project, line, onClose }) {
   const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
+  const destroying = useSignal(/** @type {Act | null} */ (null));
   const mounted = useMounted();
+  /** @param {Act} act */
+  const ask = (act) => {
+    destroying.value = act;
+  };
   const path = stackPath(line.name, line.id);
   /** @param {Act} act */
-  async function send(act) {
+  async function perform(act) {
     const [method, where, body] = act.request(path);
+    await call(method, project, where, body);
+    notify(`${line.name}: ${act.done}`, "good");
+  }
+  /** @param {Act} act */
+  async function send(act) {
     busy.value = true;
     failure.value = null;
     try {
-      await call(method, project, where, body);
-      notify(`${line.name}: ${act.done}`, "good");
+      await perform(act);
       if (mounted.current) onClose();
     } catch (error) {
       failure.value = error;
@@ -40,53 +49,25 @@ export function ActionDialog({ project, line, onClose }) {
     }
   }
   const actions = actionsFor(asStack(line));
+  if (destroying.value) {
+    const act = destroying.value;
+    return html`<${DeleteDialog} project=${project} stack=${line} act=${act} close=${onClose}
+      send=${() => perform(act)} />`;
+  }
   return html`<${Dialog} title=${line.name} onClose=${onClose}>
     <p><${StatusBadge} action=${line.action} status=${line.status} /></p>
     <${ProblemBox} error=${failure.value} />
     <ul class="stacks-acts">
       <li><a class="button" href=${href(project, "edit", line.name, line.id)}>Edit</a>
         <span>Change the template, parameters and breakpoints, with a live plan.</span></li>
-      ${actions
-        .filter((act) => !act.bad)
-        .map(
-          (act) => html`<li key=${act.name}>
-            <button disabled=${busy.value} onClick=${() => send(act)}>${act.label}</button>
-            <span>${act.confirmation ?? act.done}</span>
-          </li>`,
-        )}
-    </ul>
-    ${actions
-      .filter((act) => act.bad)
-      .map(
-        (act) =>
-          html`<${ConfirmByName} key=${act.name} act=${act} line=${line} busy=${busy.value} send=${send} />`,
+      ${actions.map(
+        (act) => html`<li key=${act.name}>
+          <button class=${act.bad ? "danger" : ""} disabled=${busy.value}
+            onClick=${() => (act.bad ? ask(act) : send(act))}>${act.label}${act.bad ? "…" : ""}</button>
+          <span>${act.confirmation ?? act.done}</span>
+        </li>`,
       )}
+    </ul>
     <div class="acts"><button onClick=${onClose}>Close</button></div>
   <//>`;
-}
-
-/**
- * A destructive action: the user must type the stack's name first.
- * @param {{act: Act, line: Line, busy: boolean, send: (act: Act) => Promise<void>}} props
- */
-function ConfirmByName({ act, line, busy, send }) {
-  const typed = useSignal("");
-  const right = typed.value.trim() === line.name;
-  /** @param {SubmitEvent} event */
-  function submit(event) {
-    event.preventDefault();
-    if (right) send(act);
-  }
-  const resourceCount = line.resources === 1 ? "1 resource" : `${line.resources} resources`;
-  return html`<form class="stacks-typed column" onSubmit=${submit}>
-    <h3>${act.label}</h3>
-    <p>${act.confirmation} The stack has ${resourceCount}.</p>
-    <${Field} label=${`Type ${line.name} to confirm`}>
-      ${(/** @type {object} */ needs) => html`<input autocomplete="off" value=${typed.value}
-        onInput=${(/** @type {any} */ event) => {
-          typed.value = event.target.value;
-        }} ...${needs} />`}
-    <//>
-    <div><button class="danger" disabled=${!right || busy}>${act.label} ${line.name}</button></div>
-  </form>`;
 }

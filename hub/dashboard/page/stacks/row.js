@@ -33,7 +33,7 @@ export function Row({ project, line, deleted, query, act }) {
       ${
         deleted
           ? html`<${Badge} state="dropped" word="DELETED" />`
-          : html`<${StatusBadge} action=${line.action} status=${line.status} />
+          : html`<${StatusBadge} action=${line.action} status=${line.status} waiting=${line.hooks_waiting} />
               ${showsReason(line) && html`<div class="stacks-reason muted" title=${line.reason}>${line.reason}</div>`}`
       }
     </td>
