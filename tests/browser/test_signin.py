@@ -50,6 +50,12 @@ async def test_a_reader_signs_in_with_a_token_and_sees_the_approvers(
     rita: Visitor = await visit(owner, **WIDE)
     page = await rita.open("inbox")
     await expect(page.get_by_label("Project")).to_have_value(owner.project)
+    for way in ("Use a token", "Use a password"):
+        label = await page.locator("label", has_text=way).bounding_box()
+        radio = await page.get_by_label(way).bounding_box()
+        assert label and radio
+        assert label["height"] < 32  # one line, with the button in it
+        assert radio["width"] < 24
     await _sign_in_by_token(page, f"hgt_{'0' * 32}_wrong")
     await expect(page.get_by_role("alert")).to_be_visible()
     assert await rita.violations() == []

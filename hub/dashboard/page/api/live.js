@@ -3,7 +3,7 @@
  *
  * After a disconnection it resumes from the last event received. If that is not possible because
  * the events are gone, listeners fetch everything again (`resync`). While the page is
- * hidden for long, the stream is closed: browsers allow six connections per server for all pages.
+ * hidden for long, the stream is closed, unless the user wants notifications: browsers allow six connections per server for all pages.
  */
 
 import { signal } from "../vendor/preact.js";
@@ -50,6 +50,9 @@ export function follow(project) {
   connection.value = { state: "connecting", since: 0 };
   read(project, reading.signal);
 }
+
+/** Whether the stream stays open while the page is hidden: someone waits for its notifications. */
+export const followHidden = signal(false);
 
 export function unfollow() {
   reading?.abort();
@@ -153,7 +156,7 @@ function hiddenFor(ms, call) {
   let timer;
   const onVisibilityChange = () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(call, ms);
+    if (document.hidden && !followHidden.value) timer = setTimeout(call, ms);
   };
   document.addEventListener("visibilitychange", onVisibilityChange);
   onVisibilityChange();

@@ -3,6 +3,7 @@
 import { now } from "../api/clock.js";
 import { connection, follow, unfollow } from "../api/live.js";
 import { enter, mode, session, setUserName, signOut, state } from "../api/session.js";
+import { forgetDrafts } from "../inbox/drafts.js";
 import { waiting, watchInbox } from "../inbox/waiting.js";
 import { formatDuration } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
@@ -10,6 +11,7 @@ import { Icon } from "../parts/icon.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { SignIn } from "../signin/signin.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { watchForDesktop } from "./desktop.js";
 import { KeyHelp, useKeys } from "./keys.js";
 import { Notices, notify } from "./notices.js";
 import { NAVIGATION, pageByName } from "./pages.js";
@@ -33,9 +35,11 @@ export function Frame() {
   useEffect(() => {
     if (!live) return;
     const stop = watchInbox(project);
+    const stopNotifying = watchForDesktop(project);
     follow(project);
     return () => {
       unfollow();
+      stopNotifying();
       stop();
     };
   }, [project, live]);
@@ -197,7 +201,9 @@ function UserMenu() {
   if (!user) return null;
   if (mode !== "none") {
     const out = () => {
-      signOut().catch((error) => notify(`Could not sign out: ${asProblem(error).message}`, "bad"));
+      signOut().then(forgetDrafts, (error) =>
+        notify(`Could not sign out: ${asProblem(error).message}`, "bad"),
+      );
     };
     return html`<span class="name" title=${user.roles.join(", ")}>${user.name}</span>
       <button class="plain" onClick=${() => leave(out)}>Sign out</button>`;

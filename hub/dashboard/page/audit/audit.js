@@ -7,6 +7,7 @@ import { pointInWords } from "../inbox/hook_text.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Copy } from "../parts/copy.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { coalesce } from "../parts/fetch.js";
 import { Field } from "../parts/field.js";
 import { useInteraction } from "../parts/interaction.js";
@@ -83,7 +84,17 @@ export function Audit({ project }) {
         entry of its stack, so any change to the log is detectable.</p></div>
     <${Filters} by=${by ?? ""} stack=${stack ?? ""} failure=${failure.value} />
     ${more.value > 0 && html`<div role="status"><button onClick=${() => read.current()}>Show ${more.value} newer</button></div>`}
-    ${result?.length === 0 && html`<p class="card muted">${by || stack ? "No entries match the filters." : "No entries yet."}</p>`}
+    ${
+      result?.length === 0 &&
+      (by || stack
+        ? html`<p class="card muted">No entries match the filters.</p>`
+        : html`<${EmptyState} title="No entries yet.">
+            <p>
+              The audit log records each decision about a hook and each change of a breakpoint: who, when, why,
+              and what the approver saw. Each entry has the hash of the one before, so that a change is evident.
+            </p>
+          <//>`)
+    }
     <ol class="audit" ...${on}>
       ${result?.map((item) => html`<${Line} key=${item.id} project=${project} entry=${item} />`)}
     </ol>

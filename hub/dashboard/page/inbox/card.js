@@ -14,10 +14,10 @@ import { isForUser } from "./rights.js";
 /** @typedef {import("../api/documents.js").Hook} Hook */
 
 /**
- * level: heading level.
- * @param {{project: string, hook: Hook, open: boolean, onToggle: () => void, level: number}} props
+ * level: heading level. select: the checkbox in a list.
+ * @param {{project: string, hook: Hook, open: boolean, onToggle: () => void, level: number, select?: unknown}} props
  */
-export function Card({ project, hook, open, onToggle, level }) {
+export function Card({ project, hook, open, onToggle, level, select }) {
   const waits = hook.state === "waiting";
   const { place, height, release } = useHeight(waits);
   const toggle = () => {
@@ -28,6 +28,7 @@ export function Card({ project, hook, open, onToggle, level }) {
   return html`<article class="hook card" data-state=${hook.state} data-hook=${hook.id} aria-labelledby=${id}
     ref=${place} style=${height ? { minHeight: `${height}px` } : undefined}>
     <div class="hook-head">
+      ${select}
       <${`h${level}`} id=${id} class="hook-title">
         <button type="button" class="plain hook-opens" aria-expanded=${open} onClick=${toggle}>
           <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${badgeStateOf(hook)} /></span>

@@ -1,10 +1,12 @@
 /**
- * Drafts of answers by hook. A draft survives page changes, errors and the end of a session;
- * another user does not see it.
+ * Drafts of answers by hook. A draft survives page changes, a reload, errors and the end of a
+ * session; another user does not see it. The browser keeps it for the window, without secrets.
  */
 
 import { session } from "../api/session.js";
 import { signal } from "../vendor/preact.js";
+import { formOf } from "./form.js";
+import { patchableProperties } from "./patch.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./form.js").Raws} Raws */
@@ -29,9 +31,81 @@ export function draftOf(hook) {
   const owner = session.value?.name ?? "";
   const existing = drafts.get(hook.id);
   if (existing && existing.peek().owner === owner) return existing;
-  const created = signal(blank(owner, hook));
+  const created = signal({ ...blank(owner, hook), ...storedDraft(owner, hook) });
   drafts.set(hook.id, created);
   return created;
+}
+
+/** Storage key of the drafts. */
+const KEY = "headgate.drafts";
+/** @typedef {Pick<Draft, "owner" | "seen" | "reason" | "data" | "patch" | "how" | "extend" | "to" | "note" | "panel">} StoredDraft */
+
+/** @returns {Record<string, StoredDraft>} by hook */
+function storedDrafts() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+/** @param {string} owner @param {Hook} hook @returns {Partial<Draft>} */
+function storedDraft(owner, hook) {
+  const found = storedDrafts()[hook.id];
+  return found?.owner === owner ? found : {};
+}
+
+/** @param {string} id of a hook @param {Draft} draft */
+function storeDraft(id, draft) {
+  const { [id]: _, ...others } = storedDrafts();
+  const { owner, seen, reason, data, patch, how, extend, to, note, panel } = draft;
+  const hidden = new Set(hiddenPaths(seen));
+  const stored = {
+    owner,
+    seen,
+    reason,
+    how,
+    extend,
+    to,
+    note,
+    panel,
+    data: without(data, hidden),
+    patch: without(patch, hiddenProperties(seen)),
+  };
+  const next = hasContent(draft) && !draft.late ? { ...others, [id]: stored } : others;
+  try {
+    sessionStorage.setItem(KEY, JSON.stringify(next));
+  } catch {
+    // Without room or permission, the draft lasts as long as the page.
+  }
+}
+
+/** Removes the stored drafts, when a user signs out. */
+export function forgetDrafts() {
+  sessionStorage.removeItem(KEY);
+}
+
+/** The fields for secrets in the data of an answer. @param {Hook} hook @returns {string[]} */
+function hiddenPaths({ ask }) {
+  /** @param {import("./form.js").Control} control @returns {string[]} */
+  const paths = (control) =>
+    control.kind === "group"
+      ? control.children.flatMap(paths)
+      : control.input === "password" || control.kind === "json"
+        ? [control.path]
+        : [];
+  return ask ? paths(formOf(ask)) : [];
+}
+
+/** @param {Hook} hook @returns {ReadonlySet<string>} */
+function hiddenProperties(hook) {
+  const properties = patchableProperties(hook);
+  return new Set(properties.filter((item) => item.hidden).map((item) => item.name));
+}
+
+/** @template T @param {Record<string, T>} values @param {ReadonlySet<string>} names @returns {Record<string, T>} */
+function without(values, names) {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
 }
 
 /** @param {string} owner @param {Hook} hook @returns {Draft} */
@@ -58,6 +132,7 @@ function blank(owner, hook) {
 /** @param {import("../vendor/preact.js").Signal<Draft>} draft @param {Partial<Draft>} changed */
 export function change(draft, changed) {
   draft.value = { ...draft.value, ...changed };
+  storeDraft(draft.value.seen.id, draft.value);
 }
 
 /**
@@ -66,6 +141,7 @@ export function change(draft, changed) {
  */
 export function resetDraft(draft, hook, result = "") {
   draft.value = { ...blank(draft.value.owner, hook), result };
+  storeDraft(hook.id, draft.value);
 }
 
 /** Whether the draft has content that must not be lost. @param {Draft} draft */

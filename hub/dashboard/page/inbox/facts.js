@@ -3,6 +3,7 @@
 import { href } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Changes, displayText } from "../parts/changes.js";
+import { CopyableId } from "../parts/copy.js";
 import { driftText } from "../parts/drift_text.js";
 import { html } from "../vendor/preact.js";
 import { Countdown, TimeBar } from "./countdown.js";
@@ -39,6 +40,8 @@ export function Facts({ project, hook, history }) {
       html`<dt>Approvals</dt>
         <dd>${hook.approvals.given} of ${hook.approvals.needed} given${hook.approvals.by.length > 0 && `, by ${hook.approvals.by.join(", ")}`}</dd>`
     }
+    <dt>Hook ID</dt>
+    <dd><${CopyableId} id=${hook.id} what="the ID of the hook" /></dd>
     <dt>Notified</dt>
     <dd><${Notifications} hook=${hook} /></dd>
     <${EarlierAnswers} hook=${hook} />

@@ -54,8 +54,8 @@ export function shouldGroup(hooks) {
 }
 
 /**
- * Groups hooks by root stack; the stack with the oldest hook comes first.
- * @param {readonly Hook[]} hooks oldest first
+ * Groups hooks by root stack; the stack with the next deadline comes first.
+ * @param {readonly Hook[]} hooks by deadline
  * @returns {{id: string, name: string, hooks: Hook[]}[]}
  */
 export function byStack(hooks) {

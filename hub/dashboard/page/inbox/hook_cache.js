@@ -38,13 +38,18 @@ export function withoutHooks(known, ids) {
   return next;
 }
 
-/** The waiting hooks, oldest first. @param {Known} known @returns {Hook[]} */
+/** The waiting hooks, by deadline. @param {Known} known @returns {Hook[]} */
 export function waitingInOrder(known) {
-  return [...known.values()].filter((item) => item.state === "waiting").sort(byAge);
+  return [...known.values()].filter((item) => item.state === "waiting").sort(byDeadline);
 }
 
-/** @param {Hook} a @param {Hook} b */
-export function byAge(a, b) {
+/** Later than all deadlines. */
+const NEVER = "~";
+
+/** The next deadline first, then the oldest. @param {Hook} a @param {Hook} b */
+export function byDeadline(a, b) {
+  const [first, second] = [a.deadline ?? NEVER, b.deadline ?? NEVER];
+  if (first !== second) return first < second ? -1 : 1;
   if (a.opened_at !== b.opened_at) return a.opened_at < b.opened_at ? -1 : 1;
   return a.id < b.id ? -1 : 1;
 }

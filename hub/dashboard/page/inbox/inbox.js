@@ -1,11 +1,15 @@
-/** The Inbox page: the waiting hooks of the project, oldest first, with their answer forms. */
+/** The Inbox page: the waiting hooks of the project, by deadline, with their answer forms. */
 
 import { session } from "../api/session.js";
+import { DesktopButton } from "../app/desktop.js";
 import { useKeys } from "../app/keys.js";
 import { currentPlace, href, setQuery } from "../app/route.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { Icon } from "../parts/icon.js";
+import { Loading } from "../parts/loading.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
+import { BulkActions, SelectHook } from "./bulk.js";
 import { Card } from "./card.js";
 import { DryRunHooks } from "./dry_run.js";
 import { byStack, filterOptions, isFiltered, parseFilter } from "./filters.js";
@@ -43,17 +47,19 @@ function HookList({ project }) {
       <h1>Inbox</h1>
       <${WaitingCount} hooks=${all} />
     <div class="acts">
+      <${BulkActions} project=${project} hooks=${hooks} />
       ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
       ${hooks.some((hook) => hook.state !== "waiting") && html`<button onClick=${list.clear}>Clear completed</button>`}
       ${more.value && html`<span class="muted">Showing only the oldest hooks.</span>`}
+      <${DesktopButton} />
     </div>
     </div>
     <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
     <${ProblemBox} error=${failure.value} />
     ${failure.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
     <div class="inbox" ref=${place}>
-      ${all === null && !failure.value && html`<p class="muted">Loading the inbox…</p>`}
-      ${all !== null && hooks.length === 0 && html`<${EmptyInbox} filter=${filter} />`}
+      ${all === null && !failure.value && html`<${Loading} what="the inbox" />`}
+      ${all !== null && hooks.length === 0 && html`<${EmptyInbox} project=${project} filter=${filter} />`}
       ${
         grouped
           ? html`<${Groups} project=${project} hooks=${hooks} />`
@@ -71,10 +77,19 @@ function WaitingCount({ hooks }) {
   return html`<p class="muted" role="status">${text}, ${answerable} for you</p>`;
 }
 
-/** @param {{filter: Filter}} props */
-function EmptyInbox({ filter }) {
+/** @param {{project: string, filter: Filter}} props */
+function EmptyInbox({ project, filter }) {
   if (!isFiltered(filter))
-    return html`<p class="inbox-empty">No hooks are waiting for approval.</p>`;
+    return html`<${EmptyState} title="No hooks are waiting for approval.">
+      <p>
+        A hook pauses a change at a point of a resource until someone approves it. Set one in the environment
+        of a stack; it then appears here with the planned changes:
+      </p>
+      <pre class="code">hooks:
+  - at: database
+    on: pre-create</pre>
+      <p><a href=${href(project, "new")}>Create a stack</a>, or try it with <code>make demo</code>.</p>
+    <//>`;
   const clear = () => setQuery({ mine: "", stack: "", point: "", search: "" });
   return html`<p class="inbox-empty">No waiting hooks match the filters. <button onClick=${clear}>Clear filters</button></p>`;
 }
@@ -139,7 +154,8 @@ function Row({ project, hook, level }) {
   const toggle = () => {
     open.value = !open.value;
   };
-  return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} level=${level} />`;
+  return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} level=${level}
+    select=${html`<${SelectHook} hook=${hook} />`} />`;
 }
 
 /** Hooks grouped by stack. @param {{project: string, hooks: Hook[]}} props */

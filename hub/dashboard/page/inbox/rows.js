@@ -6,7 +6,7 @@ import { stableOrder } from "../parts/stable_rows.js";
 import { signal, useEffect, useRef, useSignal, useSignalEffect } from "../vendor/preact.js";
 import { keepsVisible } from "./drafts.js";
 import { byStack, matchesFilter, shouldGroup } from "./filters.js";
-import { byAge } from "./hook_cache.js";
+import { byDeadline } from "./hook_cache.js";
 import { cachedHook, waiting } from "./waiting.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -34,7 +34,7 @@ export function openSignal(id) {
 }
 
 /**
- * The rows, oldest first or by stack. held: number of rows held back while the user interacts with
+ * The rows, by deadline or by stack. held: number of rows held back while the user interacts with
  * the list. show: shows them. clear: removes ended hooks.
  * @param {Filter} filter @param {boolean} grouped @param {Busy} busy
  */
@@ -107,7 +107,9 @@ function endedRows(rows, since, still) {
 
 /** @param {Hook[]} hooks @param {{filter: Filter, grouped: boolean}} options */
 function orderedIds(hooks, { filter, grouped }) {
-  const matches = hooks.filter((hook) => matchesFilter(hook, filter, session.value)).sort(byAge);
+  const matches = hooks
+    .filter((hook) => matchesFilter(hook, filter, session.value))
+    .sort(byDeadline);
   const rows = grouped ? byStack(matches).flatMap((group) => group.hooks) : matches;
   return rows.map((row) => row.id);
 }

@@ -22,7 +22,7 @@ const known = signal(/** @type {import("./hook_cache.js").Known} */ (new Map()))
 const loaded = signal(false);
 let project = "";
 
-/** Waiting hooks, oldest first; null until loaded. */
+/** Waiting hooks, by deadline; null until loaded. */
 export const waiting = computed(() => (loaded.value ? waitingInOrder(known.value) : null));
 /** The error of the last fetch. @type {import("../vendor/preact.js").Signal<unknown>} */
 export const failure = signal(null);

@@ -6,6 +6,7 @@ import { notify } from "../app/notices.js";
 import { Ago } from "../parts/ago.js";
 import { StatusBadge } from "../parts/badge.js";
 import { Confirm } from "../parts/dialog.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { useFetch } from "../parts/fetch.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
@@ -45,7 +46,15 @@ export function Snapshots({ watched }) {
     deleted.value += 1;
   }
   return html`<${ProblemBox} error=${failure.value} />
-    ${data.value?.length === 0 && html`<p class="muted">No snapshots yet.</p>`}
+    ${
+      data.value?.length === 0 &&
+      html`<${EmptyState} title="No snapshots yet.">
+        <p>
+          A snapshot keeps the template of the stack and the data of its resources, so that you can restore
+          both. ${open && "Create one with Snapshot at the top of this page."}
+        </p>
+      <//>`
+    }
     ${
       data.value &&
       data.value.length > 0 &&

@@ -1,6 +1,7 @@
 /** Properties, attributes and metadata of a resource, and the outputs of a stack. */
 
 import { Changes } from "../parts/changes.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./types.js").ResourceDetails} ResourceDetails */
@@ -58,11 +59,19 @@ function Value({ value }) {
 
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
 
+const OUTPUTS_EXAMPLE = `outputs:
+  address:
+    value: {get_attr: [server, first_address]}`;
+
 /** @param {{watched: WatchedStack}} props */
 export function Outputs({ watched }) {
   const outputs = watched.stack.value?.outputs;
   if (!outputs) return html`<p class="muted">Outputs are not available yet.</p>`;
-  if (outputs.length === 0) return html`<p class="muted">The template has no outputs.</p>`;
+  if (outputs.length === 0)
+    return html`<${EmptyState} title="The template has no outputs.">
+      <p>Outputs show values of resources, for users and for other stacks. Add them to the template:</p>
+      <pre class="code">${OUTPUTS_EXAMPLE}</pre>
+    <//>`;
   return html`<section aria-label="Outputs" class="scrolls">
     <table class="stack-table">
       <thead><tr><th scope="col">Output</th><th scope="col">Value</th><th scope="col">Description</th></tr></thead>

@@ -3,6 +3,7 @@
 import { may } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
 import { currentPlace, href, navigate, setQuery } from "../app/route.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { useInteraction } from "../parts/interaction.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
@@ -87,17 +88,28 @@ function ListChanges({ list }) {
   </div>`;
 }
 
+/** A template that works on every server. */
+const EXAMPLE = `heat_template_version: 2018-08-31
+resources:
+  word:
+    type: OS::Heat::RandomString`;
+
 /** @param {{project: string, query: string}} props */
 function EmptyList({ project, query }) {
   if (query) return html`<p class="card muted">No stacks match the filters.</p>`;
-  return html`<p class="card">
-    No stacks in ${project} yet.${" "}
+  const option = project === "default" ? "" : ` --project ${project}`;
+  return html`<${EmptyState} title=${`No stacks in ${project} yet.`}>
+    <p>
+      A stack is a set of resources that are created, updated and deleted together, in the order of their
+      dependencies. Its template describes them:
+    </p>
+    <pre class="code">${EXAMPLE}</pre>
     ${
       may("write") &&
-      html`<a href=${href(project, "new")}>Create the first one</a>, or run${" "}
-        <code>headgate stack create NAME -t template.yaml</code>.`
+      html`<p><a href=${href(project, "new")}>Create the first stack</a>, or save the template and run${" "}
+        <code class="breaks">headgate stack create first -t template.yaml${option}</code>.</p>`
     }
-  </p>`;
+  <//>`;
 }
 
 /** Paging by the server's markers. @param {{list: StackList, query: StackQuery}} props */

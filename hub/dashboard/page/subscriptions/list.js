@@ -5,6 +5,7 @@ import { listen } from "../api/live.js";
 import { may } from "../api/session.js";
 import { currentPlace, href, setQuery } from "../app/route.js";
 import { Badge } from "../parts/badge.js";
+import { EmptyState } from "../parts/empty_state.js";
 import { useFetch } from "../parts/fetch.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
@@ -38,7 +39,7 @@ export function SubscriptionList({ project }) {
       ${may("write") && html`<div class="acts"><a class="button first" href=${href(project, "subscriptions", "new")}>New subscription</a></div>`}
     </div>
     <${ProblemBox} error=${failure.value} />
-    ${page && page.subscriptions.length === 0 && html`<${EmptyList} />`}
+    ${page && page.subscriptions.length === 0 && html`<${EmptyList} project=${project} />`}
     <ul class="subscriptions-list">
       ${page?.subscriptions.map((subscription) => html`<${Card} key=${subscription.id} project=${project} subscription=${subscription} />`)}
     </ul>
@@ -51,11 +52,15 @@ export function SubscriptionList({ project }) {
     }`;
 }
 
-function EmptyList() {
-  return html`<p class="card">
-    No subscriptions yet. A subscription sends events to a webhook or a message broker.${" "}
-    ${may("write") && html`Create one here, or run <code>headgate subscription create URL</code>.`}
-  </p>`;
+/** @param {{project: string}} props */
+function EmptyList({ project }) {
+  return html`<${EmptyState} title="No subscriptions yet.">
+    <p>
+      A subscription sends events to a webhook or a message broker: for example, each hook that waits, to the
+      chat of its approvers, or to a program that answers it.
+    </p>
+    ${may("write") && html`<p><a href=${href(project, "subscriptions", "new")}>Create a subscription</a>, or run <code>headgate subscription create URL</code>.</p>`}
+  <//>`;
 }
 
 /** @param {{project: string, subscription: Subscription}} props */
