@@ -65,22 +65,9 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
         where h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid offset 0) h on true
  order by c.stack_id, c.sequence
 """
-# One index step for each subscription with pending deliveries, as in `claim_deliveries`.
 NEXT_DUE = """
-with recursive sender (id, next_at) as (
-    (select d.subscription_id, d.next_at from delivery d
-      where d.state = 'pending' and d.next_at is not null and d.urgent = $1
-      order by d.subscription_id, d.next_at limit 1)
-    union all
-    select n.* from sender
-     cross join lateral (
-           select d.subscription_id, d.next_at from delivery d
-            where d.state = 'pending' and d.next_at is not null and d.urgent = $1
-              and d.subscription_id > sender.id
-            order by d.subscription_id, d.next_at limit 1) n
-)
 select extract(epoch from min(next_at) - now())::double precision as seconds
-  from sender
+  from subscriptions_with_turns($1) sender
  where id <> all ($2::uuid[])
    and (select s.state from subscription s where s.id = sender.id) = 'enabled'
 """

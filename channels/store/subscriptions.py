@@ -78,7 +78,7 @@ returning {COLUMNS}
 """  # noqa: S608 - of constants
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
- where subscription_id = $1 and state = 'pending' and next_at is null
+ where subscription_id = $1 and delivery_is_blocked(state, next_at)
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
 LOCK_ONE = f"""

@@ -303,6 +303,14 @@ def enter_pre(node: Node, node_input: BreakpointAdded) -> Step | InvalidInput:
     return Step(node.at(node.state, Phase.PRE))
 
 
+def give_back(node: Node, node_input: BreakpointAdded) -> Step | InvalidInput:
+    """Take a node back from its worker, which has read the rules before and has not called the
+    operation. A step mode needs no such move: the store refuses steps of another one."""
+    if not node.rules:
+        return refuse(node, node_input)
+    return Step(node.at(State.READY, node.phase))
+
+
 def _has_begun(node: Node) -> bool:
     """Return whether the operation of a node in phase execute has begun. The operation of a ready
     node has begun if a step of it was answered."""

@@ -137,6 +137,9 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
         decisions.deny, _in(Phase.PRE, State.FAILED), (Record,)
     ),
     (State.RUNNING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
+    (State.RUNNING, Phase.PRE, BreakpointAdded): Row(
+        decisions.give_back, _in(Phase.PRE, State.READY)
+    ),
     (State.PARKED, Phase.PRE, Answered): Row(
         decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED), _FAILURE
     ),

@@ -19,6 +19,8 @@ ACTION_OF: Mapping[str, str] = {
     **{operation: operation.value.upper() for operation in Operation},
     Operation.REPLACE: "CREATE",
 }
+#: The same for the resource on which the operation runs: a replacement updates it.
+CURRENT_ACTION_OF: Mapping[str, str] = {**ACTION_OF, Operation.REPLACE: "UPDATE"}
 #: How a hook that does not wait is closed at once: state, decision, event type, end of the reason.
 CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
     Mode.NOTIFY: ("answered", "continue", "headgate.hook.answered", "notified and continued"),

@@ -18,7 +18,14 @@ from structlog.typing import FilteringBoundLogger
 from engine.store.connection import size_of
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
-from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
+from engine.store.traversals.advance import (
+    TOO_LARGE,
+    Claim,
+    RefusedStep,
+    Work,
+    is_given_up,
+    is_last_try,
+)
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import TypeRegistry
@@ -124,7 +131,7 @@ class NodeRunner:
         rest.
         """
         with _LogContext(work):
-            if work.expired_leases >= MAX_EXPIRED_LEASES:
+            if is_given_up(work.expired_leases):
                 reason = (
                     f"its worker ended, or its lease expired, {work.expired_leases} times in a row;"
                     " it is not retried (see the server's log)"
@@ -165,7 +172,7 @@ class NodeRunner:
         later: nodes that may be executed after it, in a run.
         """
         self.claims[work.key] = None
-        if work.expired_leases == MAX_EXPIRED_LEASES - 1:
+        if is_last_try(work.expired_leases):
             self._last_tries[work.key] = claimed_at
         with _LogContext(work):
             try:

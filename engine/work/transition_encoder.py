@@ -40,7 +40,14 @@ from engine.words import (
     ResourceAction,
     Status,
 )
-from engine.work.hook_opening import ACTION_OF, HookContext, NotificationData, hook_events, hook_row
+from engine.work.hook_opening import (
+    ACTION_OF,
+    CURRENT_ACTION_OF,
+    HookContext,
+    NotificationData,
+    hook_events,
+    hook_row,
+)
 
 
 @dataclass(slots=True)
@@ -233,7 +240,7 @@ class TransitionEncoder:
     def _write_failed(self, reason: str, tainted: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         replaces = creates_replacement(self.node)  # the original is unchanged
-        self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
+        self.action = CURRENT_ACTION_OF[operation]
         if operation is Operation.SNAPSHOT and self._stays_suspended():
             self.action = work.action
         self.status = Status.FAILED

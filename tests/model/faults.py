@@ -15,6 +15,7 @@ from engine.node import decisions, machine
 from engine.node import node as tables
 from engine.node.node import (
     ENDED,
+    BreakpointAdded,
     Expired,
     Input,
     InvalidInput,
@@ -98,8 +99,8 @@ def _ignore_first(system: SystemState, worker: Worker) -> bool:
     return all(store.fits(system, worker, later) for later in worker.later)
 
 
-def _ignore_other_dependencies(node: Node, operation: Operation) -> bool:
-    return node.state is State.WAITING and node.operation is operation
+def _ignore_other_dependencies(node: Node, rules: tuple[Rule, ...]) -> bool:
+    return node.state is State.WAITING and store.is_run_node(node, rules)
 
 
 def _ignore_claim(node: Node | None, worker: Worker) -> bool:
@@ -414,6 +415,11 @@ _DROP_OPERATIONS = dict(machine.TABLE) | {
 _NO_DEADLINE = dict(machine.TABLE) | {
     (State.PARKED, Phase.PRE, Expired): machine.Row(_continue, ()),
 }
+_NEVER_GIVEN_BACK = {
+    at: row
+    for at, row in machine.TABLE.items()
+    if at != (State.RUNNING, Phase.PRE, BreakpointAdded)
+}
 _OUTDATED_CLAIM, _EFFECT_ONCE = (
     "an_outdated_claim_changes_nothing",
     "an_operation_takes_effect_once",
@@ -442,6 +448,11 @@ OUTDATED_REMOVAL = Fault(
 RUN_PAST_BREAKPOINT = Fault(
     "a run writes a node before which a breakpoint was set meanwhile",
     store, "fits", _ignore_breakpoints, scenarios.RUN_AT_BREAKPOINT, _IN_RUN,
+)  # fmt: skip
+KEPT_AT_BREAKPOINT = Fault(
+    "a worker keeps its claim of a node before which a breakpoint was set",
+    store, "give_back", lambda node, state: node._replace(state=state, wake=True),
+    scenarios.BREAKPOINT_AT_REPLACED, _ANSWER,
 )  # fmt: skip
 RUN_WITHOUT_FIRST = Fault(
     "a run is written although its first node is claimed by another worker",
@@ -820,9 +831,20 @@ FAULTS: tuple[Fault, ...] = (
         "a run writes a node that was dropped",
         store, "fits", _ignore_state, scenarios.RUN_TO_A_JOIN, "an_ended_node_never_changes",
     ),
+    KEPT_AT_BREAKPOINT,
+    Fault(
+        "a claimed node is not given back at a breakpoint",
+        machine, "TABLE", _NEVER_GIVEN_BACK, scenarios.BREAKPOINT_AT_REPLACED, _ANSWER,
+    ),
+    Fault(
+        "a node that is given back is not due",
+        store, "give_back",
+        lambda node, state: node._replace(state=state, claim=node.claim + 1, wake=False),
+        scenarios.BREAKPOINT_AT_CLAIMED, _WOKEN,
+    ),
     Fault(
         "a run has a node that waits for another one, too",
-        store, "is_waiting_for_run", _ignore_other_dependencies, scenarios.RUN_TO_A_JOIN, _IN_RUN,
+        store, "is_later_run_node", _ignore_other_dependencies, scenarios.RUN_TO_A_JOIN, _IN_RUN,
     ),
     Fault(
         "a removed resource is deleted beside the other changes",

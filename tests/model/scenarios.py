@@ -420,6 +420,19 @@ RUN_AT_BREAKPOINT = Scenario(
     (create(X, Y, Z), Request(None, breakpoint="z")),
     Incidents(lease=1, refusal=1),
 )
+BREAKPOINT_AT_CLAIMED = Scenario(
+    "a breakpoint before a create that a worker has claimed and not begun",
+    (
+        create(A._replace(rules=(rule(Point.PRE_CREATE, Mode.NOTIFY),)), B),
+        Request(None, breakpoint="a"),
+    ),
+    Incidents(lease=1, duplicate=1, refusal=1),
+)
+BREAKPOINT_AT_REPLACED = Scenario(
+    "a breakpoint before the create of a replacement, while a worker has claimed the update",
+    (create(A), update(NEW_A), Request(None, breakpoint="a")),
+    Incidents(lease=1, refusal=1),
+)
 RUN_TO_HOOK = Scenario(
     "a run that ends before a resource with a hook",
     (create(X, Y, Z._replace(rules=(rule(Point.POST_CREATE),))),),

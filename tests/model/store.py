@@ -65,32 +65,30 @@ def is_complete(system: SystemState, worker: Worker) -> bool:
 def fits(system: SystemState, worker: Worker, later: LaterNode) -> bool:
     """The conditions for later nodes in `matched` of `apply_transitions`, and `may_run`."""
     node = system.node(worker.traversal, later.node)
+    traversal = system.traversal(worker.traversal)
     return (
         node is not None
         and node.claim == later.claim
-        and is_waiting_for_run(node, later.view.operation)
-        and not has_rules(system, worker.traversal, later.node)
-        and may_run(system, worker.traversal, later.view.step_mode)
+        and is_later_run_node(node, traversal.graph.nodes[later.node].rules)
+        and has_runs(traversal.state, traversal.step_mode)
+        and traversal.step_mode is later.view.step_mode
     )
 
 
-def is_waiting_for_run(node: Node, operation: Operation) -> bool:
-    return (
-        node.state is State.WAITING
-        and node.pending_dependencies == 1
-        and node.phase is Phase.EXECUTE
-        and node.operation is operation
-    )
+def is_run_node(node: Node, rules: tuple[Rule, ...]) -> bool:
+    """`is_run_node` of the store."""
+    return node.operation is Operation.CREATE and node.phase is Phase.EXECUTE and not rules
 
 
-def has_rules(system: SystemState, number: int, at: int) -> bool:
-    return bool(system.traversal(number).graph.nodes[at].rules)
+def is_later_run_node(node: Node, rules: tuple[Rule, ...]) -> bool:
+    """`is_later_run_node` of the store."""
+    waits = node.state is State.WAITING and node.pending_dependencies == 1
+    return waits and is_run_node(node, rules)
 
 
-def may_run(system: SystemState, number: int, step_mode: StepMode | None) -> bool:
-    traversal = system.traversal(number)
-    same = traversal.step_mode is step_mode and step_mode is not StepMode.STEP
-    return traversal.state == RUNNING and same
+def has_runs(traversal_state: str, step_mode: StepMode | None) -> bool:
+    """`has_runs` of the store."""
+    return traversal_state == RUNNING and step_mode is not StepMode.STEP
 
 
 def apply_later(system: SystemState, worker: Worker, later: LaterNode) -> SystemState:
@@ -105,24 +103,23 @@ def apply_later(system: SystemState, worker: Worker, later: LaterNode) -> System
 
 def later_nodes(system: SystemState, number: int, at: int) -> tuple[LaterNode, ...]:
     """The routine `later_nodes`, for a node before it is claimed."""
-    node, node_plan = system.node(number, at), system.traversal(number).graph.nodes[at]
+    node, traversal = system.node(number, at), system.traversal(number)
+    node_plan = traversal.graph.nodes[at]
     assert node is not None
-    first = node.operation is Operation.CREATE and node.phase is Phase.EXECUTE
-    mode = system.traversal(number).step_mode
-    if node.state is State.RUNNING or not first or not node_plan.computes or node_plan.rules:
+    first = node_plan.computes and is_run_node(node, node_plan.rules)
+    if node.state is State.RUNNING or not first:
         return ()
-    if not may_run(system, number, mode):
+    if not has_runs(traversal.state, traversal.step_mode):
         return ()
     found: list[LaterNode] = []
     reached = [at]
     for before in reached:
-        for one in system.traversal(number).graph.nodes[before].dependents:
-            waiting, of_graph = system.node(number, one), system.traversal(number).graph.nodes[one]
+        for one in traversal.graph.nodes[before].dependents:
+            waiting, of_graph = system.node(number, one), traversal.graph.nodes[one]
             if (
                 waiting is not None
-                and is_waiting_for_run(waiting, Operation.CREATE)
                 and of_graph.computes
-                and not of_graph.rules
+                and is_later_run_node(waiting, of_graph.rules)
             ):
                 reached.append(one)
                 found.append(LaterNode(one, waiting.claim, view_node(system, number, one)))
@@ -130,14 +127,19 @@ def later_nodes(system: SystemState, number: int, at: int) -> tuple[LaterNode, .
 
 
 def refuses(system: SystemState, worker: Worker, transition: Transition) -> bool:
-    """`refused` in `apply_transitions`: a traversal that has ended opens no hooks. A step for
-    another step mode opens no hook and begins no operation."""
+    """`refused` in `apply_transitions`."""
     if not is_current(system.node(worker.traversal, worker.node), worker):
         return False
-    if system.traversal(worker.traversal).state != RUNNING:
-        return bool(transition.hooks)
-    begins = transition.state is State.RUNNING
-    return is_of_other_mode(system, worker) and (begins or bool(transition.hooks))
+    other_mode, state = is_of_other_mode(system, worker), system.traversal(worker.traversal).state
+    return is_refused(state, transition.state, other_mode=other_mode, hooks=bool(transition.hooks))
+
+
+def is_refused(traversal_state: str, state: State, *, other_mode: bool, hooks: bool) -> bool:
+    """`is_refused` of the store: a traversal that has ended opens no hooks. A step for another step
+    mode opens no hook and begins no operation."""
+    if traversal_state != RUNNING:
+        return hooks
+    return other_mode and (state is State.RUNNING or hooks)
 
 
 def is_of_other_mode(system: SystemState, worker: Worker) -> bool:
@@ -164,7 +166,15 @@ def add_breakpoint_to(node: Node, rules: tuple[Rule, ...] = (), *, stepping: boo
         node.operation, node.state, node.phase, rules, node.breakpoints_hit, stepping=stepping
     )
     step = decide_cached(machine_node, BreakpointAdded())
-    return node if isinstance(step, InvalidInput) else node._replace(phase=step.node.phase)
+    if isinstance(step, InvalidInput):
+        return node
+    moved = node._replace(phase=step.node.phase)
+    return moved if step.node.state is node.state else give_back(moved, step.node.state)
+
+
+def give_back(node: Node, state: State) -> Node:
+    """`given_back` in SET_RULES: the claim of its worker ends, and the node is due."""
+    return node._replace(state=state, claim=next_claim(node.claim), wake=True)
 
 
 def move_node(
@@ -182,8 +192,7 @@ def move_node(
         or is_called_again(node, transition),
         key=operation_key(node, transition),
         attempts=transition.attempts,
-        begun=node.begun
-        or (transition.phase is Phase.EXECUTE and transition.state is State.RUNNING),
+        begun=node.begun or starts_operation(transition.state, transition.phase),
         progress=transition.progress,
         confirmation=transition.confirmation,
         outcomes=node.outcomes + transition.outcome,
@@ -193,8 +202,13 @@ def move_node(
     return system.with_node(worker.traversal, worker.node, changed)
 
 
+def starts_operation(state: State, phase: Phase) -> bool:
+    """`starts_operation` of the store, for a node whose operation has not started."""
+    return state is State.RUNNING and phase is Phase.EXECUTE
+
+
 def is_called_again(node: Node, transition: Transition) -> bool:
-    """`n.call_again` in `matched`: a node that is parked in its operation is due at once."""
+    """`is_called_again` of the store: a node that is parked in its operation is due at once."""
     parks = transition.state is State.PARKED and transition.phase is Phase.EXECUTE
     return node.call_again and parks
 
@@ -205,7 +219,7 @@ def next_claim(claim: int) -> int:
 
 
 def operation_key(node: Node, transition: Transition) -> int | None:
-    """`operation_key` in `moved`: another operation has another key."""
+    """`operation_key_after` of the store: another operation has another key."""
     another = transition.operation is not node.operation
     if transition.phase is not Phase.EXECUTE:
         return None if another else node.key
@@ -395,7 +409,7 @@ def claim_node(system: SystemState, number: int, at: int) -> SystemState:
         claim=claim_when_claimed(node),
         wake=True,
         key=key,
-        begun=node.begun or node.phase is Phase.EXECUTE,
+        begun=node.begun or starts_operation(State.RUNNING, node.phase),
         due=False,
     )
     return update_wake(system.with_node(number, at, claimed))

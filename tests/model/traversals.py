@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from engine.hooks.rule import Rule
 from engine.node.node import ENDED, Cancelled, InvalidInput, Superseded
 from engine.node.node import Node as MachineNode
+from engine.node.pending_breakpoints import POINTS
 from engine.plan.traversal_result import EndedNode, result_of
 from engine.service.traversals.end import ROLLED_BACK
 from engine.words import GATES, Action, Direction, Operation, Phase, State, TraversalState
@@ -260,14 +261,26 @@ def set_breakpoint(system: SystemState, name: str, rule: Rule) -> SystemState:
     node = system.node(system.current, at)
     if traversal.state not in (RUNNING, ENDING) or node is None or node.state in ENDED:
         return system
-    if node.begun or node.state is State.RUNNING:  # it has missed the breakpoint
+    if has_missed(node, rule):
         return system
-    ruled = plans[at]._replace(rules=(*plans[at].rules, rule))
+    others = (one for one in plans[at].rules if one.point != rule.point)
+    ruled = plans[at]._replace(rules=(*others, rule))
     graph = graph_of(
         (*plans[:at], ruled, *plans[at + 1 :]), traversal.graph.template, traversal.graph.before
     )
-    system = system.with_traversal(system.current, traversal._replace(graph=graph))
-    return system.with_node(system.current, at, add_breakpoint_to(node, ruled.rules))
+    moved = add_breakpoint_to(node, ruled.rules)
+    wake = traversal.wake or moved.state is not node.state
+    system = system.with_traversal(system.current, traversal._replace(graph=graph, wake=wake))
+    return system.with_node(system.current, at, moved)
+
+
+def has_missed(node: Node, rule: Rule) -> bool:
+    """`missed_reason`, of a node that has not ended. A node that is updated may still be
+    replaced."""
+    if rule.point in node.breakpoints_hit:
+        return True
+    is_before = rule.point in POINTS[node.operation, Phase.PRE]
+    return is_before and (node.begun or node.phase is Phase.POST)
 
 
 def roll_back(system: SystemState) -> SystemState:

@@ -47,7 +47,7 @@ from engine.words import (
     Status,
     StepMode,
 )
-from engine.work.hook_opening import ACTION_OF
+from engine.work.hook_opening import ACTION_OF, CURRENT_ACTION_OF
 from tests.model.system_state import KEPT, NodePlan, NodeView, Row, Transition, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
@@ -281,7 +281,7 @@ def _failed(
     row = _row_of(node_plan, view)
     if replaces and leaves_resource:
         return Write("leave", _left_row(node_plan, row), row.id)
-    action = "UPDATE" if node.operation is Operation.REPLACE else ACTION_OF[node.operation]
+    action = CURRENT_ACTION_OF[node.operation]
     if node.operation in IN_PLACE_OPERATIONS:
         row = row._replace(digest=KEPT)
     if node.operation is Operation.SNAPSHOT and _stays_suspended(row, node.operation):

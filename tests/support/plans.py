@@ -70,15 +70,15 @@ def can_be_planned(text: str) -> bool:
     return _PLANNED.match(text) is not None
 
 
-async def plan(conn: Connection, text: str, mode: str) -> Json:
-    """mode: generic: for any values; custom: for VALUES."""
+async def plan(conn: Connection, text: str, mode: str, *, verbose: bool = False) -> Json:
+    """mode: generic: for any values; custom: for VALUES. verbose: with the computed columns."""
     await conn.execute(f"set plan_cache_mode = force_{mode}_plan")
     await conn.execute(f"prepare planned as {text}")
     try:
         types = await conn.fetchval(PREPARED_TYPES)
         values = ", ".join(VALUES.get(name, "null") for name in types)
         call = f"planned ({values})" if values else "planned"
-        found = await conn.fetchval(f"explain (format json) execute {call}")
+        found = await conn.fetchval(f"explain (format json, verbose {verbose}) execute {call}")
         return orjson.loads(found) if isinstance(found, str) else found
     finally:
         await conn.execute("deallocate planned")

@@ -74,13 +74,22 @@ class _Reader:
                 continue
             elif one.word in self._names and self._word(at + 1) != "(":
                 yield from self._of_column(at)
-            elif one.word.startswith("p_") and one.word[2:] in self._names:
-                # A parameter of a routine.
-                yield from self._compared(frozenset(), one.word[2:], at + 1)
+            elif (parameter := self._parameter(one.word)) is not None:
+                yield from self._compared(*parameter, at + 1)
             elif (one.word, self._word(at + 1)) == ("insert", "into"):
                 yield from self._inserted(at + 2)
             elif (one.word, self._word(at + 1)) == ("row", "(") and self._is_draft(at + 1):
                 yield from self._listed("event", DRAFT, at + 2)
+
+    def _parameter(self, word: str) -> tuple[frozenset[str], str] | None:
+        """The tables and the column of a parameter of a routine: `p_state`, `p_traversal_state`."""
+        if not word.startswith("p_"):
+            return None
+        for table, columns in self._columns.items():
+            column = word.removeprefix(f"p_{table}_")
+            if column != word and column in columns:
+                return frozenset({table}), column
+        return (frozenset(), word[2:]) if word[2:] in self._names else None
 
     def _is_draft(self, opening: int) -> bool:
         return self._word(closing(self.found, opening) + 2) == "event_draft"

@@ -72,21 +72,26 @@ def points_of(node: store.BreakpointNode) -> Sequence[str]:
 def with_rules(node: store.BreakpointNode, found: Sequence[Rule]) -> Json:
     """The row of a node with the found rules added."""
     rules = {rule.point: rule for rule in decode_rules(node.rules)}
-    rules |= {rule.point: rule for rule in found if _can_add(rules, rule, node)}
+    added = {rule.point: rule for rule in found if _can_add(rules, rule, node)}
+    if not added:
+        return row_of(node, rules.values())
+    rules |= added
     with_found = Node(
         Operation(node.operation), State(node.state), Phase(node.phase), tuple(rules.values()),
         tuple(node.breakpoints_hit),
     )  # fmt: skip
     step = decide(with_found, BreakpointAdded())
-    phase = node.phase if isinstance(step, InvalidInput) else step.node.phase
-    return row_of(node, rules.values(), phase)
+    return row_of(node, rules.values(), None if isinstance(step, InvalidInput) else step.node)
 
 
-def row_of(node: store.BreakpointNode, rules: Iterable[Rule], phase: str) -> Json:
-    """A row for `engine.store.hooks.breakpoints.set_node_rules`."""
+def row_of(node: store.BreakpointNode, rules: Iterable[Rule], after: Node | None = None) -> Json:
+    """A row for `engine.store.hooks.breakpoints.set_node_rules`. after: a decision of the
+    machine."""
+    state, phase = (node.state, node.phase) if after is None else (after.state, after.phase)
     return {
         "stack_id": node.stack_id, "traversal": node.traversal, "id": node.id,
-        "rules": encode_rules(rules), "phase": phase,
+        "rules": encode_rules(rules), "state": state, "phase": phase,
+        "given_back": state != node.state,
     }  # fmt: skip
 
 
@@ -132,8 +137,6 @@ def missed_reason(node: store.BreakpointNode, rule: Rule) -> str | None:
         return None
     if node.started or node.phase == Phase.POST:
         return "its operation has begun"
-    if node.state == State.RUNNING:  # the worker has read the rules
-        return "a worker is about to begin its operation"
     return None
 
 
@@ -358,7 +361,7 @@ class LiveBreakpoints:
                 now = {point: rule for point, rule in rules.items() if point not in free}
                 lasting = rules_for(new[node.stack_id], node, decode_rules(node.template_rules))
                 now |= {rule.point: rule for rule in lasting if rule.point in free}
-                changed.append(row_of(node, now.values(), node.phase))
+                changed.append(row_of(node, now.values()))
         await store.set_node_rules(conn, changed)
 
 

@@ -28,8 +28,7 @@ select d.hook_id, r.stack_id, r.id as resource_id, r.type, r.properties, r.data,
                 cross join lateral (
                       select from node n
                        where n.stack_id = a.stack_id and n.traversal = a.number
-                         and n.resource_id = r.id and n.state in ('running', 'parked', 'ready')
-                         and n.phase in ('execute', 'confirm') offset 0) n
+                         and n.resource_id = r.id and is_operating(n.state, n.phase) offset 0) n
                 where a.stack_id = r.stack_id and a.active_nodes > 0) as operating,
        exists (with recursive owner (stack_id, id, digest) as (
                    select r.stack_id, r.id, r.digest

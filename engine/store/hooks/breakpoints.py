@@ -69,11 +69,25 @@ select n.stack_id, n.traversal, n.id, n.name, n.type, n.operation, n.direction, 
  where not (n.operation = 'finish' and n.direction = 'cleanup') -- a barrier has no hooks
  order by s.path, n.id
 """
+#: given_back: of nodes that a worker has claimed. Their claim ends, and they are due.
 SET_RULES = """
-update node n set rules = s.rules, phase = s.phase
-  from jsonb_to_recordset($1) as s (stack_id uuid, traversal integer, id integer, rules jsonb,
-       phase text)
- where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.id
+with changed as (
+    update node n
+       set rules = s.rules, state = s.state, phase = s.phase,
+           claim = n.claim + s.given_back::integer,
+           worker = case when not s.given_back then n.worker end,
+           wake_at = case when s.given_back then clock_timestamp() else n.wake_at end
+      from jsonb_to_recordset($1) as s (stack_id uuid, traversal integer, id integer, rules jsonb,
+           state text, phase text, given_back boolean)
+     where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.id
+    returning n.stack_id, n.traversal, s.given_back
+), woken as (
+    update traversal t set wake_at = clock_timestamp()
+      from (select distinct stack_id, traversal from changed where given_back) g
+     where t.stack_id = g.stack_id and t.number = g.traversal
+    returning t.number
+)
+select pg_notify('headgate_work', '') from woken limit 1
 """
 ADD_FOR_NESTED_STACKS = """
 update traversal t set nested_breakpoints = t.nested_breakpoints || s.nested_breakpoints
@@ -167,7 +181,8 @@ async def read_breakpoint_nodes(
 
 
 async def set_node_rules(conn: Connection, rows: Sequence[Json]) -> None:
-    """rows: [{stack_id, traversal, id, rules, phase}] of nodes."""
+    """rows: [{stack_id, traversal, id, rules, state, phase, given_back}] of nodes. given_back: the
+    claim of its worker ends. The caller has locked the stacks."""
     if rows:
         await conn.execute(SET_RULES, rows)
 

@@ -20,7 +20,7 @@ busy as materialized (
      where t.stack_id = $1 and t.active_nodes > 0
        and (t.number = (select traversal from stack where id = $1)
             or t.number in (select traversal from archive_queue where stack_id = $1))
-       and n.state in ('running', 'parked', 'ready') and n.phase in ('execute', 'confirm')
+       and is_operating(n.state, n.phase)
 )
 """
 #: Running operations are read first and once: a join row by row takes seconds for 10,000 resources.

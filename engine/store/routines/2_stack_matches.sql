@@ -24,3 +24,14 @@ language sql stable as $$
        and (f -> 'not_tags_any' is null
             or not s.tags && array(select jsonb_array_elements_text(f -> 'not_tags_any')))
 $$;
+
+-- The same for a page of stacks. p_plain: the filter has no key but `not_tags_any`, whose tags are
+-- p_excluded: `stack_matches` costs more than reading a stack, and most lists need only these conditions.
+create or replace function stack_is_listed(s current_stack, f jsonb, p_plain boolean,
+                                           p_excluded text[])
+returns boolean
+language sql stable as $$
+    select case when p_plain then s.deleted_at is null and s.parent_id is null
+                                  and not s.tags && p_excluded
+                else stack_matches(s, f) end
+$$;

@@ -21,7 +21,6 @@ declare
     -- an expression of this index.
     v_listed boolean := not p_filter ?| array['show_deleted', 'show_nested', 'parents'];
     v_excluded text[] := array(select jsonb_array_elements_text(p_filter -> 'not_tags_any'));
-    -- `stack_matches` costs more than reading a stack: most lists need none of its other conditions.
     v_plain boolean := p_filter - 'not_tags_any' = '{}';
 begin
     if p_order = 'newest' and v_listed then
@@ -30,13 +29,13 @@ begin
          where s.project = p_project
            and (coalesce(s.created_at, '-infinity'), s.id) < (p_created_at, p_id)
            and s.deleted_at is null and s.parent_id is null
-           and case when v_plain then not s.tags && v_excluded else stack_matches(s, p_filter) end
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by coalesce(s.created_at, '-infinity') desc, s.id desc limit p_limit;
     elsif p_order = 'newest' then
         return query
         select s.* from current_stack s
          where s.project = p_project and (s.created_at, s.id) < (p_created_at, p_id)
-           and stack_matches(s, p_filter)
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.created_at desc, s.id desc limit p_limit;
     elsif p_order = 'oldest' and v_listed then
         return query
@@ -44,20 +43,20 @@ begin
          where s.project = p_project
            and (coalesce(s.created_at, '-infinity'), s.id) > (p_created_at, p_id)
            and s.deleted_at is null and s.parent_id is null
-           and case when v_plain then not s.tags && v_excluded else stack_matches(s, p_filter) end
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by coalesce(s.created_at, '-infinity'), s.id limit p_limit;
     elsif p_order = 'oldest' then
         return query
         select s.* from current_stack s
          where s.project = p_project and (s.created_at, s.id) > (p_created_at, p_id)
-           and stack_matches(s, p_filter)
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.created_at, s.id limit p_limit;
     elsif p_order = 'named' then
         return query
         with named as materialized (
             select s.* from current_stack s
              where s.project = p_project and s.deleted_at is null and s.name = any (p_names)
-               and stack_matches(s, p_filter)
+               and stack_is_listed(s, p_filter, v_plain, v_excluded)
         )
         select s.* from named s
          order by s.created_at desc, s.id desc limit p_limit;
@@ -66,22 +65,19 @@ begin
         return query
         select s.* from current_stack s
          where s.project = p_project and s.deleted_at is null and s.name > p_name
-           and case when v_plain then s.parent_id is null and not s.tags && v_excluded
-                    else stack_matches(s, p_filter) end
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.name limit p_limit;
     elsif p_name is null then
         return query
         select s.* from current_stack s
          where s.project = p_project and s.deleted_at is null
-           and case when v_plain then s.parent_id is null and not s.tags && v_excluded
-                    else stack_matches(s, p_filter) end
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.name desc limit p_limit;
     else
         return query
         select s.* from current_stack s
          where s.project = p_project and s.deleted_at is null and s.name < p_name
-           and case when v_plain then s.parent_id is null and not s.tags && v_excluded
-                    else stack_matches(s, p_filter) end
+           and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.name desc limit p_limit;
     end if;
 end;

@@ -21,19 +21,14 @@ begin
     ), matched as materialized (
         select s.stack_id, s.traversal, s.node, s.claim, s.operation, s.breakpoints_hit, s.phase,
                s.state,
-               case when n.call_again and s.state = 'parked' and s.phase = 'execute' then p_now
+               case when is_called_again(n.call_again, s.state, s.phase) then p_now
                     else s.wake_at end as wake_at,
                s.progress, s.attempts, s.reason, s.signal_resource_id, s.resource, s.snapshot, s.events,
                s.hook,
                nullif(s.confirmation, 'null') as confirmation,
-               -- An ended traversal opens no hooks. In another step mode, other hooks open before
-               -- the operation or after it. The machine decides again.
-               t.state <> 'running' and s.hook is not null
-               or t.state = 'running' and s.step_mode is distinct from t.step_mode
-                  and (s.hook is not null or s.state = 'running') as refused,
-               -- Stepping stops before each operation.
-               t.state = 'running' and t.step_mode is not distinct from s.step_mode
-               and t.step_mode is distinct from 'step' as may_run,
+               is_refused(t.state, t.step_mode, s.step_mode, s.state, s.hook is not null) as refused,
+               has_runs(t.state, t.step_mode)
+               and t.step_mode is not distinct from s.step_mode as may_run,
                t.state as traversal_state, t.reason as traversal_reason,
                t.step_mode as current_mode,
                t.requested_by, t.requested_by_id, s.run, s.run_size, s.operation_key,
@@ -50,10 +45,8 @@ begin
                   and n.id = s.node and n.claim = s.claim
                   and case when s.run is null or s.run = s.node
                            then n.state in ('ready', 'running', 'parked')
-                           -- A later node of a run. The one pending dependency is in the run.
-                           else n.state = 'waiting' and n.pending_dependencies = 1
-                                and n.phase = 'execute' and n.operation = s.operation
-                                and n.rules is null end offset 0) n
+                           else is_later_run_node(n.operation, n.phase, n.rules, n.state,
+                                                  n.pending_dependencies) end offset 0) n
          cross join lateral (
                select t.state, t.reason, t.step_mode, t.requested_by, t.requested_by_id
                  from traversal t
@@ -86,15 +79,13 @@ begin
                                       when 'ready' then p_now
                                       else s.wake_at end,
                worker = case when s.state = 'running' then p_worker end,
-               started_at = case when s.phase = 'execute' and s.state = 'running' or s.later
-                                 then coalesce(n.started_at, p_now) else n.started_at end,
+               started_at = case when s.later
+                                   or s.state = 'running' and starts_operation(s.phase, n.started_at)
+                                 then p_now else n.started_at end,
                ended_at = case when is_ended(s.state) then p_now end,
-               -- The update ended with a replacement; its create is another operation.
                operation_key = case when s.later then s.operation_key
-                                    when s.operation <> n.operation and s.phase <> 'execute' then null
-                                    when s.phase <> 'execute' then n.operation_key
-                                    when s.operation <> n.operation then gen_random_uuid()
-                                    else coalesce(n.operation_key, gen_random_uuid()) end
+                                    else operation_key_after(n.operation_key, n.operation,
+                                                             s.operation, s.phase) end
           from step s
          where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
     ), updated_resource as (

@@ -2,7 +2,8 @@
 -- traversals to end. p_after, p_bytes, p_include_suspects, p_run_types: see `advance`. p_now: time of the
 -- claims.
 -- p_due: the traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread:
--- nodes. p_first: the claimed nodes that may begin a run. p_last_project: the project that was served last. p_events: events to record.
+-- nodes. p_first: the claimed nodes that may begin a run. p_last_project: the project that was served last.
+-- p_events: events to record.
 -- Only `advance` calls it, so its planner settings apply.
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
@@ -83,26 +84,23 @@ begin
           from unnest(p_due) d
          cross join lateral (
                select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads,
-                      n.bytes, n.phase = 'execute' and n.started_at is null as starts,
-                      n.state = 'running' and n.phase = 'execute' and n.started_at is not null
-                      and n.operation not in ('begin', 'finish') as restarts,
-                      -- No worker: a process that stopped gave the node back.
-                      n.expired_leases
-                      + (n.state = 'running' and n.worker is not null)::integer as expired_leases
+                      n.bytes, starts_operation(n.phase, n.started_at) as starts,
+                      is_restarted(n.state, n.phase, n.started_at, n.operation) as restarts,
+                      expired_leases_at_claim(n.expired_leases, n.state, n.worker)
+                          as expired_leases
                  from node n
                 where n.stack_id = d.stack_id and n.traversal = d.traversal
                   and n.wake_at <= p_now
                   and (p_include_suspects
-                       or n.expired_leases
-                          + (n.state = 'running' and n.worker is not null)::integer
-                          not between 1 and max_expired_leases() - 1)
+                       or not is_suspect(
+                              expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
                 order by n.wake_at, n.id limit p_limit) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)
     ), suspect as (
         -- A node with one attempt left is claimed alone, because an expired lease is counted for
         -- every node of its worker.
-        select * from candidate where expired_leases = max_expired_leases() - 1
+        select * from candidate where is_last_try(expired_leases)
          order by turn, wake_at limit 1
     ), chosen as (
         (select * from candidate where not exists (select from suspect)
@@ -121,7 +119,7 @@ begin
                             and x.replaced_by is null offset 0) x) end as size
           from chosen c
     ), within_limit as (
-        select *, p_bytes < 0 or expired_leases >= max_expired_leases()
+        select *, p_bytes < 0 or is_given_up(expired_leases)
                   or size > too_large() as unread
           from (select s.*, sum(s.size) over (order by s.turn, s.wake_at, s.stack_id, s.id)
                             - s.size as before from sized s) f
@@ -133,17 +131,15 @@ begin
                restarted = c.restarts and not c.unread,
                restarts = n.restarts + (c.restarts and not c.unread)::integer,
                started_at = case when c.starts then p_now else n.started_at end,
-               operation_key = case when n.phase = 'execute'
-                                    then coalesce(n.operation_key, gen_random_uuid())
-                                    else n.operation_key end
+               operation_key = operation_key_after(n.operation_key, n.operation, n.operation, n.phase)
           from within_limit c
          where n.stack_id = c.stack_id and n.traversal = c.traversal and n.id = c.id
         returning n.stack_id, n.traversal, n.id, n.resource_id, n.name, n.type, n.operation,
                   n.operation_key, n.restarts, n.restarted, c.starts, c.unread,
                   least(c.size, 2147483647)::integer as size,
                   -- A run contains no node whose worker ended before, so that the cause is found.
-                  n.type = any (p_run_types) and n.operation = 'create' and n.phase = 'execute'
-                  and n.rules is null and n.dependents <> '{}' and n.expired_leases = 0 as first
+                  n.type = any (p_run_types) and is_run_node(n.operation, n.phase, n.rules)
+                  and n.dependents <> '{}' and n.expired_leases = 0 as first
     )
     select coalesce(array_agg(row (k.stack_id, k.traversal, k.id)::node_key order by k.id)
                     filter (where not k.unread), '{}'),
@@ -153,7 +149,7 @@ begin
                     filter (where k.first and not k.unread), '{}'),
            coalesce(array_agg(row (k.stack_id, 'headgate.resource.' || k.operation
                                    || case when k.restarted then '.restarted' else '.started' end,
-                                   k.name, k.type, r.physical_id, upper(k.operation),
+                                   k.name, k.type, r.physical_id, action_of(k.operation),
                                    'IN_PROGRESS',
                                    case when k.restarted
                                         then 'called again with the same operation key: the '

@@ -16,8 +16,8 @@ begin
                     where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id offset 0) n
              cross join lateral (
                    select from traversal t
-                    where t.stack_id = n.stack_id and t.number = n.traversal and t.state = 'running'
-                      and t.step_mode is distinct from 'step' offset 0) t
+                    where t.stack_id = n.stack_id and t.number = n.traversal
+                      and has_runs(t.state, t.step_mode) offset 0) t
             union all
             select n.stack_id, n.traversal, n.id, r.id, n.dependents
               from run r
@@ -25,9 +25,10 @@ begin
              cross join lateral (
                    select n.stack_id, n.traversal, n.id, n.dependents from node n
                     where n.stack_id = r.stack_id and n.traversal = r.traversal and n.id = q.id
-                      and n.state = 'waiting' and n.pending_dependencies = 1
-                      and n.type = any (p_types) and n.operation = 'create' and n.phase = 'execute'
-                      and n.rules is null and n.bytes < 20000
+                      and n.type = any (p_types)
+                      and is_later_run_node(n.operation, n.phase, n.rules, n.state,
+                                            n.pending_dependencies)
+                      and n.bytes < 20000
                       and not exists (
                           select from unnest(n.reads) e (name)
                            cross join lateral (

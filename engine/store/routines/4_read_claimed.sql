@@ -6,9 +6,10 @@ drop function if exists read_claimed(run_node[], timestamptz);
 
 create function read_claimed(p_nodes run_node[], p_now timestamptz) returns setof advance_row
 language sql stable as $$
-    select case when k.run_after is null then 'node' else 'later' end, n.stack_id, st.project, st.name, n.traversal, n.id, n.claim, n.resource_id,
-           n.replacement_id, n.name, n.type, n.operation, n.direction, n.phase, n.definition,
-           n.rules, n.breakpoints_hit, n.operation_key, n.progress, n.attempts, n.started_at is not null,
+    select case when k.run_after is null then 'node' else 'later' end, n.stack_id, st.project,
+           st.name, n.traversal, n.id, n.claim, n.resource_id, n.replacement_id, n.name, n.type,
+           n.operation, n.direction, n.phase, n.definition, n.rules, n.breakpoints_hit,
+           n.operation_key, n.progress, n.attempts, n.started_at is not null,
            case when n.rules is not null then
                array(select q.name from node q where q.stack_id = n.stack_id
                         and q.traversal = n.traversal and q.id = any (n.dependents)

@@ -12,12 +12,12 @@ language sql as $$
          cross join lateral (
                select d.id from delivery d
                 where d.subscription_id = p.subscription_id and d.stack_id = p.stack_id
-                  and d.state = 'pending' and d.next_at is null
+                  and delivery_is_blocked(d.state, d.next_at)
                 order by d.sequence limit 1) d
          where not exists (
                select 1 from delivery d
                 where d.subscription_id = p.subscription_id and d.stack_id = p.stack_id
-                  and d.state = 'pending' and d.next_at is not null)
+                  and delivery_has_turn(d.state, d.next_at))
     ), released as (
         update delivery d set next_at = clock_timestamp()
           from head h

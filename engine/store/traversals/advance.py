@@ -53,6 +53,16 @@ TOO_LARGE = 100_000_000
 MAX_EXPIRED_LEASES = 3
 
 
+def is_last_try(expired_leases: int) -> bool:
+    """Return whether a node has one try left. It is claimed alone."""
+    return expired_leases == MAX_EXPIRED_LEASES - 1
+
+
+def is_given_up(expired_leases: int) -> bool:
+    """Return whether a node has no try left."""
+    return expired_leases >= MAX_EXPIRED_LEASES
+
+
 class Claim(NamedTuple):
     """A claimed node, with the fencing number of the claim."""
 

@@ -97,7 +97,7 @@ UNRESOLVED: Mapping[str, list[str]] = {
     "engine.store.resources.resource_rows.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
-    "1_current_resource.sql": ["IN_PROGRESS"],
+    "2_current_resource.sql": ["IN_PROGRESS"],
 }
 
 
@@ -128,13 +128,14 @@ def test_the_column_of_every_literal_is_found() -> None:
             "'wating'",
             "state",
         ),
-        ("1_node_states.sql", "'stopped', 'dropped')", "'droped'", "state"),
+        ("1_node_rules.sql", "'stopped', 'dropped')", "'droped'", "state"),
         ("channels.store.delivery_results.FAIL", "set state = 'dead'", "'killed'", "state"),
         ("4_update_traversals.sql", "then 'ending' else t.state", "'endin'", "state"),
-        ("4_apply_transitions.sql", "s.phase = 'execute'", "'acts'", "phase"),
+        ("1_node_rules.sql", "p_phase = 'execute'", "'acts'", "phase"),
         ("4_apply_transitions.sql", "status = 'FAILED'", "'failed'", "status"),
         ("5_advance.sql", "v_row.kind := 'refused'", "'refusd'", "kind"),
-        ("4_claim_due.sql", "n.operation not in ('begin', 'finish')", "'end'", "operation"),
+        ("1_node_rules.sql", "p_operation not in ('begin', 'finish')", "'end'", "operation"),
+        ("1_node_rules.sql", "p_traversal_state <> 'running'", "'runing'", "state"),
         ("3_archive_nodes.sql", "('running', 'parked', 'ready')", "'held'", "state"),
         ("1_working_time.sql", "p_state = 'running'", "'runing'", "state"),
     ],

@@ -3,6 +3,7 @@ reads a table from end to end. Planned for any values and for given ones, with a
 statistics, on the oldest supported PostgreSQL and on the embedded one.
 """
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest_asyncio
 from engine.store.connection import Connection
 from engine.store.database import open_database
 from engine.store.hooks.hook_lists import READ_STACK_HOOKS
+from engine.store.schema.routine_versions import routines
 from engine.store.stacks.stack_lists import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
 from tests.bench.hot_path import digests
 from tests.integration.database.test_statements import FOUND
@@ -36,6 +38,11 @@ READING: Mapping[str, str] = {
     "engine.store.traversals.end.CLAIM_ENDED": "a batch of any size, without statistics",
     "channels.store.publish.READ_SINCE": "reads all events since a time, for a redelivery",
 }
+#: Files with rules that stand in one place.
+RULES = frozenset({
+    "1_delivery_rules.sql", "1_hook_deadline.sql", "1_limits.sql", "1_node_rules.sql",
+    "1_working_time.sql", "2_stack_matches.sql", "2_subscriptions_with_turns.sql",
+})  # fmt: skip
 #: The routines with planner settings of their own call the others.
 CALLING = frozenset(
     {
@@ -130,6 +137,26 @@ async def test_no_statement_of_a_routine_reads_a_whole_table(filled: Connection)
         if (read := await scans(filled, one.text, one.settings or inherited))
     }
     assert found == {}
+
+
+async def test_rules_are_part_of_the_statements_of_routines(filled: Connection) -> None:
+    """PostgreSQL replaces calls of these functions by their bodies: no row costs a call."""
+    rules = {
+        name
+        for file in routines()
+        if file.name in RULES
+        for name in re.findall(r"create or replace function (\w+)", file.text)
+    }
+    rules.remove("stack_matches")  # its conditions cost more than a call
+    assert len(rules) > 20
+    called: dict[str, set[str]] = {}
+    for one in await routine_statements(filled):
+        async with filled.transaction():
+            text = str(await plan(filled, one.text, "generic", verbose=True))
+        for name in rules:
+            if f"{name}(" in text:
+                called.setdefault(f"{one.routine}, line {one.line}", set()).add(name)
+    assert called == {}
 
 
 async def test_hooks_of_a_stack_are_found_from_the_stacks_of_its_tree(filled: Connection) -> None:

@@ -1,7 +1,9 @@
 """The moves that routines make without a decision are those that the node machine lists."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from itertools import product
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,7 +12,10 @@ from engine.node.machine import STORE_MOVES, TABLE, Place
 from engine.node.node import ENDED
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.words import Operation, Phase, State
+from engine.store.traversals.advance import Work, advance
+from engine.words import GATES, Operation, Phase, State
+from engine.work.hook_opening import ACTION_OF
+from engine.work.transition_encoder import started_event
 
 INSERT_STACK = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, 'p', 's', 'me', 1, 2)
@@ -40,6 +45,13 @@ select wake_dependents(clock_timestamp(), array_agg(row (
            case when $4 then '{}' else array[id] end, case when $4 then id end, 2, null, false
        )::changed_node))
   from unnest($2::integer[]) n (id)
+"""
+
+#: Their workers have ended, or one claims them for the first time.
+START = "update node set started_at = clock_timestamp(), worker = 'gone' where stack_id = $1"
+READ_EVENTS = """
+select type, resource_name, resource_type, physical_id, action, status, reason, data from event
+ where stack_id = $1 order by sequence
 """
 
 #: All places of a node.
@@ -99,3 +111,47 @@ async def test_the_end_of_a_dependency_moves_nodes_as_listed(
 
 def test_every_listed_move_is_one_of_these() -> None:
     assert {one.to.state for one in STORE_MOVES} == {State.RUNNING, State.READY}
+
+
+async def _claimed(
+    conn: Connection, operation: Operation, *, started: bool
+) -> tuple[list[Work], list[dict[str, Any]]]:
+    """A claim of one node in phase `execute`, and the events that it records."""
+    stack, state = uuid4(), State.RUNNING if started else State.READY
+    await conn.execute(INSERT_STACK, stack)
+    await conn.execute(INSERT_TRAVERSALS, stack)
+    await conn.execute(INSERT_NODES, stack, operation, [state], [Phase.EXECUTE], [True])
+    if started:
+        await conn.execute(START, stack)
+    result = await advance(conn, "w", timedelta(minutes=1), 10, [])
+    return result.work, [dict(row) for row in await conn.fetch(READ_EVENTS, stack)]
+
+
+@pytest.mark.parametrize("operation", sorted(set(Operation) - GATES))
+async def test_a_claim_records_the_event_of_the_operation_that_it_starts(
+    conn: Connection, operation: Operation
+) -> None:
+    """As the worker records it for the later nodes of a run."""
+    (work,), (event,) = await _claimed(conn, operation, started=False)
+    expected = started_event(work)
+    assert event == expected | {"data": expected["data"] | {"traversal": 2, "node": 1}}
+
+
+@pytest.mark.parametrize("operation", sorted(set(Operation) - GATES))
+async def test_a_claim_that_calls_an_operation_again_records_its_action(
+    conn: Connection, operation: Operation
+) -> None:
+    (work,), (event,) = await _claimed(conn, operation, started=True)
+    assert work.restarted
+    assert (event["type"], event["action"]) == (
+        f"headgate.resource.{operation}.restarted",
+        ACTION_OF[operation],
+    )
+
+
+@pytest.mark.parametrize("operation", sorted(GATES))
+async def test_a_claim_of_a_gate_that_has_begun_records_no_event(
+    conn: Connection, operation: Operation
+) -> None:
+    (work,), events = await _claimed(conn, operation, started=True)
+    assert not work.restarted and events == []

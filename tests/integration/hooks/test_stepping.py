@@ -1,12 +1,12 @@
 """Stepping, running and live breakpoints on a running stack."""
 
 from dataclasses import replace
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from engine.principal import principal_of_name
-from engine.service import Answer
+from engine.service import Answer, Engine
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.types.contract import Confirm
@@ -303,26 +303,56 @@ async def test_the_step_mode_applies_to_a_node_that_a_worker_has_claimed(
     assert hands.refused == (decision is not Decision.CONTINUE)
 
 
-async def test_a_breakpoint_at_a_node_that_a_worker_has_claimed_is_missed(
-    database: Database,
-) -> None:
-    """The worker has decided to begin the operation, and writes that after the breakpoint is set."""
+ANN = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
+
+
+async def _claimed_before_a_create(
+    database: Database, mode: str
+) -> tuple[Engine, ManualWorker, World, UUID]:
+    """A create with a rule at `pre-create`, which a worker has claimed and not begun."""
     world = World()
     engine = idle_engine(database, Thing(world))
     hands = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
-    rules = {"hooks": [{"at": "a", "on": "pre-create", "mode": "notify"}]}
+    rules = {"hooks": [{"at": "a", "on": "pre-create", "mode": mode}]}
     request = StackRequest(name="s", template=template({"a": thing()}), environment=rules)
     stack = (await engine.stacks.create("p", request)).id
     await hands.claim(1)
-    by = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
-    added = await engine.breakpoints.add("p", stack, ["a:pre-create"], by)
+    return engine, hands, world, stack
+
+
+async def test_a_breakpoint_at_a_node_that_a_worker_has_claimed_is_in_time(
+    database: Database,
+) -> None:
+    """The worker has decided to begin the operation, and writes that after the breakpoint is set."""
+    engine, hands, world, stack = await _claimed_before_a_create(database, "notify")
+    added = await engine.breakpoints.add("p", stack, ["a:pre-create"], ANN)
+    await hands.work()
+    assert added.missed == []
+    assert world.operations("a") == []
+    async with database.connection() as conn:
+        assert await conn.fetchval(HOOK_SQL, "a") is not None
+
+
+async def test_a_breakpoint_that_a_claimed_node_has_passed_leaves_it_to_its_worker(
+    database: Database,
+) -> None:
+    engine, hands, world, stack = await _claimed_before_a_create(database, "wait")
+    await hands.claim(1)
+    async with database.connection() as conn:
+        hook = await conn.fetchval(HOOK_SQL, "a")
+    await engine.hooks.answer(hook, ANN, project="p")
+    await hands.claim(1)
+    added = await engine.breakpoints.add("p", stack, ["a:pre-create"], ANN)
+    async with database.connection() as conn:
+        node = await conn.fetchrow(CLAIMED_SQL, stack)
+    assert [one.reason for one in added.missed] == ["it has already passed this point"]
+    assert node is not None and tuple(node) == ("running", "pre", "manual")
     await hands.work()
     assert world.operations("a") == ["create"]
-    assert [(one.path, one.point, one.reason) for one in added.missed] == [
-        ("a", "pre-create", "a worker is about to begin its operation")
-    ]
 
 
+#: Of the node of a resource.
+CLAIMED_SQL = "select state, phase, worker from node where stack_id = $1 and name = 'a'"
 HOOK_SQL = "select id from hook where resource_name = $1 and state = 'waiting'"
 PHASES_SQL = "select name, state, phase from node where stack_id = $1 and name <> ''"
 

@@ -558,6 +558,20 @@ def test_a_breakpoint_is_in_time_until_the_operation_begins(pending: Node) -> No
         assert isinstance(decide(late, BreakpointAdded()), InvalidInput)
 
 
+@pytest.mark.parametrize("operation", list(Operation))
+def test_a_breakpoint_takes_a_node_back_from_a_worker_that_has_not_called_it(
+    operation: Operation,
+) -> None:
+    """Also at a point of another operation, because only the worker knows which one begins."""
+    for point in Point:
+        for rules in filter(None, rule_variants(point)):
+            claimed = Node(operation, State.RUNNING, Phase.PRE, rules)
+            step = step_of(claimed, BreakpointAdded())
+            assert step == Step(replace(claimed, state=State.READY))
+    stepping = Node(operation, State.RUNNING, Phase.PRE, stepping=True)
+    assert isinstance(decide(stepping, BreakpointAdded()), InvalidInput)
+
+
 def test_stepping_stops_before_operations_with_points() -> None:
     moved = {operation for operation, _, _ in stepping_moves()}
     assert moved == {one for one in Operation if POINTS[one, Phase.PRE]} - GATES

@@ -28,13 +28,14 @@ PASSED = "it has already passed this point"
         ({"phase": "post", "started": True, "breakpoints_hit": ["pre-create", "post-create"]},
          "post-create", "it waits there now"),
         ({"state": "ready", "breakpoints_hit": []}, "pre-create", None),
-        ({"state": "running", "breakpoints_hit": []}, "pre-create",
-         "a worker is about to begin its operation"),
+        ({"state": "running", "breakpoints_hit": []}, "pre-create", None),
+        ({"state": "running", "breakpoints_hit": [], "phase": "execute", "started": True},
+         "pre-create", "its operation has begun"),
         ({"state": "running", "breakpoints_hit": []}, "post-create", None),
         ({"state": "done", "phase": "post", "started": True, "ended": True}, "pre-create", PASSED),
     ],
     ids=["waits", "ahead", "continued", "parked-in-its-operation", "waits-later", "waits-at-post",
-         "ready", "claimed", "claimed-before-a-later-point", "done"],
+         "ready", "claimed", "begun", "claimed-before-a-later-point", "done"],
 )  # fmt: skip
 def test_a_node_waits_at_a_point_while_its_hook_is_open(
     changes: dict[str, object], point: str, reason: str | None

@@ -5,10 +5,9 @@ drop view if exists current_resource, running_operation;
 
 create view running_operation as
 select n.stack_id, n.resource_id, n.name, n.reason,
-       case when n.operation in ('update', 'replace') then 'UPDATE'
-            else upper(n.operation) end as action
+       current_action_of(n.operation) as action
   from node n
- where n.started_at is not null and n.ended_at is null and n.phase in ('execute', 'confirm');
+ where n.started_at is not null and is_operating(n.state, n.phase);
 
 -- For one resource: to find its operation, PostgreSQL reads all nodes of its stack.
 create view current_resource as
