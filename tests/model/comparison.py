@@ -86,7 +86,8 @@ def _listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
 def _row(replay: Replay, row: Any) -> tuple[Any, ...]:
     fields = {**dict(row), "digest": replay.digests[row["digest"]]}
     properties = decrypt(row["value"], Scope(PROJECT, replay.stack, "resource.properties"))
-    fields["value"] = (properties or {}).get("value")
+    members = (properties or {}).get("resource_def")  # of a group
+    fields["value"] = ((members["properties"] if members else properties) or {}).get("value")
     fields["requires"] = frozenset(row["requires"])
     fields["points"] = tuple(row["points"] or ())
     del fields["id"]

@@ -30,6 +30,11 @@ from engine.node.pending_breakpoints import pending_breakpoints
 from engine.plan import cleanup, forward, gates, passes
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.store.traversals.nested_stacks import NestedStackRecord
+from engine.types.contract import Call, Child, Done, Outcome
+from engine.types.groups import group_steps, step_plans
+from engine.types.groups.group import Batch, Policy
+from engine.types.groups.group_steps import GroupPlan, GroupStep, Progress
+from engine.types.groups.member_template import CurrentMembers
 from engine.words import (
     Action,
     Decision,
@@ -420,6 +425,34 @@ _NEVER_GIVEN_BACK = {
     for at, row in machine.TABLE.items()
     if at != (State.RUNNING, Phase.PRE, BreakpointAdded)
 }
+_real_ask, _real_next_step = group_steps._ask_confirmation, group_steps._next_step
+
+
+def _batch_of_all(target: int, current: int, up_to_date: int, policy: Policy) -> Batch | None:
+    return None if up_to_date >= current == target else Batch(target, target)
+
+
+def _ask_once(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+    return _real_ask(call, step, at) if at.number == 1 else None
+
+
+def _ignore_rejection(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+    return _real_ask(replace(call, confirmation=None), step, at)
+
+
+def _end_after_first_step(
+    call: Call,
+    plan: GroupPlan,
+    current: CurrentMembers,
+    at: Progress,
+    done: Callable[[Child], Done],
+) -> GroupStep | Outcome:
+    if at.last and call.child is not None:
+        return done(call.child)
+    return _real_next_step(call, plan, current, at, done)
+
+
+_BATCH = "each_batch_waits_for_its_answer"
 _OUTDATED_CLAIM, _EFFECT_ONCE = (
     "an_outdated_claim_changes_nothing",
     "an_operation_takes_effect_once",
@@ -942,6 +975,39 @@ FAULTS: tuple[Fault, ...] = (
     ),
     INTO_AFTER_RUN,
     OTHER_CHANGE,
+    Fault(
+        "a member of a group begins before the answer to its hook",
+        decisions, "pending_breakpoints", lambda *_: [],
+        tree_scenarios.BATCHES_OF_HOOKED_MEMBERS, _ANSWER,
+    ),
+    Fault(
+        "a batch changes all members",
+        step_plans, "next_batch", _batch_of_all, tree_scenarios.BATCHES_FAILING,
+        "a_batch_changes_no_more_members",
+    ),
+    Fault(
+        "a batch does not wait for an answer",
+        group_steps, "_ask_confirmation", lambda call, step, at: None,
+        tree_scenarios.BATCHES, _BATCH,
+    ),
+    Fault(
+        "an answer holds for all batches",
+        group_steps, "_ask_confirmation", _ask_once, tree_scenarios.BATCHES, _BATCH,
+    ),
+    Fault(
+        "a batch begins in spite of a rejection",
+        group_steps, "_ask_confirmation", _ignore_rejection, tree_scenarios.BATCHES, _BATCH,
+    ),
+    Fault(
+        "a group is complete after its first batch",
+        group_steps, "_next_step", _end_after_first_step, tree_scenarios.BATCHES_FAILING,
+        "a_complete_group_has_its_members",
+    ),
+    Fault(
+        "a change that was superseded between two batches begins the next",
+        stack_tree, "may_start", lambda state: True, tree_scenarios.BATCHES_SUPERSEDED,
+        "only_a_running_traversal_starts_nested_ones",
+    ),
     Fault(
         "a nested stack that begins after running to its resource has no breakpoint",
         stack_tree, "with_run_to", lambda tree, start, system: system,

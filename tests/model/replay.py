@@ -39,6 +39,7 @@ from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.traversals.advance import TraversalToEnd, Work, advance
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.groups.resource_group import ResourceGroup
 from engine.types.registry import TypeRegistry
 from engine.words import Action, AnswerChannel, Decision, Json, Point
 from engine.work.archive import archive_graphs
@@ -48,6 +49,7 @@ from engine.work.operation_call import OperationRetries, judge
 from engine.work.runs import LaterNodes, LaterStep, Runs
 from engine.work.step_queue import WaitingStep
 from engine.work.timers import Timers
+from tests.model.groups import properties_of, update_policy_of
 from tests.model.protocol import LATER, Move
 from tests.model.system_state import Request, ResourceSpec, Scenario, SystemState, Worker
 from tests.model.traversals import IN_PLACE
@@ -148,7 +150,7 @@ class Replay:
 
     def __init__(self, database: Database, scenario: Scenario) -> None:
         self.database, self.scenario = database, scenario
-        self.registry = TypeRegistry([StubType(), ComputedType(), GateType()])
+        self.registry = TypeRegistry([StubType(), ComputedType(), GateType(), ResourceGroup()])
         quotas = Quotas(stacks_per_project=0)
         limits = Limits(
             SourceLimits(), HOOK_LIMITS, resources=100, versions=100, snapshots=1, quotas=quotas
@@ -391,8 +393,7 @@ def _outcome(work: Work, node_input: Input) -> Outcome:
 def _template(specs: tuple[ResourceSpec, ...]) -> Json:
     resources: Mapping[str, Json] = {
         spec.name: {
-            "type": _file(spec) if spec.nested else COMPUTED if spec.computes else "T",
-            "properties": {"value": spec.value},
+            **_definition(spec),
             "depends_on": list(spec.requires),
             "deletion_policy": spec.policy,
         }
@@ -413,11 +414,22 @@ def _template(specs: tuple[ResourceSpec, ...]) -> Json:
     return {"heat_template_version": "2018-08-31", "resources": resources}
 
 
+def _definition(spec: ResourceSpec) -> dict[str, Json]:
+    if spec.batch:
+        return {
+            "type": "OS::Heat::ResourceGroup",
+            "properties": properties_of(spec),
+            "update_policy": update_policy_of(spec),
+        }
+    kind = _file(spec) if spec.nested else COMPUTED if spec.computes else "T"
+    return {"type": kind, "properties": {"value": spec.value}}
+
+
 def _files(specs: tuple[ResourceSpec, ...]) -> dict[str, str]:
     """The templates of nested stacks, at all levels."""
     files: dict[str, str] = {}
     for spec in specs:
-        if spec.nested:
+        if spec.nested and not spec.batch:
             parameters = {"parameters": {"value": {"type": "string"}}}
             files |= {_file(spec): json.dumps(_template(spec.nested) | parameters)}
             files |= _files(spec.nested)

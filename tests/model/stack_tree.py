@@ -18,6 +18,7 @@ from engine.node.node import (
     Answered,
     Expired,
     Input,
+    MustConfirm,
     MustStop,
     MustWait,
     OperationFailed,
@@ -25,7 +26,7 @@ from engine.node.node import (
 )
 from engine.service.traversals.nested import _outcome_of_ended
 from engine.store.traversals.nested_stacks import NestedStackRecord
-from engine.types.contract import Call, Child, Done, Failed, Outcome, RunNested, Stopped
+from engine.types.contract import Call, Child, Confirm, Done, Failed, Outcome, RunNested, Stopped
 from engine.types.template_resource import TemplateResource
 from engine.words import (
     Action,
@@ -43,7 +44,7 @@ from engine.words import (
     TraversalState,
     word_of,
 )
-from tests.model import protocol, store, traversals
+from tests.model import groups, protocol, store, traversals
 from tests.model.protocol import Move
 from tests.model.step_expectations import NOTHING_EXPECTED, StepExpectations
 from tests.model.system_state import (
@@ -51,6 +52,7 @@ from tests.model.system_state import (
     Hook,
     Incidents,
     Request,
+    ResourceSpec,
     Scenario,
     SystemState,
     Worker,
@@ -349,6 +351,7 @@ def call_nested(tree: TreeState, number: int, worker: Worker, nested: int) -> Tr
     """`NestedStacks.run_operation`."""
     assert worker.view is not None and worker.view.key is not None
     key, superseded = (worker.traversal, worker.node, worker.view.key), worker.view.superseded
+    group = group_of(tree, number, worker)
     found = find_nested(tree, nested, key)
     if found is not None and found.is_run_by(_uuid(key)):
         if not superseded:
@@ -356,18 +359,34 @@ def call_nested(tree: TreeState, number: int, worker: Worker, nested: int) -> Tr
         tree = end_nested_early(tree, number, worker, nested)
         found = find_nested(tree, nested, key)
     child = None if found is None else child_of(found, key)
-    outcome = METHODS[worker.view.operation](
-        Call(
-            "p", STACK, "s", RESOURCE, "n", _uuid(key), NOW, {}, child=child, superseded=superseded
-        )
+    call = Call(
+        "p", STACK, "s", RESOURCE, "n", _uuid(key), NOW, {}, child=child, superseded=superseded
     )
+    if group is None:
+        outcome = METHODS[worker.view.operation](call)
+    else:
+        outcome = groups.call_operation(group, worker.view, call, tree.stack(nested))
+        worker = groups.with_progress(worker, outcome)
     if isinstance(outcome, RunNested):
         state = TraversalState(tree.stacks[number].traversal(worker.traversal).state)
-        if state is TraversalState.RUNNING:
-            tree = start_nested(tree, number, worker, nested, outcome.step)
+        if may_start(state):
+            tree = start_nested(tree, number, worker, nested, outcome)
             return with_outcome(tree, number, worker, MustWait(None))
         outcome = _outcome_of_ended(state, found)
     return with_outcome(tree, number, worker, input_of(outcome))
+
+
+def may_start(state: TraversalState) -> bool:
+    """Whether a traversal in this state may start nested ones."""
+    return state is TraversalState.RUNNING
+
+
+def group_of(tree: TreeState, number: int, worker: Worker) -> ResourceSpec | None:
+    """The group that an operation creates or updates. Groups delete their nested stack in the same
+    way as other types."""
+    graph = tree.stacks[number].traversal(worker.traversal).graph
+    name = graph.nodes[worker.node].name
+    return next((one for one in graph.template if one.name == name and one.batch), None)
 
 
 def _uuid(key: tuple[int, int, int]) -> UUID:
@@ -399,6 +418,8 @@ def input_of(outcome: Outcome) -> Input:
     match outcome:
         case Done():
             return Succeeded()
+        case Confirm(step=step):
+            return MustConfirm(step)
         case Stopped(physical_id=physical_id):
             return STOPPED_LEAVING_RESOURCE if physical_id else MustStop("stopped")
         case Failed(physical_id=physical_id):
@@ -414,7 +435,8 @@ def with_outcome(tree: TreeState, number: int, worker: Worker, outcome: Input) -
     node_plan = system.traversal(worker.traversal).graph.nodes[worker.node]
     transition = decide_transition(node_plan, worker.view, outcome)
     commits = worker._replace(stage="commit", transition=transition)
-    return tree.with_stack(number, system.without_worker(worker).with_worker(commits))
+    calls = next(one for one in system.workers if one[:3] == worker[:3] and one.stage == "call")
+    return tree.with_stack(number, system.without_worker(calls).with_worker(commits))
 
 
 def end_nested_early(tree: TreeState, number: int, worker: Worker, nested: int) -> TreeState:
@@ -429,7 +451,9 @@ def end_nested_early(tree: TreeState, number: int, worker: Worker, nested: int) 
     return tree.with_stack(nested, wake_waiting(tree, nested, ended))
 
 
-def start_nested(tree: TreeState, number: int, worker: Worker, nested: int, step: str) -> TreeState:
+def start_nested(
+    tree: TreeState, number: int, worker: Worker, nested: int, command: RunNested
+) -> TreeState:
     """The transaction of `_start`."""
     assert worker.view is not None and worker.view.key is not None
     system, graph = tree.stack(nested), tree.stacks[number].traversal(worker.traversal).graph
@@ -442,11 +466,12 @@ def start_nested(tree: TreeState, number: int, worker: Worker, nested: int, step
     else:
         action = Action.UPDATE if system.current else Action.CREATE
         spec = next(one for one in graph.template if one.name == graph.nodes[worker.node].name)
-        started = traversals.start_change(system, action, spec.nested)
+        template = groups.template_of(spec, command) if spec.batch else spec.nested
+        started = traversals.start_change(system, action, template)
         system = with_run_to(tree, (number, worker.traversal, nested), started)
     mode = mode_of_nested(tree, number, worker)
     with_mode = tree.with_stack(nested, store.set_step_mode(system, system.current, mode))
-    by = ParentStep(worker.traversal, worker.node, worker.view.key, step)
+    by = ParentStep(worker.traversal, worker.node, worker.view.key, command.step)
     expected = tree.expected.after_start(number, nested)
     return with_mode.started(nested, by)._replace(expected=expected)
 

@@ -194,6 +194,7 @@ def move_node(
         attempts=transition.attempts,
         begun=node.begun or starts_operation(transition.state, transition.phase),
         progress=transition.progress,
+        group_progress=transition.group_progress,
         confirmation=transition.confirmation,
         outcomes=node.outcomes + transition.outcome,
         call_again=False,
@@ -445,6 +446,7 @@ def view_node(system: SystemState, number: int, at: int) -> NodeView:
         system.traversal(number).step_mode,
         node.begun,
         node.cancelled,
+        group_progress=node.group_progress,
     )
 
 

@@ -26,7 +26,8 @@ class ResourceSpec(NamedTuple):
     confirms: the steps that its create, update and replace must have confirmed, in this order.
     computes: its create only computes. nested: the template of its nested stack; its value is a
     parameter, which is to differ whenever the template does. data: an entry of the section `data`,
-    whose name begins with "data.".
+    whose name begins with "data.". batch: a group whose members, in `nested`, have its value; so
+    many of them change at once.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ResourceSpec(NamedTuple):
     computes: bool = False
     nested: tuple["ResourceSpec", ...] = ()
     data: bool = False
+    batch: int = 0
 
 
 class Request(NamedTuple):
@@ -135,6 +137,7 @@ class Node(NamedTuple):
     the number of outcomes written, and (key, number, step) of each performed step. begun: column
     `started_at` is set. progress: see `worker._progress`. confirmed: step, and whether accepted.
     cancelled, call_again: the columns. due: a cancelled node whose wake-up time is now.
+    group_progress: the progress of a group's operation, as JSON.
     """
 
     state: State
@@ -157,6 +160,7 @@ class Node(NamedTuple):
     cancelled: bool = False
     call_again: bool = False
     due: bool = False
+    group_progress: str = ""
 
 
 class Traversal(NamedTuple):
@@ -227,6 +231,7 @@ class Transition(NamedTuple):
     input: Input | None = None
     progress: int = 0
     confirmation: tuple[str, bool] | None = None
+    group_progress: str = ""
 
 
 class NodeView(NamedTuple):
@@ -246,6 +251,7 @@ class NodeView(NamedTuple):
     begun: bool = False
     cancelled: bool = False
     superseded: bool = False
+    group_progress: str = ""
 
 
 class LaterNode(NamedTuple):

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from engine.node.node import ENDED
 from engine.node.pending_breakpoints import POINTS
 from engine.store.traversals.start import STEPPED
-from engine.words import Action, Phase, State, StepMode
-from tests.model import store
+from engine.words import Action, Operation, Phase, Point, State, StepMode
+from tests.model import move_invariants, store
 from tests.model.protocol import rule_of
 from tests.model.stack_tree import (
     ROOT,
     UNDER_WAY,
+    ParentStep,
     TreeMove,
     TreeState,
     change_of,
@@ -23,7 +24,7 @@ from tests.model.state_invariants import (
     a_hook_continues_with_all_its_approvals,
     nodes_of,
 )
-from tests.model.system_state import Hook
+from tests.model.system_state import Hook, ResourceSpec
 
 Invariant = Callable[[TreeState, TreeMove, TreeState], str | None]
 
@@ -265,7 +266,102 @@ def a_complete_root_has_complete_nested_stacks(
     return None
 
 
+def operations_wait_for_their_hooks(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """Also those of the members of a group, which get their rules with each batch."""
+    number = move.stack
+    return move_invariants.operations_wait_for_their_hooks(
+        before.stacks[number], move.move, after.stacks[number]
+    )
+
+
+def _updated_groups(tree: TreeState) -> Iterator[tuple[int, ParentStep, ResourceSpec]]:
+    """The nested stacks of groups whose last traversal an update of the group has started: the
+    stack, the parent's step and the group."""
+    for number, position in enumerate(tree.positions):
+        by = tree.parent_step(number)
+        if by is None:
+            continue
+        parent = tree.stacks[position.parent]
+        node, graph = parent.node(by.traversal, by.node), parent.traversal(by.traversal).graph
+        specs = (one for one in graph.template if one.name == position.name and one.batch)
+        if node is not None and node.operation is Operation.UPDATE:
+            yield from ((number, by, spec) for spec in specs)
+
+
+def _begun_members(tree: TreeState, number: int) -> set[str]:
+    """The members whose updates the current traversal of a group's nested stack has begun."""
+    system = tree.stacks[number]
+    return {
+        node_plan.name
+        for traversal, _, node_plan, node in nodes_of(system)
+        if traversal == system.current and node.begun and node.operation is Operation.UPDATE
+    }
+
+
+def a_batch_changes_no_more_members(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """No step of an update changes more members than the policy allows at once."""
+    for number, _, group in _updated_groups(after):
+        if len(members := _begun_members(after, number)) > group.batch:
+            return f"a batch of {group.batch} changes the members {sorted(members)}"
+    return None
+
+
+def each_batch_waits_for_its_answer(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """With a rule for `pre-batch`, each batch has an approving answer of its own."""
+    for number, by, group in _updated_groups(after):
+        parent = after.stacks[after.positions[number].parent]
+        if not any(rule.point == Point.PRE_BATCH for rule in group.rules):
+            continue
+        rows = {row.name for row in after.stacks[number].rows if row.value == group.value}
+        changed = rows | _begun_members(after, number)
+        key = (by.traversal, by.node, Point.PRE_BATCH)
+        approved = [hook for hook in parent.hooks if hook[:3] == key and hook.state == "continue"]
+        if len(changed) > group.batch * len(approved):
+            return f"{len(approved)} batches are approved, and {sorted(changed)} are changed"
+    return None
+
+
+def a_complete_group_has_its_members(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """No batch is left out: all members have the value of the group."""
+    root = after.stacks[ROOT]
+    if not root.current or root.traversal(root.current).state != "complete":
+        return None
+    for group in root.template:
+        number = after.nested_in(ROOT, group.name)
+        if group.batch and number is not None:
+            found = {row.name: row.value for row in after.stacks[number].rows}
+            if found != {one.name: group.value for one in group.nested}:
+                return f"{group.name} is complete, and its members are {found}"
+    return None
+
+
+def only_a_running_traversal_starts_nested_ones(
+    before: TreeState, move: TreeMove, after: TreeState
+) -> str | None:
+    """A change that is superseded between two batches begins no other one."""
+    for number, position in enumerate(after.positions):
+        by = after.parent_step(number)
+        if by is None or after.stacks[number].current == before.stacks[number].current:
+            continue
+        if after.stacks[position.parent].traversal(by.traversal).state != store.RUNNING:
+            return f"traversal {by.traversal}, which has ended, starts one of stack {number}"
+    return None
+
+
 INVARIANTS: tuple[Invariant, ...] = (
+    operations_wait_for_their_hooks,
+    a_batch_changes_no_more_members,
+    each_batch_waits_for_its_answer,
+    a_complete_group_has_its_members,
+    only_a_running_traversal_starts_nested_ones,
     step_modes_follow_the_answers,
     stepping_stops_before_every_operation,
     only_stepping_stops,

@@ -114,6 +114,39 @@ APPROVED = TreeScenario(
     (create(WEB._replace(nested=(X._replace(rules=TWICE),)), ResourceSpec("side", rules=TWICE)),),
     Incidents(step=1, refusal=1),
 )
+#: Two members, which an update changes one after the other.
+MEMBERS = (ResourceSpec("0"), ResourceSpec("1"))
+GROUP = ResourceSpec("web", rules=(rule(Point.PRE_BATCH),), nested=MEMBERS, batch=1)
+GROUP2, GROUP3 = GROUP._replace(value="2"), GROUP._replace(value="3")
+BATCHES = TreeScenario(
+    "a group that changes in two batches, each after a hook",
+    (create(GROUP), update(GROUP2)),
+    Incidents(refusal=1, lease=1),
+    sequential=True,
+)
+BATCHES_OF_HOOKED_MEMBERS = TreeScenario(
+    "a group that changes in batches, and a hook of a member",
+    (
+        create(GROUP._replace(rules=())),
+        update(
+            GROUP2._replace(
+                nested=(MEMBERS[0]._replace(rules=(rule(Point.PRE_UPDATE),)), MEMBERS[1])
+            )
+        ),
+    ),
+    Incidents(refusal=1, step=1),
+    sequential=True,
+)
+BATCHES_SUPERSEDED = TreeScenario(
+    "a group that changes in batches, updated meanwhile",
+    (create(GROUP), update(GROUP2), update(GROUP3)),
+    Incidents(),
+)
+BATCHES_FAILING = TreeScenario(
+    "a batch that fails or is cancelled",
+    (create(GROUP._replace(rules=())), update(GROUP2._replace(rules=())), CANCEL),
+    Incidents(fail=1),
+)
 RUN_TO = TreeScenario(
     "running to a resource in a nested stack, at any time of stepping",
     (create(WEB._replace(nested=(X, Y)), AFTER), Request(None, run_to="web/y")),

@@ -128,7 +128,14 @@ def _transition(
         input=node_input if opens or node.state is State.RUNNING else None,
         progress=_progress(node_plan, view, node_input) if called else view.progress,
         confirmation=answer_for_type(step) or answer_to_keep(view, node_input),
+        group_progress=_group_progress(view, node_input) if called else view.group_progress,
     )
+
+
+def _group_progress(view: NodeView, node_input: Input) -> str:
+    """The view of a worker has the progress that the group returned."""
+    kept = isinstance(node_input, MustConfirm | MustWait | MustRetry)
+    return view.group_progress if kept else ""
 
 
 def answer_for_type(step: Step) -> tuple[str, bool] | None:

@@ -239,9 +239,9 @@ select s.name, stack_matches(s, $1) as matches, stack_is_listed(s, $1, $2, $3) a
 
 async def test_a_page_lists_the_stacks_that_match_its_filter(database: Database) -> None:
     """The quick way for plain filters gives the same answer."""
-    excluded = ([], ["a"], ["b"], ["a", "c"], ["c"])
-    plain = [({"not_tags_any": tags} if tags else {}, True, tags) for tags in excluded]
-    others = [({"show_nested": True}, False, []), ({"names": ["s0"]}, False, [])]
+    excluded: list[list[str]] = [[], ["a"], ["b"], ["a", "c"], ["c"]]
+    plain: list[Any] = [({"not_tags_any": tags} if tags else {}, True, tags) for tags in excluded]
+    others: list[Any] = [({"show_nested": True}, False, []), ({"names": ["s0"]}, False, [])]
     async with database.connection() as conn:
         await conn.execute(INSERT_STACKS)
         found = [await conn.fetch(LISTED, *case) for case in (*plain, *others)]
