@@ -81,13 +81,13 @@ with changed as (
            state text, phase text, given_back boolean)
      where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.id
     returning n.stack_id, n.traversal, s.given_back
-), woken as (
+), due as (
     update traversal t set wake_at = clock_timestamp()
       from (select distinct stack_id, traversal from changed where given_back) g
      where t.stack_id = g.stack_id and t.number = g.traversal
     returning t.number
 )
-select pg_notify('headgate_work', '') from woken limit 1
+select pg_notify('headgate_work', '') from due limit 1
 """
 ADD_FOR_NESTED_STACKS = """
 update traversal t set nested_breakpoints = t.nested_breakpoints || s.nested_breakpoints
