@@ -300,6 +300,7 @@ def _hook_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
         "dependents": notification.get("dependents") or [],
         "seen": notification.get("seen") or {},
         "drift": _drift(notification["drift"]) if "drift" in notification else None,
+        "renewed": notification.get("renewed"),
     }
 
 

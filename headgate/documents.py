@@ -500,6 +500,12 @@ class HookResourceDrift(TypedDict):
     reason: str
 
 
+class HookResourceRenewed(TypedDict):
+    times: int
+    previous: str
+    reason: str
+
+
 class HookResource(TypedDict):
     name: str
     type: str | None
@@ -510,6 +516,7 @@ class HookResource(TypedDict):
     dependents: list[str]
     seen: dict[str, Json]
     drift: HookResourceDrift | None
+    renewed: HookResourceRenewed | None
 
 
 class HookChange(TypedDict):

@@ -124,8 +124,10 @@ HOOK_RESOURCE = fields({
     "changes": MAP,
     "dependents": list_of(TEXT),
     "seen": MAP,
-    # Null: the hook is not about drift.
+    # Null: the hook is not about drift, and the resource has not changed while it waited.
     "drift": or_null(fields({**_DRIFT, "reason": TEXT})),
+    # Why the hook replaces a previous one, whose resource changed while it waited.
+    "renewed": or_null(fields({"times": COUNT, "previous": UUID, "reason": TEXT})),
 })  # fmt: skip
 _SUBSCRIPTION: Mapping[str, Json] = {"id": UUID, "channel": TEXT, "target": TEXT}
 SUBSCRIPTION = fields(_SUBSCRIPTION)

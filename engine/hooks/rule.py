@@ -43,7 +43,8 @@ class Rule:
     ask: a JSON schema, as text, for an answer's data; "": none.
     patch: names of properties that an answer may change. at_most: the longest wait with all
     extensions; None: the maximum in the settings. by_operator: only the operator can remove it.
-    dry: it never blocks, and its hooks are recorded. stepped: stepping set it.
+    dry: it never blocks, and its hooks are recorded. stepped: stepping set it. watch: the resource
+    is observed while the hook waits, see engine/hooks/hook_watch.py.
     """
 
     point: str
@@ -63,6 +64,7 @@ class Rule:
     dry: bool = False
     stepped: bool = False
     excluded: tuple[str, ...] = ()
+    watch: bool = False
 
     @property
     def blocks(self) -> bool:

@@ -19,26 +19,33 @@ from engine.hooks.rule import (
     Escalation,
     HookLimits,
     Rule,
+    is_confirm,
 )
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.schema.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
 from engine.hot.syntax.globs import check_globs
-from engine.words import CONFIRM, DRIFT, STACK_POINTS, Json, Mode, OnTimeout, Point
+from engine.words import CONFIRM, DRIFT, REPEATED, STACK_POINTS, Json, Mode, OnTimeout, Point
 
 #: Keys of a rule besides ``at``, its resources.
 KEYS = (
     "on", "mode", "timeout", "on_timeout", "approvals", "answer_by", "exclude", "when", "ask",
-    "remind", "escalate", "patch", "at_most",
+    "remind", "escalate", "patch", "at_most", "watch",
 )  # fmt: skip
 RULE_KEYS = ("at", *KEYS)
 #: Keys that apply only to hooks that wait for an answer.
 OF_ANSWERS = (
-    "approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch", "at_most",
+    "approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch", "at_most", "watch",
 )  # fmt: skip
 #: The key ``on`` after a client has read YAML 1.1 and sent JSON.
 ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
+#: Points at which the resource has no object that is observed.
+UNWATCHED = frozenset(
+    {Point.PRE_CREATE, Point.POST_DELETE, Point.POST_SUSPEND, Point.PRE_RESUME, *REPEATED}
+)
+#: Points of resources at which a rule can have `watch`.
+WATCHED = tuple(one for one in POINTS if one not in UNWATCHED)
 #: Maximum number of approvals of a hook.
 MAX_APPROVALS = 100
 #: Maximum characters of a schema in `ask`.
@@ -142,6 +149,7 @@ class Reader:
         before = len(self.findings.all)
         rule = self._rule(item, place)
         points = self._points(item.get("on"), hook)
+        self._check_watched(points, watch=rule["watch"], place=place)
         if len(self.findings.all) > before or not self._holds(item, place):
             return []
         return [Rule(point, **rule) for point in points]
@@ -187,6 +195,7 @@ class Reader:
             "ask": self._ask(item.get("ask"), f"{place}.ask"),
             "escalate": self._escalate(item.get("escalate"), f"{place}.escalate"),
             "patch": self._patch(item.get("patch"), f"{place}.patch"),
+            "watch": self._flag(item.get("watch"), f"{place}.watch"),
         }
         for name in ("timeout", "remind", "at_most"):
             values[name] = self._time(item.get(name), f"{place}.{name}")
@@ -215,6 +224,24 @@ class Reader:
                     self.findings.add(
                         f"{place}.{name}", reason, "Only waiting hooks can be answered."
                     )
+
+    def _check_watched(self, points: Sequence[str], *, watch: bool, place: str) -> None:
+        """Check that there is an object to observe while the hook waits."""
+        wrong = [
+            one for one in points if one in STACK_POINTS or one in UNWATCHED or is_confirm(one)
+        ]
+        if watch and wrong:
+            reason = f"is not possible at {wrong[0]}"
+            remedy = f"Write a rule of its own with watch, for the points {', '.join(WATCHED)}."
+            self.findings.add(f"{place}.watch", reason, remedy)
+
+    def _flag(self, value: Json, place: str) -> bool:
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        self.findings.add(
+            place, f"{quote_value(value)} is not a valid value", "Write true or false."
+        )
+        return False
 
     def _one_of(self, kind: type[_Choice], value: Json, place: str) -> _Choice | None:
         known = [member.value for member in kind]

@@ -30,10 +30,20 @@ COMPLETION_POINTS = tuple(
 )  # fmt: skip
 #: Of the observer: hooks about drift open and close.
 HOLD_POINTS = ("drift.before", "drift.after")
+#: Of the observer: watched hooks are replaced.
+WATCH_POINTS = ("renew.before", "renew.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
 #: In commands, not in servers.
 COMMANDS = ("reencrypt.page",)
-KNOWN = (*POINTS, *DRIFT_POINTS, *HOLD_POINTS, *COMPLETION_POINTS, *STAGE_POINTS, *COMMANDS)
+KNOWN = (
+    *POINTS,
+    *DRIFT_POINTS,
+    *HOLD_POINTS,
+    *WATCH_POINTS,
+    *COMPLETION_POINTS,
+    *STAGE_POINTS,
+    *COMMANDS,
+)
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 RAISE, ALL = "raise", "all"
 

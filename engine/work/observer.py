@@ -44,6 +44,8 @@ from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.drift_hooks import DriftHooks, holds
 from engine.work.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked, is_throttled
+from engine.work.hook_watch import EVERY as WATCH_EVERY
+from engine.work.hook_watch import HookWatch
 from engine.work.prepare import HIDDEN_REASON
 from engine.work.provider_endpoints import MAX_REASON, ProviderEndpoints
 from engine.work.worker_metrics import WorkerMetrics
@@ -209,7 +211,8 @@ class _Progress:
 class Observer:
     """One loop. policies: the operator's rules. repair: starts repairs. approved: starts those that
     answers to hooks have approved. new_id: of the calls of types, and of hooks. chance: a number
-    from 0 up to 1, for jitter. endpoints: the requests that it may send."""
+    from 0 up to 1, for jitter. endpoints: the requests that it may send.
+    watch_every: how often what watched hooks show is observed."""
 
     def __init__(
         self,
@@ -226,6 +229,7 @@ class Observer:
         supervisor: Supervisor | None = None,
         metrics: WorkerMetrics | None = None,
         endpoints: ProviderEndpoints | None = None,
+        watch_every: timedelta = WATCH_EVERY,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -239,6 +243,7 @@ class Observer:
         self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
         self._metrics = metrics or WorkerMetrics()
         self._chance = chance
+        self.hook_watch = HookWatch(database, new_id, every=watch_every, supervisor=supervisor)
         self._endpoints = endpoints or ProviderEndpoints(database, chance=chance)
         self._slot = new_id().int % SLOTS
         work = DueWork(
@@ -356,6 +361,8 @@ class Observer:
         if not ended:
             return
         await self._report_drift(ended)
+        renewal = self.hook_watch.renew([one.stack.stack_id for one in ended])
+        await self._guard.attempt(renewal)
         ended = [one for one in ended if not one.deferred]
         if not ended:
             return

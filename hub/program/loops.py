@@ -198,6 +198,7 @@ class Loops:
             supervisor=self.supervisor,
             metrics=self.metrics,
             endpoints=endpoints,
+            watch_every=settings.hooks.watch_every,
         )
         self.completion_observer = CompletionObserver(
             self.database,
@@ -290,6 +291,7 @@ class Loops:
                 "timers": self.timers.run,
                 "lifecycle": self.lifecycle.run,
                 "observer": self.observer.run,
+                "hook watch": self.observer.hook_watch.run,
                 "completions": self.completion_observer.run,
             }
             if self.notifications is not None:

@@ -209,6 +209,7 @@ class GuardRule(Section):
     remind: str = ""
     at_most: str = ""
     patch: bool = False
+    watch: bool = False
     when: Any = None
     dry: bool = False
     nested: bool = False
@@ -226,7 +227,7 @@ class GuardRule(Section):
             "timeout": self.timeout, "answer_by": list(self.answer_by), "exclude": self.exclude,
             "remind": self.remind, "at_most": self.at_most,
             "approvals": self.approvals if self.approvals > 1 else None, "when": self.when,
-            "patch": self.patch,
+            "patch": self.patch, "watch": self.watch,
         }  # fmt: skip
         item = required | {name: value for name, value in optional.items() if value}
         return OperatorRule(self.projects, self.at, self.types, item, place, self.dry, self.nested)
@@ -236,6 +237,7 @@ class HooksSection(Section):
     rules: tuple[GuardRule, ...] = ()
     default_timeout: Duration = timedelta(hours=24)
     max_timeout: Duration = timedelta(days=90)
+    watch_every: Duration = timedelta(minutes=1)
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -8,21 +8,22 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.browser.inbox import card, inbox_of
+from tests.browser.inbox import card, hook_rule, inbox_of
 from tests.browser.test_stack import expect_state, node
 from tests.support.changes import observed
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.postgres import TestServer
-from tests.support.program import Http, Json, Program, eventually, program
+from tests.support.program import Http, Json, Program, eventually, program, template
 
 Visit = Callable[..., Any]
+SETTINGS = HTTP_SETTINGS | {"hooks.watch_every": "1s"}
 HOLD = {"convergence": {"observe": {"every": "1h"}, "on_drift": "hold"}}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def drifting(postgres: TestServer) -> AsyncIterator[Program]:
     """A server with resources that can drift."""
-    async with postgres.new_database() as url, program(url, HTTP_SETTINGS) as run:
+    async with postgres.new_database() as url, program(url, SETTINGS) as run:
         yield run
 
 
@@ -139,3 +140,28 @@ async def test_a_missing_resource_is_shown_when_the_page_is_opened(
     page = await visitor.open("stack", "web", stack_id)
     await expect_state(page, "b", re.escape("b, create, done, drift: missing") + "$")
     assert await visitor.violations() == []
+
+
+async def test_a_renewed_hook_shows_why_it_asks_again(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    await create(project, things)
+    changed = {"a": thing(things, 3), "b": thing(things, 2)}
+    rule = hook_rule(on="pre-update", watch=True)
+    await project.update("web", "PUT", template=template(changed), environment=rule)
+    await project.waiting_hooks("web")
+    ann = await inbox_of(visit, project, "ann")
+    row = ann.page.locator("article.hook")
+    await expect(row.get_by_text("Planned update")).to_be_visible()
+    await expect(row.get_by_text("Asked again")).to_have_count(0)
+    things.objects[await physical_id(project, "a")]["size"] = 7
+    # Without a reload.
+    reason = "Earlier answers do not count: the resource has changed: $.size."
+    await expect(row.get_by_text(reason)).to_be_visible()
+    await expect(row.get_by_text("The resource has changed.")).to_be_visible()
+    await expect(row.locator("dl.changes").first).to_contain_text("1 → 7")
+    await expect(row.get_by_text("Planned update")).to_be_visible()
+    assert await ann.violations() == []
+    await row.get_by_role("button", name="Continue").click()
+    await expect(row.get_by_text("ann approved.").first).to_be_visible()
+    assert await project.until_ended("web") == "UPDATE_COMPLETE"

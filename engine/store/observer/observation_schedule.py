@@ -87,6 +87,19 @@ with page as materialized (
 )
 select max(id::text)::uuid from page
 """
+_INSERT_REPORTED = """
+    insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
+    select stack_id, project, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
+     order by stack_id
+    on conflict (stack_id) do update
+       set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
+           reported_at = excluded.reported_at,
+           resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
+                            then q.next_at else q.resume_at end,
+           next_at = case when q.claimed_at is null
+                          then least(q.next_at, excluded.next_at) else q.next_at end
+    returning stack_id
+"""
 #: Makes resources whose change was reported due, unless their stack is observed now. $1: the
 #: project; null: any. $2, $3: their physical IDs and types; null: any type. Found by the start of
 #: the ID, because an index entry is limited. A physical ID is unique for one endpoint only, so that
@@ -94,7 +107,7 @@ select max(id::text)::uuid from page
 #: waits for the object (`completion`) is left out, because its recorded state is not certain.
 #: Returns the number of resources, of stacks, and of IDs that no resource and no waiting operation
 #: of the project has.
-REPORT_CHANGES = """
+REPORT_CHANGES = f"""
 with wanted as materialized (
     select distinct w.physical_id, w.type from unnest($2::text[], $3::text[]) w (physical_id, type)
 ), found as materialized (
@@ -116,17 +129,7 @@ with wanted as materialized (
     select stack_id, project, array_agg(distinct id) as ids from found where replaced_by is null
      group by stack_id, project
 ), due as (
-    insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
-    select stack_id, project, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
-     order by stack_id
-    on conflict (stack_id) do update
-       set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
-           reported_at = excluded.reported_at,
-           resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
-                            then q.next_at else q.resume_at end,
-           next_at = case when q.claimed_at is null
-                          then least(q.next_at, excluded.next_at) else q.next_at end
-    returning stack_id
+    {_INSERT_REPORTED}
 ), notified as (
     select pg_notify('headgate_observe', '') from due limit 1
 )
@@ -139,7 +142,18 @@ select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as reso
                             where c.object_id = w.physical_id
                               and q.project = coalesce($1, q.project))) as unknown,
        (select count(*) from notified) as notified
-"""
+"""  # noqa: S608 - of constants
+#: Makes resources due, as changes that were reported. $1: [{stack_id, ids}].
+REPORT_RESOURCES = f"""
+with changed as materialized (
+    select d.stack_id, s.project, d.ids
+      from jsonb_to_recordset($1) d (stack_id uuid, ids uuid[])
+      join stack s on s.id = d.stack_id and s.deleted_at is null
+), due as (
+    {_INSERT_REPORTED}
+)
+select pg_notify('headgate_observe', '') from due limit 1
+"""  # noqa: S608 - of constants
 #: Of one project: one requested observation, or several of reported changes, or several that
 #: policies have scheduled, also those that may be early, or several of resources that were left
 #: out. Projects in the order of their earliest one. $1: how many. $2: the lease. $3: projects to
@@ -444,6 +458,16 @@ async def report_changes(
     if row is None:
         raise LookupError("the statement returns one row")
     return ReportedChanges(row["resources"], row["stacks"], row["unknown"])
+
+
+async def report_resources(
+    conn: Connection, resources: Sequence[tuple[UUID, Sequence[UUID]]]
+) -> None:
+    """Make resources due: (ID of the stack, IDs of its resources)."""
+    rows = [
+        {"stack_id": str(stack_id), "ids": [str(one) for one in ids]} for stack_id, ids in resources
+    ]
+    await conn.execute(REPORT_RESOURCES, rows)
 
 
 async def schedule(conn: Connection, root_id: UUID, every: timedelta) -> None:

@@ -145,8 +145,10 @@ def _blocker(node: NodeRecord, other: NodeRecord) -> str:
 def _at_hook(node: NodeRecord, path: str, waiting: WaitingHook) -> NodeProgress:
     hook, notifications = waiting.hook, waiting.notifications
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
+    renewed = hook.notification.get("renewed")
+    again = f" (asked again: {renewed['reason']})" if renewed else ""
     sentence = (
-        f"{_node_name(path)} has waited at {hook.point} since {since}; "
+        f"{_node_name(path)} has waited at {hook.point} since {since}{again}; "
         f"deadline {until}, then {hook.on_timeout}; {_subscribers(notifications)}."
     )
     return _progress(node, path, sentence, since, until, notifications)

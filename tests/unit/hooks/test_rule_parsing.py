@@ -37,6 +37,7 @@ FULL_RULE: Json = {
     "escalate": {"after": "1h", "to": ["role:admin"]},
     "patch": ["size"],
     "at_most": "2d",
+    "watch": False,
 }
 
 

@@ -61,9 +61,11 @@
  * @property {Record<string, Change>} changes
  * @property {string[]} dependents
  * @property {Record<string, unknown>} seen
- * @property {HookDrift | null} [drift] of a hook about drift
+ * @property {HookDrift | null} [drift] of a hook about drift, or what has changed while it waited
+ * @property {{times: number, previous: string, reason: string} | null} [renewed]
  *
- * @typedef {{state: string, reason: string, since: string}} HookDrift
+ * @typedef {{path: string, desired: unknown, observed: unknown}} HookDifference
+ * @typedef {{state: string, reason: string, since: string, differences: HookDifference[]}} HookDrift
  *
  * @typedef {object} NoticedChange
  * @property {string} action

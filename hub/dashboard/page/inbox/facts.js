@@ -10,6 +10,7 @@ import { Countdown, TimeBar } from "./countdown.js";
 import { AT_DEADLINE, approversText, deliveryText, principalText } from "./hook_text.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
+/** @typedef {import("../api/documents.js").HookDrift} HookDrift */
 /** @typedef {import("../api/documents.js").Entry} Entry */
 
 /** Operations that create a resource with the given properties. */
@@ -26,6 +27,11 @@ export function Facts({ project, hook, history }) {
     <${ResourceFacts} hook=${hook} />
     <dt>${waits ? "Waiting since" : "Opened"}</dt>
     <dd><${Ago} at=${hook.opened_at} />, requested by ${hook.requested_by}</dd>
+    ${
+      hook.resource?.renewed &&
+      html`<dt>Asked again</dt>
+        <dd class="breaks">Earlier answers do not count: ${hook.resource.renewed.reason}.</dd>`
+    }
     ${
       waits &&
       hook.deadline &&
@@ -119,8 +125,9 @@ export function PlannedChanges({ hook, level }) {
   const all = CREATING.has(operation ?? "") ? asNewValues(properties) : changes;
   const rows = Object.entries(all);
   return html`<div class="planned">
-    <${heading}>${drift ? "Repair" : operation ? `Planned ${operation}` : "Planned changes"}<//>
+    <${heading}>${plannedText(operation)}<//>
     ${drift && html`<p>${driftText(drift)}</p>`}
+    ${drift && operation !== "drift" && drift.differences.length > 0 && html`<${Differences} drift=${drift} />`}
     ${rows.length === 0 ? html`<p class="muted">${noChangesText(operation)}</p>` : html`<${Changes} changes=${all} />`}
     ${
       Object.keys(seen ?? {}).length > 0 &&
@@ -135,6 +142,20 @@ function asNewValues(properties) {
   return Object.fromEntries(
     Object.entries(properties).map(([name, target]) => [name, { to: target }]),
   );
+}
+
+/** @param {string | null} operation */
+function plannedText(operation) {
+  if (operation === "drift") return "Repair";
+  return operation ? `Planned ${operation}` : "Planned changes";
+}
+
+/** What has changed while the hook waited. @param {{drift: HookDrift}} props */
+function Differences({ drift }) {
+  const changes = Object.fromEntries(
+    drift.differences.map(({ path, desired, observed }) => [path, { from: desired, to: observed }]),
+  );
+  return html`<${Changes} changes=${changes} />`;
 }
 
 /** @param {string | null} operation */

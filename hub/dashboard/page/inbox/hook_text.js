@@ -80,6 +80,7 @@ export function decisionText(kind) {
 export function outcomeText(hook) {
   if (hook.state === "superseded" && hook.point === "drift")
     return "The drift changed or ended, or a change of the stack concerns the resource.";
+  if (hook.state === "superseded" && hook.reason) return `Asked again: ${hook.reason}.`;
   if (hook.state === "superseded") return "A newer change of the stack superseded this hook.";
   if (hook.state === "expired") {
     return `${decisionText(`expired-${hook.decision ?? hook.on_timeout}`)}.`;

@@ -1,0 +1,134 @@
+"""Waiting hooks with `watch`, and the observations of what they show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from engine.principal import Principal
+from engine.store.connection import Connection
+from engine.words import Json
+
+#: Marks the hooks that are due, and returns their resources. $1: how often. $2: how many hooks.
+MARK_DUE = """
+with due as materialized (
+    select stack_id, id, traversal, node from hook
+     where state = 'waiting' and rule ->> 'watch' = 'true'
+       and coalesce(watched_at, opened_at) <= clock_timestamp() - $1::interval
+     order by coalesce(watched_at, opened_at) limit $2 for update skip locked
+), marked as (
+    update hook h set watched_at = clock_timestamp()
+      from due d where h.stack_id = d.stack_id and h.id = d.id
+)
+select d.stack_id, array_agg(distinct r.id) as resources
+  from due d
+  join node n on n.stack_id = d.stack_id and n.traversal = d.traversal and n.id = d.node
+  join resource r on r.stack_id = n.stack_id
+                 and r.id = case when n.phase = 'post' and n.operation = 'replace'
+                                 then n.replacement_id else n.resource_id end
+ where r.physical_id is not null and r.replaced_by is null
+ group by d.stack_id
+"""
+#: $1: stacks. state: null: the resource is as recorded.
+READ_WATCHED = """
+select h.stack_id, h.id, h.notification, b.state, b.differences, b.reason, b.since
+  from unnest($1::uuid[]) s (id)
+ cross join lateral (select * from hook
+                      where stack_id = s.id and state = 'waiting'
+                        and rule ->> 'watch' = 'true' offset 0) h
+  join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
+  join resource r on r.stack_id = n.stack_id and r.replaced_by is null
+                 and r.id = case when n.phase = 'post' and n.operation = 'replace'
+                                 then n.replacement_id else n.resource_id end
+  left join observation b on b.stack_id = r.stack_id and b.resource_id = r.id
+                         and b.recorded_at = r.updated_at and b.resolved_at is null
+ where h.watched_at is not null
+ order by h.stack_id, h.id
+"""
+#: $1: [{stack_id, id, previous, notification, digest, reason, wake_after}]. $2, $3: who closes the
+#: previous hooks. The caller has locked the stacks.
+REPLACE = """
+with new as (
+    select * from jsonb_to_recordset($1) as d (
+           stack_id uuid, id uuid, previous uuid, notification jsonb, digest text, reason text,
+           wake_after double precision)
+), closed as (
+    update hook h
+       set state = 'superseded', decided_at = clock_timestamp(), reason = n.reason,
+           decided_by = $2, decided_by_id = $3
+      from new n
+     where h.stack_id = n.stack_id and h.id = n.previous
+       and case h.state when 'waiting' then true end
+    returning h.*
+), opened as (
+    insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode,
+                      state, on_timeout, timeout, notification, digest, opened_at, deadline, rule,
+                      requested_by, requested_by_id, wake_at, watched_at)
+    select c.stack_id, n.id, c.project, c.traversal, c.node, c.resource_name, c.path, c.point,
+           c.mode, 'waiting', c.on_timeout, c.timeout, n.notification, n.digest,
+           clock_timestamp(), first_deadline(c.timeout, clock_timestamp()), c.rule,
+           c.requested_by, c.requested_by_id,
+           clock_timestamp() + make_interval(secs => n.wake_after), clock_timestamp()
+      from closed c join new n on n.stack_id = c.stack_id and n.previous = c.id
+    returning 1
+)
+select pg_notify('headgate_hook', '') from opened limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedHook:
+    """state: of the last observation of its resource; None: as recorded."""
+
+    stack_id: UUID
+    id: UUID
+    notification: Json = field(repr=False)
+    state: str | None
+    differences: Json
+    reason: str | None
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HookReplacement:
+    """wake_after: until the first reminder; None: it has none."""
+
+    stack_id: UUID
+    id: UUID
+    previous: UUID
+    notification: Json = field(repr=False)
+    digest: str
+    reason: str
+    wake_after: timedelta | None
+
+
+async def mark_due(conn: Connection, every: timedelta, limit: int) -> list[tuple[UUID, list[UUID]]]:
+    """The stacks and resources of hooks that have not been observed for `every`; they count as
+    observed from now on."""
+    rows = await conn.fetch(MARK_DUE, every, limit)
+    return [(row["stack_id"], row["resources"]) for row in rows]
+
+
+async def read_watched(conn: Connection, stack_ids: Sequence[UUID]) -> list[WatchedHook]:
+    """The waiting hooks of stacks whose observation was requested."""
+    return [WatchedHook(**dict(row)) for row in await conn.fetch(READ_WATCHED, stack_ids)]
+
+
+async def replace_hooks(
+    conn: Connection, replacements: Sequence[HookReplacement], by: Principal
+) -> None:
+    """Close waiting hooks and open others in their place. The caller has locked the stacks."""
+    rows: list[dict[str, Any]] = [
+        {
+            "stack_id": str(one.stack_id),
+            "id": str(one.id),
+            "previous": str(one.previous),
+            "notification": one.notification,
+            "digest": one.digest,
+            "reason": one.reason,
+            "wake_after": None if one.wake_after is None else one.wake_after.total_seconds(),
+        }
+        for one in replacements
+    ]
+    await conn.execute(REPLACE, rows, by.name, by.id)

@@ -1,0 +1,122 @@
+"""Watches hooks: makes the observations of what they show due, and replaces hooks whose resource
+has changed, as `engine.hooks.hook_watch` decides."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from engine.bounded_wait import wait_at_most
+from engine.hooks.hook_watch import RENEWED, ObservedObject, renew
+from engine.hooks.reminders import first_wait
+from engine.loop_guard import Supervisor
+from engine.store.database import Database
+from engine.store.hooks.locked_hooks import LockedHook, lock_hooks, record_events
+from engine.store.hooks.watched_hooks import (
+    HookReplacement,
+    WatchedHook,
+    mark_due,
+    read_watched,
+    replace_hooks,
+)
+from engine.store.observer.observation_schedule import report_resources
+from engine.words import HookState, Json, ObservedState
+from engine.work.claim_loop import POLL
+from engine.work.drift_hooks import OBSERVER
+from engine.work.hook_decisions import hook_event
+from engine.work.hook_opening import digest_of
+
+#: How often what a hook shows is observed, if the settings do not say otherwise.
+EVERY = timedelta(minutes=1)
+#: Hooks that are made due at once.
+BATCH = 500
+
+
+class HookWatch:
+    """One loop. every: how often what a hook shows is observed. new_id: of hooks."""
+
+    def __init__(
+        self,
+        database: Database,
+        new_id: Callable[[], UUID],
+        *,
+        every: timedelta = EVERY,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._database = database
+        self._new_id = new_id
+        self._every = every
+        self._pause = min(POLL, every).total_seconds()
+        self._guard = (supervisor or Supervisor()).guard("hook watch", max_pause=self._pause)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        async def turn() -> None:
+            if await self.make_due() < BATCH:
+                await wait_at_most(stop, self._pause)
+
+        await self._guard.run(turn, stop)
+
+    async def make_due(self) -> int:
+        """Make the observations of what hooks show due; return how many stacks there were."""
+        async with self._database.transaction() as conn:
+            due = await mark_due(conn, self._every, BATCH)
+            if due:
+                await report_resources(conn, due)
+        return len(due)
+
+    async def renew(self, stack_ids: Sequence[UUID]) -> None:
+        """Replace the hooks of observed stacks whose resource has changed since they opened."""
+        async with self._database.connection() as conn:
+            changed = [one for one in await read_watched(conn, stack_ids) if _renewal_of(one)]
+        for stack_id in dict.fromkeys(one.stack_id for one in changed):
+            await self._guard.attempt(self._renew(stack_id), stack_id=str(stack_id))
+
+    async def _renew(self, stack_id: UUID) -> None:
+        """In one transaction. It reads the hooks again under the lock of the stack, so that two
+        observers replace a hook once, and an answer decides it before or not at all."""
+        async with self._database.connection() as conn:
+            keys = [(one.stack_id, one.id) for one in await read_watched(conn, [stack_id])]
+        if not keys:
+            return
+        async with self._database.transaction("renew") as conn:
+            locked = {one.id: one for one in await lock_hooks(conn, keys)}
+            found = await read_watched(conn, [stack_id])
+            new = [
+                (locked[one.id], self._replacement(locked[one.id], notification))
+                for one in found
+                if one.id in locked
+                and locked[one.id].state is HookState.WAITING
+                and (notification := _renewal_of(one)) is not None
+            ]
+            if not new:
+                return
+            await replace_hooks(conn, [one for _, one in new], OBSERVER)
+            await record_events(conn, [event for pair in new for event in _events(*pair)])
+
+    def _replacement(self, hook: LockedHook, notification: Json) -> HookReplacement:
+        return HookReplacement(
+            hook.stack_id,
+            self._new_id(),
+            hook.id,
+            notification,
+            digest_of(notification),
+            notification[RENEWED]["reason"],
+            first_wait(hook.rule),
+        )
+
+
+def _renewal_of(one: WatchedHook) -> dict[str, Json] | None:
+    if one.state is None:
+        found = ObservedObject(ObservedState.PRESENT)
+    else:
+        since = one.since.isoformat() if one.since else ""
+        found = ObservedObject(ObservedState(one.state), one.differences, one.reason or "", since)
+    return renew(one.notification, found, str(one.id))
+
+
+def _events(hook: LockedHook, new: HookReplacement) -> list[Json]:
+    closed = f"Hook {hook.point} was closed: {new.reason}"
+    opened = f"Hook {hook.point} waits for a new answer: {new.reason}"
+    waiting = hook_event(hook, "headgate.hook.waiting", opened, {})
+    waiting["data"] |= {"hook_id": new.id}
+    return [hook_event(hook, "headgate.hook.superseded", closed, {}), waiting]
