@@ -1,13 +1,31 @@
 """The examples in examples/openstack, on a real OpenStack."""
 
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.openstack.cloud import Project
+import pytest
+
+from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.openstack_client import environment_of, run_client
 from tests.openstack.stacks import delete, run
-from tests.support.program import Program
+from tests.support.client_settings import by_token
+from tests.support.program import PATIENCE, Program, eventually
 
 __all__ = ["run"]  # a fixture
-EXAMPLES = Path(__file__).parents[2] / "examples" / "openstack"
+ALL_EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ALL_EXAMPLES / "openstack"
+ROLLING = EXAMPLES / "rolling-web"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def octavia(openstack: OpenStack) -> None:
+    openstack.start("octavia")
 
 
 async def test_a_web_server_is_resized_after_its_confirmation(
@@ -36,4 +54,72 @@ async def test_a_web_server_is_resized_after_its_confirmation(
     (grown,) = project.cloud.block_storage.volumes()
     assert (confirmed.status, confirmed.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
     assert (grown.id, grown.size) == (volume.id, 2)
+    await delete(run, "web")
+
+
+async def openstack_client(run: Program, *arguments: str) -> None:
+    """Run the `openstack` command line on Headgate."""
+    token = run.session.headers["X-Auth-Token"]
+    await run_client({}, *by_token(run.url, run.project, token).options, *arguments)
+
+
+@contextmanager
+def draining(environment: Mapping[str, str], *arguments: str) -> Iterator[None]:
+    """drain.py of the example runs."""
+    process = subprocess.Popen(
+        [sys.executable, str(ROLLING / "drain.py"), *arguments], env={**os.environ, **environment}
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+async def test_a_rolling_update_drains_the_members_of_each_batch(
+    run: Program, openstack: OpenStack, project: Project, tmp_path: Path
+) -> None:
+    template = str(ROLLING / "rolling-web.yaml")
+    await openstack_client(run, "stack", "create", "web", "-t", template, "--wait")
+    cloud: Any = project.cloud
+    (pool,) = cloud.load_balancer.pools()
+    before = {one.id: one for one in cloud.load_balancer.members(pool)}
+    servers = {one.id for one in cloud.compute.servers()}
+    assert ([one.weight for one in before.values()], len(servers)) == ([1, 1], 2)
+
+    # Each server has connections until the test ends them.
+    busy = tmp_path / "connections"
+    busy.mkdir()
+    for one in before.values():
+        (busy / one.address).write_text("2")
+    asked = tmp_path / "asked"
+    (command := tmp_path / "connections.sh").write_text(
+        f'#!/bin/sh\necho "$1" >> "{asked}"\ncat "{busy}/$1"\n'
+    )
+    command.chmod(0o755)
+    endpoint = f"{run.url}/v1/{run.project}"
+    arguments = ("--endpoint", endpoint, "--connections", str(command))
+    with draining(environment_of(openstack, project), *arguments):
+        change = ("--existing", "--parameter", "release=2")
+        await openstack_client(run, "stack", "update", "web", *change)
+        drained: set[str] = set()
+        for _ in range(2):
+
+            async def next_drained() -> str | None:
+                assert (await run.stack("web"))["stack_status"] == "UPDATE_IN_PROGRESS"
+                found = await asyncio.to_thread(lambda: list(cloud.load_balancer.members(pool)))
+                empty = [one for one in found if one.weight == 0 and one.address not in drained]
+                return str(empty[0].address) if empty else None
+
+            address = await eventually(next_drained)
+            (hook,) = await run.waiting_hooks("web")
+            assert hook["point"] == "pre-batch"
+            drained.add(address)
+            (busy / address).write_text("0")
+        assert await run.until_ended("web") == "UPDATE_COMPLETE"
+    assert drained == {one.address for one in before.values()} == set(asked.read_text().split())
+    after = {one.id: one for one in cloud.load_balancer.members(pool)}
+    assert [one.weight for one in after.values()] == [1, 1]
+    assert not after.keys() & before.keys()
+    assert not servers & {one.id for one in cloud.compute.servers()}
     await delete(run, "web")
