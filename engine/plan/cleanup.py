@@ -17,7 +17,13 @@ from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
 
 
 def plan_deletes(draft: Draft) -> None:
-    """Add a node for each row that is unwanted, replaced, or may be replaced by this traversal."""
+    """Add a node for each row that is unwanted, replaced, or may be replaced by this traversal.
+
+    Most updates replace nothing, so the delete of a row that may be replaced is only planned: the
+    node that replaces the row adds it to the graph (`PlannedNode.added_by`). If an earlier
+    operation still runs on the row, that one may replace it too, and the delete is in the graph
+    from the start.
+    """
     kept = keep_unchosen(draft)
     for row in draft.existing:
         unwanted = row.replaced_by is not None or row.name not in draft.desired
@@ -52,6 +58,7 @@ def _cleanup_node(draft: Draft, row: ExistingResource, unwanted: bool) -> Planne
         only_if_replaced=not unwanted,
         retained=draft.options.retains_physical(row.name),
         waits_for_running=None if passed_on else row.running,
+        added_by=None if unwanted or row.running is not None else draft.forward[row.name],
     )
 
 
@@ -145,6 +152,7 @@ def plan_snapshots(draft: Draft) -> None:
             only_if_replaced=node.only_if_replaced,
             after=node.after,
             waits_for_running=node.waits_for_running,
+            added_by=node.added_by,
         )
         node.after = {draft.add(keeping)}
         node.waits_for_running = None

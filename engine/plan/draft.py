@@ -114,7 +114,8 @@ def may_be_suspended(action: ResourceAction, status: Status) -> bool:
 @dataclass(slots=True)
 class PlannedNode:
     """One node. after: indices of the nodes it waits for. retained: delete the row and keep the
-    physical resource.
+    physical resource. added_by: index of the node that adds it to the graph when it has replaced
+    the resource; None: it is in the graph from the start.
     """
 
     resource_id: ResourceId
@@ -129,6 +130,7 @@ class PlannedNode:
     retained: bool = False
     after: set[int] = field(default_factory=set)
     waits_for_running: tuple[int, int] | None = None
+    added_by: int | None = None
 
     @property
     def is_gate(self) -> bool:

@@ -68,7 +68,9 @@ def _wait_for_gate(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedN
 
 
 def _wait_for_last_nodes(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
-    """Make the gate wait for all nodes that no other node waits for."""
-    waited_for = {before for node in nodes for before in node.after}
+    """Make the gate wait for all nodes that no other node waits for. A node that is added later
+    may be missing, so the nodes before it count as last ones.
+    """
+    waited_for = {before for node in nodes if node.added_by is None for before in node.after}
     gate.after = {place for place in range(len(nodes)) if place not in waited_for}
     return [*nodes, gate]

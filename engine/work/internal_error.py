@@ -147,6 +147,7 @@ def bare_failure(context: NodeContext, reason: str) -> Json:
         "snapshot": None,
         "hook": None,
         "events": events,
+        "nodes": None,
     }
 
 

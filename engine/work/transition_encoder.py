@@ -29,6 +29,7 @@ from engine.node.node import (
 from engine.plan.draft import may_be_suspended
 from engine.plan.overrides import OVERRIDES
 from engine.store.encryption.secret_values import Scope, Secret
+from engine.store.traversals.added_nodes import decode_added_nodes
 from engine.store.traversals.advance import Work
 from engine.words import (
     GATES,
@@ -99,6 +100,7 @@ class TransitionEncoder:
         self.result = result
         self.resource: dict[str, Json] | None = None
         self.snapshot: dict[str, Json] | None = None
+        self.nodes: Json = None
         self.hooks: list[Json] = []
         self.events: list[Json] = []
         self.wake_at: Json = None
@@ -215,6 +217,7 @@ class TransitionEncoder:
             self.resource |= {
                 "write": "insert", "id": work.replacement_id, "replaces": work.resource_id,
             }  # fmt: skip
+            self.nodes = decode_added_nodes(work)
         elif work.action is None:
             self._insert()
 
@@ -467,6 +470,7 @@ def write_step(
         else encoder.snapshot,
         "hook": encoder.hooks or None,
         "events": encoder.events,
+        "nodes": encoder.nodes,
     }
 
 

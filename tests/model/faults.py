@@ -108,6 +108,12 @@ def _ignore_other_dependencies(node: Node, rules: tuple[Rule, ...]) -> bool:
     return node.state is State.WAITING and store.is_run_node(node, rules)
 
 
+def _gate_without_later_nodes(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+    waited_for = {before for node in nodes for before in node.after}
+    gate.after = {place for place in range(len(nodes)) if place not in waited_for}
+    return [*nodes, gate]
+
+
 def _ignore_claim(node: Node | None, worker: Worker) -> bool:
     return node is not None and node.state in store.LIVE
 
@@ -492,6 +498,15 @@ RUN_WITHOUT_FIRST = Fault(
     store, "is_complete", _ignore_first, scenarios.RUN, _OUTDATED_CLAIM,
 )  # fmt: skip
 
+ADDED_BY_SUPERSEDED = Fault(
+    "a superseded replacement adds a delete",
+    store, "may_add", lambda traversal: True, scenarios.REPLACED_SUPERSEDED,
+    "an_ended_traversal_only_finishes_operations",
+)  # fmt: skip
+NOT_WAITED_FOR = Fault(
+    "the delete of what a resource uses does not wait for its added delete",
+    store, "wait_for_one_more", lambda system, number, at: system, scenarios.REPLACED_BOTH, _WAITS,
+)  # fmt: skip
 OTHER_MODE = Fault(
         "a step decided for another step mode is written: an operation begins",
         store, "is_of_other_mode", lambda system, worker: False, scenarios.STEPPED, _STEPPING,
@@ -853,6 +868,22 @@ FAULTS: tuple[Fault, ...] = (
         "an operation does not know the nested traversal that it has started",
         NestedStackRecord, "is_run_by", lambda record, key: False, nested.CANCELLED,
         "no_nested_traversal_outlives_its_operation",
+    ),
+    Fault(
+        "a replacement adds no delete",
+        store, "may_add", lambda traversal: False, scenarios.REPLACED,
+        "a_complete_stack_equals_its_physical_resources",
+    ),
+    ADDED_BY_SUPERSEDED,
+    Fault(
+        "an added delete waits only for its replacement",
+        store, "unfinished_before", lambda traversal, at: 1, scenarios.REPLACED, _WAITS,
+    ),
+    NOT_WAITED_FOR,
+    Fault(
+        "the hook after the stack does not wait for replacements",
+        gates, "_wait_for_last_nodes", _gate_without_later_nodes, scenarios.REPLACED_AND_GATED,
+        "active_equals_the_active_nodes",
     ),
     RUN_PAST_BREAKPOINT,
     RUN_WITHOUT_FIRST,

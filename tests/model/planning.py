@@ -46,7 +46,7 @@ class Planned(NamedTuple):
     """successors: (traversal, node) of older operations and the new node that waits for each."""
 
     graph: Graph
-    nodes: tuple[Node, ...]
+    nodes: tuple[Node | None, ...]
     active_nodes: int
     rows: tuple[Row, ...]
     out_of_date: frozenset[int]
@@ -103,7 +103,7 @@ def _numbered(
     ]
     return Planned(
         graph=graph_of(tuple(node_plan), template, before),
-        nodes=tuple(_start(node) for node in draft.nodes),
+        nodes=tuple(_start(draft, node) for node in draft.nodes),
         active_nodes=sum(1 for node in draft.nodes if not node.after or node.waits_for_running),
         rows=tuple(
             Row(
@@ -228,12 +228,16 @@ def _node_plan(
         confirms=spec.confirms if spec and forward else (),
         computes=bool(spec and forward and spec.computes),
         nests=bool(spec and forward and spec.nested),
+        added_by=node.added_by,
     )
 
 
-def _start(node: PlannedNode) -> Node:
-    """As `_node_records` of engine/store/traversals/start.py writes it."""
-    pending_dependencies = len(node.after) + (node.waits_for_running is not None)
+def _start(draft: Plan, node: PlannedNode) -> Node | None:
+    """As `_node_records` of engine/store/traversals/start.py writes it. None: it is added later."""
+    if node.added_by is not None:
+        return None
+    before = [one for one in node.after if draft.nodes[one].added_by is None]
+    pending_dependencies = len(before) + (node.waits_for_running is not None)
     return Node(
         state=State.WAITING if pending_dependencies else State.READY,
         phase=node.phase,

@@ -74,10 +74,16 @@ select id from hook
 """
 TIME_OVER = "update traversal set working_time = time_limit where stack_id = $1 and number = $2"
 HOOK_DUE = "update hook set deadline = clock_timestamp() - interval '1 hour' where id = $1"
+#: With those that the nodes add if they replace their resources.
 NEW_NODES = """
+with planned as (select * from node where stack_id = $1 and traversal = $2)
 select id, name, operation, direction,
        resource_id, replacement_id, definition ->> 'digest' as digest
-  from node where stack_id = $1 and traversal = $2
+  from planned
+union all
+select l.id, n.name, l.operation, 'cleanup', n.resource_id, null, null
+  from planned n cross join jsonb_to_recordset(n.definition -> 'if_replaced') as l (
+       id integer, operation text)
 """
 
 

@@ -16,6 +16,10 @@ def create(*specs: ResourceSpec) -> Request:
     return Request(Action.CREATE, specs)
 
 
+def stack_rule(point: str, approvals: int = 1) -> Rule:
+    return Rule(point, Mode.WAIT, timedelta(minutes=10), approvals=approvals)
+
+
 def update(*specs: ResourceSpec) -> Request:
     return Request(Action.UPDATE, specs)
 
@@ -30,6 +34,7 @@ HOOKED_B = ResourceSpec("b", ("a",), rules=(rule(Point.PRE_CREATE), rule(Point.P
 DIAMOND = (A, HOOKED_B, ResourceSpec("c", ("a",)), ResourceSpec("d", ("b", "c")))
 
 
+C = ResourceSpec("c", ("b",))
 A2, B2 = A._replace(value="2"), B._replace(value="2")
 #: A change of this value requires a replacement.
 NEW_A = A._replace(value="2!")
@@ -71,6 +76,17 @@ DELETE_HOOKED = Scenario(
 )
 REPLACED = Scenario(
     "a replacement and its dependent", (create(A, B), update(NEW_A, B2)), Incidents(lease=1, fail=1)
+)
+REPLACED_BOTH = Scenario(
+    "two replacements, one of which uses the other",
+    (create(A, B, C), update(NEW_A, B._replace(value="2!"))),
+    Incidents(fail=1),
+)
+REPLACED_AND_GATED = Scenario(
+    "a replacement in a stack with a hook at the end",
+    (create(A, B), update(NEW_A, B)),
+    Incidents(lease=1, refusal=1),
+    stack=(stack_rule(post_stack(Action.UPDATE)),),
 )
 REPLACED_SUPERSEDED = Scenario(
     "a replacement that is superseded",
@@ -258,10 +274,6 @@ CHECK_WITH_HOOKS = Scenario(
 )
 
 SUSPEND, RESUME = Request(Action.SUSPEND), Request(Action.RESUME)
-
-
-def stack_rule(point: str, approvals: int = 1) -> Rule:
-    return Rule(point, Mode.WAIT, timedelta(minutes=10), approvals=approvals)
 
 
 SUSPENDED = Scenario(

@@ -55,7 +55,11 @@ def waits_equal_the_unfinished_predecessors(system: SystemState) -> str | None:
     for at, node in enumerate(traversal.nodes):
         if traversal.state not in UNDER_WAY or node is None:
             continue
-        unfinished = [one for one in traversal.graph.nodes[at].after if not is_done(traversal, one)]
+        unfinished = [
+            one
+            for one in traversal.graph.nodes[at].after
+            if not (is_done(traversal, one) or is_not_added(traversal, one))
+        ]
         expected = len(unfinished) + (at in older)
         if node.pending_dependencies != expected:
             return f"a node waits for {expected} others and counts {node.pending_dependencies}"
@@ -67,6 +71,11 @@ def waits_equal_the_unfinished_predecessors(system: SystemState) -> str | None:
 def is_done(traversal: Traversal, at: int) -> bool:
     node = traversal.nodes[at]
     return node is not None and node.state is State.DONE
+
+
+def is_not_added(traversal: Traversal, at: int) -> bool:
+    """A delete of a resource that has not been replaced."""
+    return traversal.nodes[at] is None and traversal.graph.nodes[at].added_by is not None
 
 
 def active_equals_the_active_nodes(system: SystemState) -> str | None:

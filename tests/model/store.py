@@ -41,9 +41,64 @@ def apply_transition(system: SystemState, worker: Worker, transition: Transition
     assert node is not None
     system = write_rows(system, worker, transition.write)
     system = open_hooks(system, worker, transition)
+    if replaces_resource(transition):
+        system = add_nodes(system, worker)
     system = move_node(system, worker, node, transition)
     system, changes = wake_dependents(system, worker, node, transition)
     return update_wake(update_traversals(system, changes))
+
+
+def replaces_resource(transition: Transition) -> bool:
+    """`nodes` in engine/work/transition_encoder.py."""
+    write = transition.write
+    return write is not None and write.kind == "insert" and write.replaces is not None
+
+
+def add_nodes(system: SystemState, worker: Worker) -> SystemState:
+    """The routine `add_nodes`. Here, the node that adds others has not ended yet, and then releases
+    them."""
+    number, traversal = worker.traversal, system.traversal(worker.traversal)
+    if not may_add(traversal):
+        return system
+    plans = traversal.graph.nodes
+    for at in (at for at, one in enumerate(plans) if one.added_by == worker.node):
+        system = system.with_node(number, at, added_node(system, number, at))
+        for dependent in plans[at].dependents:
+            system = wait_for_one_more(system, number, dependent)
+    return system
+
+
+def may_add(traversal: Traversal) -> bool:
+    """`t.state = 'running'` in `add_nodes`: a newer change deletes what this one has replaced."""
+    return traversal.state == RUNNING
+
+
+def added_node(system: SystemState, number: int, at: int) -> Node:
+    """The row that `add_nodes` inserts."""
+    traversal = system.traversal(number)
+    return Node(
+        state=State.WAITING,
+        phase=Phase.PRE,
+        operation=Operation.DELETE,
+        breakpoints_hit=(),
+        pending_dependencies=unfinished_before(traversal, at),
+        claim=0,
+        wake=False,
+        resource=traversal.graph.nodes[at].resource,
+    )
+
+
+def unfinished_before(traversal: Traversal, at: int) -> int:
+    before = (traversal.nodes[one] for one in traversal.graph.nodes[at].after)
+    return sum(one is not None and one.state is not State.DONE for one in before)
+
+
+def wait_for_one_more(system: SystemState, number: int, at: int) -> SystemState:
+    node = system.node(number, at)
+    if node is None or node.state is not State.WAITING:
+        return system
+    pending = node.pending_dependencies + 1
+    return system.with_node(number, at, node._replace(pending_dependencies=pending))
 
 
 def apply_run(system: SystemState, worker: Worker) -> SystemState:

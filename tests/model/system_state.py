@@ -97,7 +97,8 @@ class Scenario(NamedTuple):
 
 class NodePlan(NamedTuple):
     """The fixed part of a node. after: its predecessors, from the plan. requires: names of the rows
-    to record as requirements when it ends; None: its row has them. uses: names that it reads."""
+    to record as requirements when it ends; None: its row has them. uses: names that it reads.
+    added_by: the node that adds it when it has replaced the resource; None: it is there at once."""
 
     name: str
     resource: int
@@ -115,6 +116,7 @@ class NodePlan(NamedTuple):
     confirms: tuple[str, ...] = ()
     computes: bool = False
     nests: bool = False
+    added_by: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -164,8 +166,8 @@ class Node(NamedTuple):
 
 
 class Traversal(NamedTuple):
-    """A row of table `traversal`. nodes: None where the row was deleted. timed_out: the
-    time limit is reached."""
+    """A row of table `traversal`. nodes: None where the row was deleted, or was not added.
+    timed_out: the time limit is reached."""
 
     action: Action
     state: str

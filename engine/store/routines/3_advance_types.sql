@@ -5,6 +5,7 @@ drop type if exists unread_node cascade;
 drop type if exists run_node cascade;
 drop type if exists refused_step cascade;
 drop type if exists changed_node cascade;
+drop type if exists added_node cascade;
 drop type if exists moved_node cascade;
 
 -- A row of the result of `advance`. kind: see there; columns that a kind does not use are null.
@@ -43,4 +44,11 @@ create type changed_node as (
     stack_id uuid, traversal integer, node integer, state text, operation text,
     was_blocked boolean, is_blocked boolean, dependents integer[], successor integer,
     current_traversal integer, replacement_id uuid, was_waiting boolean
+);
+
+-- A node to add to a graph. added_by: the node that has replaced its resource. after: the nodes that it
+-- waits for. dependents: the nodes that wait for it.
+create type added_node as (
+    stack_id uuid, traversal integer, id integer, added_by integer, type text, operation text,
+    definition jsonb, after integer[], dependents integer[]
 );

@@ -6,8 +6,8 @@
 --
 -- p_steps: [{stack_id, traversal, node, claim, state, phase, operation, breakpoints_hit, wake_at,
 --            progress, attempts, reason, step_mode, confirmation, signal_resource_id, resource,
---            snapshot, hook, events, run, run_size, operation_key}], one for each node that changed
---            its state.
+--            snapshot, hook, events, nodes, run, run_size, operation_key}], one for each node that
+--            changed its state.
 --
 -- Steps that are not applied:
 --   ignored  The claim is outdated, because another worker has the node.
@@ -66,6 +66,7 @@ declare
     v_refused refused_step[];
     v_events event_draft[] := '{}';
     v_started event_draft[];
+    v_ready node_key[] := '{}';
     v_nodes node_key[] := '{}';
     v_claimed node_key[];
     v_first node_key[];
@@ -88,7 +89,10 @@ begin
         v_now := clock_timestamp();
         select a.p_changed, a.p_events, a.p_refused into v_changed, v_events, v_refused
           from apply_transitions(p_worker, p_lease, v_now, p_steps) a;
-        perform update_traversals(v_now, v_changed, wake_dependents(v_now, v_changed));
+        if p_steps @? '$[*].nodes[*]' then
+            v_ready := add_nodes(v_now, p_steps, v_changed);
+        end if;
+        perform update_traversals(v_now, v_changed, v_ready || wake_dependents(v_now, v_changed));
         select coalesce(array_agg(row (m.stack_id, m.traversal, m.node)::node_key), '{}')
           into v_nodes from unnest(v_changed) m where m.state = 'running';
         if exists (select 1 from jsonb_array_elements(p_steps) s where s ->> 'hook' is not null) then

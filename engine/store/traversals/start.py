@@ -12,6 +12,7 @@ from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.principal import Principal
 from engine.store.connection import Connection, size_of
 from engine.store.encryption.secret_values import Scope, Secret
+from engine.store.traversals.added_nodes import IF_REPLACED, encode_added_nodes
 from engine.words import (
     GATES,
     IN_PLACE_OPERATIONS,
@@ -240,20 +241,27 @@ def _node_records(
     for index, node in enumerate(plan.nodes):
         for before in node.after:
             dependents[before].append(index)
+    added = encode_added_nodes(plan, dependents)
     fresh = {row.id for row in plan.rows}
     moving = {node.name for node in plan.nodes if node.replacement_id is not None}
     records: list[tuple[object, ...]] = []
     for index, node in enumerate(plan.nodes):
-        waits = len(node.after) + (node.waits_for_running is not None)
+        if node.added_by is not None:
+            continue
+        waits = (node.waits_for_running is not None) + sum(
+            plan.nodes[before].added_by is None for before in node.after
+        )
         needs = inputs[node.name] if _changes(node) else None
         definition = needs.definition if needs else view if node.is_gate else _without(node)
+        if index in added:
+            definition = {**(definition or {}), IF_REPLACED: added[index]}
         records.append((
             stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
             node.operation.value, node.direction.value,
             (State.WAITING if waits else State.READY).value,
             (Phase.PRE if stepped and node.operation in STEPPED else node.phase).value,
             waits,
-            dependents[index],
+            [one for one in dependents[index] if plan.nodes[one].added_by is None],
             None
             if needs is None or _has_requirements(node, needs, fresh, moving)
             else needs.requires,
@@ -275,7 +283,8 @@ def _node_documents(
     """The records as `start_traversal` reads them, which sets wake_at and the phase."""
     documents: list[Json] = []
     records = _node_records(stack_id, number, plan, inputs, None, view, stepped=False)
-    for node, record in zip(plan.nodes, records, strict=True):
+    stored = [node for node in plan.nodes if node.added_by is None]
+    for node, record in zip(stored, records, strict=True):
         document = dict(zip(NODE_COLUMNS, record, strict=True))
         steps = node.operation in STEPPED
         document["stepped_phase"] = Phase.PRE.value if steps else node.phase.value

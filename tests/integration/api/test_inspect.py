@@ -86,11 +86,21 @@ async def test_inspect_shows_the_planned_changes(run: Program, world: World) -> 
     points = {one["point"]: one for one in a["breakpoints"] + c["breakpoints"]}
     assert points["pre-update"]["source"] == "request" and points["pre-update"]["id"] is None
     assert points["pre-replace"]["source"] == "live" and points["pre-replace"]["created_by"]
-    forward, cleanup = c["nodes"]
+    (forward,) = c["nodes"]
     assert (forward["operation"], forward["changes"]) == (
         "replace", {"place": {"from": "here", "to": "there"}},
     )  # fmt: skip
-    assert (cleanup["direction"], cleanup["state"]) == ("cleanup", "waiting")
+
+
+async def test_inspect_shows_the_delete_of_a_replaced_resource(run: Program, world: World) -> None:
+    await run.create("s", {"c": thing()})
+    await run.until_ended("s")
+    await put(run, "s", {"c": thing(place="there")}, hooks={"add": ["c:post-replace"]})
+    await run.waiting_hooks("s")
+    _, cleanup = (await inspect(run, "c"))["nodes"]
+    assert (cleanup["operation"], cleanup["direction"], cleanup["state"]) == (
+        "delete", "cleanup", "waiting",
+    )  # fmt: skip
     assert cleanup["waiting_for"]
 
 

@@ -128,7 +128,7 @@ async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWork
     await worker.work()
     await engine.stacks.update("p", stacks[0], request("warm", "y"))
     found = await meter.cost(lambda: engine.stacks.update("p", stacks[1], request("s", "y")))
-    check(found, Cost(13, 1, 38, 17_500))
+    check(found, Cost(13, 1, 28, 15_500))
 
 
 async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -143,6 +143,27 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
         worker.operate(0)
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
     check(found, Cost(2, 2, 39, 21_500))
+
+
+async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    """Of all resources in place: claim them, begin their operations, settle them."""
+    stacks = [(await engine.stacks.create("p", request(name))).id for name in ("warm", "s")]
+    await worker.work()
+    await engine.stacks.update("p", stacks[0], request("warm", "y"))
+    await worker.work()
+    await engine.stacks.update("p", stacks[1], request("s", "y"))
+    costs = []
+    for _ in range(3):
+        costs.append(await meter.cost(lambda: worker.claim(2 * RESOURCES)))
+        while worker.jobs:
+            worker.operate(0)
+    assert await worker.claim(2 * RESOURCES) == 0
+    for found, budget in zip(costs, SETTLE_UPDATE, strict=True):
+        check(found, budget)
+
+
+#: Claim, begin, settle and end.
+SETTLE_UPDATE = (Cost(1, 1, 11, 8_500), Cost(1, 1, 24, 15_000), Cost(2, 2, 39, 21_500))
 
 
 async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> None:

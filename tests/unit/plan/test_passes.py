@@ -14,6 +14,7 @@ from engine.plan.draft import ExistingResource, Plan
 from engine.plan.passes import plan
 from engine.topological_order import sort_topologically
 from engine.words import (
+    DeletionPolicy,
     Direction,
     Operation,
     Phase,
@@ -219,6 +220,40 @@ def test_a_replaced_resource_is_deleted_before_unrelated_changes_end() -> None:
     """As in Heat: after its users have switched."""
     result = planned(defined(a="", b=""), row("a", 1, digest="old"), row("b", 2, digest="old"))
     assert shape(result)["a", "cleanup"] == {("a", "forward")}
+
+
+def added_by(result: Plan) -> dict[tuple[str, str], str | None]:
+    """The forward node that adds each cleanup node; None: it is there from the start."""
+    return {
+        (node.name, node.operation.value):
+            None if node.added_by is None else result.nodes[node.added_by].name
+        for node in result.nodes if node.direction is Direction.CLEANUP
+    }  # fmt: skip
+
+
+def test_the_delete_of_a_resource_is_added_by_its_replacement() -> None:
+    rows = (row("a", 1, digest="old"), row("b", 2))
+    assert added_by(planned(defined(a=""), *rows)) == {("a", "delete"): "a", ("b", "delete"): None}
+
+
+def test_a_snapshot_is_added_with_the_delete_that_follows_it() -> None:
+    kept = row("a", 1, digest="old", deletion_policy=DeletionPolicy.SNAPSHOT)
+    expected = {("a", "snapshot"): "a", ("a", "delete"): "a"}
+    assert added_by(planned(defined(a=""), kept)) == expected
+
+
+def test_what_an_earlier_operation_may_replace_is_deleted_by_a_node_from_the_start() -> None:
+    """Of this change, the node of the resource may then have nothing to replace."""
+    running = row("a", 1, digest="old", running=(1, 0))
+    assert added_by(planned(defined(a=""), running)) == {("a", "delete"): None}
+
+
+def test_what_was_replaced_before_is_deleted_by_a_node_from_the_start() -> None:
+    rows = (row("a", 1, replaced_by=ResourceId(UUID(int=2))), row("a", 2, digest="old"))
+    result = planned(defined(a=""), *rows)
+    deletes = {node.resource_id.int: node.added_by is None for node in result.nodes
+               if node.direction is Direction.CLEANUP}  # fmt: skip
+    assert deletes == {1: True, 2: False}
 
 
 def test_chains_of_removed_resources_wait_once() -> None:

@@ -35,7 +35,7 @@ export class GraphModel {
     /** @type {Map<string, ProgressSignal>} */
     this.signals = new Map();
     /**
-     * Whether a newer traversal exists that this graph does not show: fetch it and call `replace`.
+     * Whether the server has a newer traversal or more nodes: fetch the graph and call `replace`.
      */
     this.outdated = signal(false);
     /** Increases when the graph has other nodes. */

@@ -15,7 +15,7 @@ import { Draft, ENDED } from "./draft.js";
  *
  * @typedef {object} Folded
  * @property {Map<string, Progress>} changes by key
- * @property {boolean} outdated a new traversal started: fetch the graph again
+ * @property {boolean} outdated a new traversal started, or a node was added: fetch the graph again
  */
 
 const BLOCKED = "a dependency did not succeed";
@@ -101,9 +101,27 @@ export function fold(tree, known, event) {
   if (of === "resource" || of === "hook") {
     const key = nodeKeyOf(tree, event);
     const moment = rest.at(-1) ?? "";
-    if (key !== null) (of === "hook" ? ofHook : ofResource)(draft, key, moment, event);
+    if (key !== null && tree.nodes.has(key)) {
+      (of === "hook" ? ofHook : ofResource)(draft, key, moment, event);
+    }
+    return { changes: draft.changes, outdated: key !== null && isNodeMissing(tree, key, event) };
   }
   return { changes: draft.changes, outdated: false };
+}
+
+/**
+ * Whether the graph has more nodes since this event: a replacement adds the delete of the resource.
+ *
+ * @param {Tree} tree
+ * @param {string} key
+ * @param {EventDocument} event of the traversal that the tree shows
+ */
+function isNodeMissing(tree, key, event) {
+  const node = tree.nodes.get(key);
+  if (!node) return true;
+  if (event.type !== "headgate.resource.replace.completed") return false;
+  const nodes = [...tree.nodes.values()];
+  return !nodes.some(({ path, direction }) => path === node.path && direction === "cleanup");
 }
 
 /**
@@ -327,12 +345,11 @@ export function stackOf(event) {
 /**
  * @param {Tree} tree
  * @param {EventDocument} event of a resource or hook
- * @returns {string | null} key of the node; null: no node of this traversal
+ * @returns {string | null} key of the node, which the tree may lack; null: no node of this traversal
  */
 function nodeKeyOf(tree, event) {
   const path = stackOf(event);
   const { node, traversal } = event.data;
   if (typeof node !== "number" || tree.stackGraphs.get(path)?.traversal !== traversal) return null;
-  const key = keyOf(path, node);
-  return tree.nodes.has(key) ? key : null;
+  return keyOf(path, node);
 }
