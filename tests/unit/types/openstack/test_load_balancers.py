@@ -33,6 +33,7 @@ async def test_a_request_is_sent_again_while_the_load_balancer_is_immutable() ->
     for _ in range(2):
         outcome = await create_listener(web, progress)
         assert isinstance(outcome, Wait)
+        assert outcome.until is not None
         assert NOW < outcome.until <= NOW + timedelta(seconds=MAX_TURN)
         assert outcome.public_reason == "another change of the load balancer is in progress"
         progress = outcome.progress
