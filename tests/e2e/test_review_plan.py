@@ -1,0 +1,215 @@
+"""deploy/ci/review_plan.py: plans as comments of requests, which are applied after the merge.
+
+The APIs of GitHub and GitLab are replaced by a server that stores comments in the same form.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from tests.support.command_line import headgate, headgate_json
+from tests.support.program import ServerProcess
+
+SCRIPT = Path(__file__).parents[2] / "deploy" / "ci" / "review_plan.py"
+BOT, OTHER = "github-actions[bot]", "eve"
+
+
+@dataclass(slots=True)
+class Comments:
+    """Stores the comments of request 7, whose merge has made the commit "merged"."""
+
+    url: str = ""
+    stored: list[dict[str, Any]] = field(default_factory=list)
+    status: int = 200
+
+    @property
+    def texts(self) -> list[str]:
+        return [one["body"] for one in self.stored]
+
+    def add(self, text: str, author: str) -> None:
+        number = len(self.stored) + 1
+        users = {"user": {"login": author}, "author": {"id": 1 if author == BOT else 2}}
+        self.stored.append({"id": number, "body": text, **users})
+
+    async def respond(self, request: web.Request) -> web.Response:
+        path = request.path
+        if self.status != 200:
+            return web.json_response({}, status=self.status)
+        if path.endswith("/user"):
+            return web.json_response({"id": 1})
+        if "/commits/" in path:
+            merged = [{"number": 7, "iid": 7, "merged_at": "2026-01-01", "state": "merged"}]
+            return web.json_response(merged if "/commits/merged/" in path else [])
+        if request.method == "GET":
+            size, page = int(request.query["per_page"]), int(request.query["page"])
+            return web.json_response(self.stored[(page - 1) * size : page * size])
+        text = (await request.json())["body"]
+        if request.method == "POST":
+            self.add(text, BOT)
+        else:
+            self.stored[int(path.rpartition("/")[2]) - 1]["body"] = text
+        return web.json_response({})
+
+
+@pytest_asyncio.fixture
+async def comments() -> AsyncIterator[Comments]:
+    found = Comments()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", found.respond)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    found.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield found
+    await runner.cleanup()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Runs the script as a job does. variables: of the service."""
+
+    server: ServerProcess
+    folder: Path
+    variables: dict[str, str]
+
+    async def run(self, what: str, stack: str, *more: str, commit: str = "merged") -> Any:
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HEADGATE_URL": self.server.url,
+            **self.variables,
+            "GITHUB_SHA": commit,
+            "CI_COMMIT_SHA": commit,
+        }
+        arguments = [sys.executable, str(SCRIPT), what, "update", stack, *more]
+        return await asyncio.to_thread(
+            subprocess.run,
+            arguments,
+            env=environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
+
+
+def template(folder: Path, value: str) -> str:
+    path = folder / "web.yaml"
+    resource = {"type": "OS::Heat::TestResource", "properties": {"value": value}}
+    document = {"heat_template_version": "2018-08-31", "resources": {"a": resource}}
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+@pytest.fixture
+def job(
+    request: pytest.FixtureRequest, server: ServerProcess, comments: Comments, tmp_path: Path
+) -> Job:
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    github = {
+        "GITHUB_API_URL": comments.url,
+        "GITHUB_REPOSITORY": "ann/site",
+        "GITHUB_TOKEN": "t",
+        "GITHUB_EVENT_PATH": str(event),
+    }
+    gitlab = {
+        "GITLAB_CI": "true",
+        "CI_API_V4_URL": comments.url,
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "HEADGATE_GITLAB_TOKEN": "t",
+    }
+    return Job(server, tmp_path, gitlab if getattr(request, "param", "") == "gitlab" else github)
+
+
+async def create(job: Job, request: pytest.FixtureRequest) -> str:
+    """Create a stack of the test; return its name."""
+    name = f"review-{abs(hash(request.node.name)) % 10**9}"
+    made = ("stack", "create", name, "-t", template(job.folder, "old"), "--wait")
+    await asyncio.to_thread(headgate, job.server, *made)
+    return name
+
+
+async def value_of(job: Job, stack: str) -> str:
+    shown = await asyncio.to_thread(headgate_json, job.server, "resource", "show", stack, "a")
+    return str(shown["attributes"]["output"])
+
+
+@pytest.mark.parametrize("job", ["github", "gitlab"], indirect=True)
+async def test_exactly_the_plan_in_the_comment_is_applied(
+    job: Job, comments: Comments, request: pytest.FixtureRequest
+) -> None:
+    stack = await create(job, request)
+    for value in ("first", "```second"):
+        planned = await job.run("plan", stack, "-t", template(job.folder, value))
+        assert planned.returncode == 0, planned.stderr
+    (text,) = comments.texts  # the second plan has replaced the first
+    assert "```second" in text and "\n````\n" in text
+    comments.add(text.replace(text[-64:], "0" * 64), OTHER)
+    applied = await job.run("apply", stack, "-t", template(job.folder, "```second"))
+    assert applied.returncode == 0, applied.stderr + applied.stdout
+    assert await value_of(job, stack) == "```second"
+
+
+@pytest.mark.parametrize("job", ["github", "gitlab"], indirect=True)
+async def test_a_plan_that_nobody_has_reviewed_is_not_applied(
+    job: Job, comments: Comments, request: pytest.FixtureRequest
+) -> None:
+    stack = await create(job, request)
+    changed = template(job.folder, "new")
+    for forged in ("", OTHER):
+        if forged:
+            await job.run("plan", stack, "-t", changed)
+            comments.stored = [
+                {**one, "user": {"login": OTHER}, "author": {"id": 2}} for one in comments.stored
+            ]
+        refused = await job.run("apply", stack, "-t", changed)
+        assert (refused.returncode, await value_of(job, stack)) == (1, "old")
+        assert f'request 7 has no plan of the stack "{stack}"' in refused.stderr
+    direct = await job.run("apply", stack, "-t", changed, commit="direct")
+    assert direct.returncode == 1
+    assert "nobody has reviewed a plan" in direct.stderr
+
+
+async def test_a_stack_that_has_changed_since_is_not_updated(
+    job: Job, request: pytest.FixtureRequest
+) -> None:
+    stack = await create(job, request)
+    await job.run("plan", stack, "-t", template(job.folder, "new"))
+    between = ("stack", "update", stack, "-t", template(job.folder, "between"), "--wait")
+    await asyncio.to_thread(headgate, job.server, *between)
+    refused = await job.run("apply", stack, "-t", template(job.folder, "new"))
+    assert refused.returncode == 1
+    assert "the plan has changed since" in refused.stderr
+    assert await value_of(job, stack) == "between"
+
+
+async def test_a_wrong_template_and_a_service_that_refuses_fail_the_job(
+    job: Job, comments: Comments, request: pytest.FixtureRequest
+) -> None:
+    stack = await create(job, request)
+    (job.folder / "wrong.yaml").write_text("resources: {}")
+    wrong = await job.run("plan", stack, "-t", "wrong.yaml")
+    assert wrong.returncode == 1
+    assert "there is no plan" in wrong.stderr
+    comments.status = 403
+    refused = await job.run("plan", stack, "-t", template(job.folder, "new"))
+    assert refused.returncode == 1
+    assert "403" in refused.stderr and "Traceback" not in refused.stderr
+    assert comments.stored == []
+
+
+async def test_what_is_missing_is_named(job: Job) -> None:
+    incomplete = Job(job.server, job.folder, {"GITHUB_API_URL": "http://127.0.0.1"})
+    missing = await incomplete.run("plan", "web", "-t", "web.yaml")
+    assert missing.returncode == 1
+    assert "the variable GITHUB_TOKEN is missing or empty" in missing.stderr
