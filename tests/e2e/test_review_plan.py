@@ -161,7 +161,7 @@ async def test_exactly_the_plan_in_the_comment_is_applied(
 
 
 @pytest.mark.parametrize("job", ["github", "gitlab"], indirect=True)
-async def test_a_plan_that_nobody_has_reviewed_is_not_applied(
+async def test_a_plan_without_review_is_not_applied(
     job: Job, comments: Comments, request: pytest.FixtureRequest
 ) -> None:
     stack = await create(job, request)
