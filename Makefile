@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -84,6 +84,16 @@ programs: $(READY)
 	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 	    || missing="$$missing chromium-headless-shell"; \
 	$(INSTALL_MISSING)
+
+# Debian's own instances of Patroni and etcd are not used.
+failover-programs: programs
+	@missing=; \
+	command -v patroni >/dev/null || missing="$$missing patroni"; \
+	command -v etcd >/dev/null || missing="$$missing etcd-server"; \
+	$(INSTALL_MISSING)
+
+test-failover: $(READY) failover-programs ## run the tests with Patroni: the database fails over under load
+	$(PYTHON) -m pytest $(or $(ARGS),-s tests/failover)
 
 # The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)

@@ -4,6 +4,7 @@ An exception that a node raises fails this node only.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +27,8 @@ from engine.store.traversals.advance import (
     is_given_up,
     is_last_try,
 )
+from engine.store.maintenance.failover_losses import StartedOperation
+from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import TypeRegistry
@@ -49,6 +52,10 @@ from engine.work.step_queue import StepOrigin, StepQueue, WaitingStep
 from engine.work.worker_metrics import WorkerMetrics, outcome_of, report_step
 
 log: FilteringBoundLogger = structlog.get_logger()
+
+#: Number of operations that are compared with the database after a failover: the last ones. Those
+#: that ended are compared for so many seconds.
+MAX_STARTED, STARTED_SECONDS = 2_000, 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class NodeRunner:
         self._queue = queue
         self._wake = wake
         self.claims: dict[Claim, asyncio.Task[None] | None] = {}
+        self._started: deque[tuple[float, StartedOperation]] = deque(maxlen=MAX_STARTED)
         self._last_tries: dict[Claim, float] = {}
         self._interruptible: dict[Claim, asyncio.Future[Outcome]] = {}
         self._runs = Runs(
@@ -233,6 +241,7 @@ class NodeRunner:
             call = self._begin_call(job.work)
             outcome = self._start(prepared)
             if not isinstance(outcome, OUTCOMES) and isawaitable(outcome):
+                self._note_started(job.work)
                 task = group.create_task(self._await(job, prepared, outcome, call))
                 self.claims[job.work.key] = task
                 return
@@ -240,6 +249,34 @@ class NodeRunner:
             self._fail_internally(NodeContext(job.work, prepared), error, "start")
             return
         self._judge(job, prepared, outcome, call, later)
+
+    def _note_started(self, work: Work) -> None:
+        if work.operation_key is None:
+            return
+        one = StartedOperation(
+            claim=work.key,
+            operation_key=work.operation_key,
+            project=work.project,
+            stack=work.stack_name,
+            resource=work.name,
+            type=work.type,
+            operation=work.operation,
+        )
+        self._started.append((asyncio.get_running_loop().time(), one))
+
+    @property
+    def started(self) -> list[StartedOperation]:
+        """Operations with I/O that run or that started in the last minutes, oldest first."""
+        since = asyncio.get_running_loop().time() - STARTED_SECONDS
+        return [one for at, one in self._started if at > since or one.claim in self.claims]
+
+    def abandon(self, claims: Collection[Claim]) -> None:
+        """Stop these operations: the database does not know their claims."""
+        for claim in claims:
+            task = self.claims.pop(claim, None)
+            if task is not None:
+                task.cancel()
+        self._queue.drop(claims)
 
     def _begin_call(self, work: Work) -> _Call:
         return _Call(asyncio.get_running_loop().time(), self._begin_span(work))

@@ -5,7 +5,7 @@ fault fails.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -69,6 +69,7 @@ class StepQueue:
         self._max_bytes = max_bytes
         self._steps: deque[WaitingStep] = deque()
         self._apart: deque[WaitingStep] = deque()
+        self._dropped: set[Claim] = set()
 
     def __len__(self) -> int:
         return len(self._steps) + len(self._apart)
@@ -95,8 +96,17 @@ class StepQueue:
 
     def put_back(self, batch: Sequence[WaitingStep]) -> None:
         """Put steps back at the front of the queue."""
-        self._steps.extendleft(reversed(batch))
+        self._steps.extendleft(reversed(self._kept(batch)))
 
     def set_apart(self, batch: Sequence[WaitingStep]) -> None:
         """Write each of these steps in a batch of its own."""
-        self._apart.extend(batch)
+        self._apart.extend(self._kept(batch))
+
+    def drop(self, claims: Collection[Claim]) -> None:
+        """Remove the steps of these claims, also of those that are put back later."""
+        self._dropped |= {*claims}
+        self._steps = deque(self._kept(self._steps))
+        self._apart = deque(self._kept(self._apart))
+
+    def _kept(self, steps: Iterable[WaitingStep]) -> list[WaitingStep]:
+        return [one for one in steps if one.claim not in self._dropped]

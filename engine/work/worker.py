@@ -24,6 +24,7 @@ from engine.store.database import Database
 from engine.store.database_errors import DataFault, classify_error
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
+from engine.store.maintenance.failover_losses import StartedOperation
 from engine.store.traversals.advance import (
     BATCH_BYTES,
     UNREAD,
@@ -165,6 +166,16 @@ class Worker:
     def check_cancelled(self) -> None:
         """Interrupt cancelled operations now: some were cancelled while a worker called them."""
         self._renew_now.set()
+
+    @property
+    def started(self) -> Sequence[StartedOperation]:
+        """The last operations of this process with effects outside of the database."""
+        return self._runner.started
+
+    def abandon(self, operations: Sequence[StartedOperation]) -> None:
+        """Stop operations that the database does not know after a failover; their results are not
+        written."""
+        self._runner.abandon([one.claim for one in operations])
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, then wait for running operations up to `drain`.

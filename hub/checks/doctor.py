@@ -15,10 +15,12 @@ from engine.hooks.operator import Gap, Overlap, gaps, overlaps
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import KEY_BYTES
 from engine.store.hosts import hosts_of
+from engine.store.maintenance.failover_losses import read_losses
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
 from engine.store.schema.upgrade import read_pending
 from engine.store.server_check import check_servers
 from hub.checks.database import (
+    MAX_NAMED,
     CheckResult,
     CheckState,
     KeyFiles,
@@ -40,6 +42,8 @@ from hub.settings.settings import Settings
 OLDEST = 150_000
 #: Seconds that the clocks of this machine and the database may differ.
 SKEW = 2.0
+#: How long a failover with losses causes a warning.
+LOSS_AGE = timedelta(days=7)
 #: How long due work may wait before it counts as stuck.
 PATIENCE = timedelta(minutes=1)
 #: Free bytes below which the check warns, and below which it fails.
@@ -106,6 +110,8 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
     yield ok_result("schema", "the schema is up to date")
     yield await check_routines(conn)
     yield await check_clock(conn)
+    async for one in _check_failovers(conn):
+        yield one
     async for one in check_keys(conn, keys):
         yield one
     async for one in check_passwords(conn):
@@ -125,6 +131,28 @@ def clocks(ahead: float, took: float) -> CheckResult:
     reason = f"this machine is {abs(ahead):.1f} s {direction} the database"
     remedy = "Use NTP on both: receivers reject webhooks whose timestamp is wrong"
     return CheckResult("clocks", CheckState.WARNING, reason, remedy)
+
+
+async def _check_failovers(conn: Connection) -> AsyncIterator[CheckResult]:
+    """What promoted servers lacked."""
+    losses = await read_losses(conn, LOSS_AGE)
+    for loss in losses:
+        operations = [
+            f"{one['operation']} of {one['resource']} ({one['type']}) of stack {one['stack']} in"
+            f" project {one['project']}"
+            for one in loss.operations[:MAX_NAMED]
+        ]
+        more = len(loss.operations) - len(operations)
+        operations += [f"{more} more"] if more > 0 else []
+        reason = (
+            f"the server that was promoted before {loss.detected_at:%Y-%m-%d %H:%M:%S} UTC lacked"
+            f" at least {loss.commits} commits; process {loss.process} had called operations that"
+            f" it does not know: {'; '.join(operations) or 'none'}"
+        )
+        remedy = "See docs/how-to/run-at-scale.md: find what these operations have made outside"
+        yield CheckResult("failovers", CheckState.WARNING, reason, remedy)
+    if not losses:
+        yield ok_result("failovers", "no promoted server lacked commits")
 
 
 #: Text and remedy for each kind of stuck work.

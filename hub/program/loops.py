@@ -37,6 +37,7 @@ from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
 from engine.work.completion_observer import CompletionObserver
 from engine.work.drift_hooks import OBSERVER
+from engine.work.failover_check import FailoverCheck
 from engine.work.lifecycle_notifier import LifecycleNotifier
 from engine.work.observer import Observer
 from engine.work.presence import Presence
@@ -89,6 +90,7 @@ class Loops:
         placer: Placer | None = None,
         slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
     ) -> None:
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.tracer = tracer or Tracer()
         self._settings = settings
         self._slot = slot
@@ -159,7 +161,7 @@ class Loops:
             self.database,
             self._types.registry,
             worker_settings(settings),
-            name=f"{socket.gethostname()}:{os.getpid()}",
+            name=self.name,
             new_id=uuid4,
             end=ends.end_alone,
             end_complete=ends.end_complete,
@@ -245,6 +247,13 @@ class Loops:
             record=self.metrics.record_purge,
             supervisor=self.supervisor,
         )
+        self.failovers = FailoverCheck(
+            self.database,
+            self.name,
+            started=lambda: self.worker.started,
+            stop=self.worker.abandon,
+            supervisor=self.supervisor,
+        )
         self.archiving = ArchiveLoop(self.database, supervisor=self.supervisor)
         self.usage = UsageRollUp(self.database, OBSERVER, supervisor=self.supervisor)
         data_dir = settings.database.data_dir
@@ -275,6 +284,7 @@ class Loops:
             "presence": presence.run,
             "lag": self.metrics.watch_loop,
             "clock": self.clock.run,
+            "failover": self.failovers.run,
             "token keys": self.token_keys.run,
         }
         if "engine" in roles:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
 from uuid import uuid4
 
 import aiohttp
@@ -37,6 +38,7 @@ class FailoverLoad:
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self.created: set[str] = set()
+        self._created_at: list[float] = []  # when creates were acknowledged
         self.refused: Counter[int] = Counter()
         self.lives = 0
         self.held = self.answered = 0
@@ -75,6 +77,11 @@ class FailoverLoad:
         began, before = time.monotonic(), len(self.created)
         await self.wait(lambda: len(self.created) > before)
         return time.monotonic() - began
+
+    def longest_pause(self, since: float) -> float:
+        """The longest time in seconds without an acknowledged create, from a time on."""
+        times = [since, *(one for one in self._created_at if one > since)]
+        return max(after - before for before, after in pairwise(times))
 
     async def until_refused(self) -> tuple[int, Mapping[str, str]]:
         """Send requests until one is refused; return its status and headers."""
@@ -132,6 +139,7 @@ class FailoverLoad:
                 status, response = 0, None
             if status == 201:
                 self.created.add(name)
+                self._created_at.append(time.monotonic())
                 return
             assert status in (0, 503), response
             self.refused[status] += 1
