@@ -96,17 +96,17 @@ class StepQueue:
 
     def put_back(self, batch: Sequence[WaitingStep]) -> None:
         """Put steps back at the front of the queue."""
-        self._steps.extendleft(reversed(self._kept(batch)))
+        self._steps.extendleft(reversed(self._without_dropped(batch)))
 
     def set_apart(self, batch: Sequence[WaitingStep]) -> None:
         """Write each of these steps in a batch of its own."""
-        self._apart.extend(self._kept(batch))
+        self._apart.extend(self._without_dropped(batch))
 
     def drop(self, claims: Collection[Claim]) -> None:
         """Remove the steps of these claims, also of those that are put back later."""
         self._dropped |= {*claims}
-        self._steps = deque(self._kept(self._steps))
-        self._apart = deque(self._kept(self._apart))
+        self._steps = deque(self._without_dropped(self._steps))
+        self._apart = deque(self._without_dropped(self._apart))
 
-    def _kept(self, steps: Iterable[WaitingStep]) -> list[WaitingStep]:
+    def _without_dropped(self, steps: Iterable[WaitingStep]) -> list[WaitingStep]:
         return [one for one in steps if one.claim not in self._dropped]
