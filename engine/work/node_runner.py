@@ -19,6 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.store.connection import size_of
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
+from engine.store.maintenance.failover_losses import StartedOperation
 from engine.store.traversals.advance import (
     TOO_LARGE,
     Claim,
@@ -27,8 +28,6 @@ from engine.store.traversals.advance import (
     is_given_up,
     is_last_try,
 )
-from engine.store.maintenance.failover_losses import StartedOperation
-from engine.store.traversals.advance import MAX_EXPIRED_LEASES, TOO_LARGE, Claim, RefusedStep, Work
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import TypeRegistry

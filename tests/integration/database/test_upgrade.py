@@ -188,7 +188,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0058_adopted_values.sql",
         "0059_request_budgets.sql",
         "0060_watched_hooks.sql",
-        "0060_failovers.sql",
+        "0061_failovers.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
