@@ -22,6 +22,18 @@ if TYPE_CHECKING:
         UnreachableError,
         WaitTimeoutError,
     )
+    from headgate.listener.answers import (
+        Adopt,
+        Continue,
+        HookAnswer,
+        Patch,
+        Reject,
+        Run,
+        SingleStep,
+    )
+    from headgate.listener.app import Listener
+    from headgate.listener.notification import HookClosed, HookNotification
+    from headgate.listener.sources import AmqpQueue, EventStream, WebhookServer
 
 #: The module of each public name.
 _MODULES = {
@@ -40,26 +52,51 @@ _MODULES = {
         "UnreachableError",
         "WaitTimeoutError",
     ),
+    "headgate.listener.answers": (
+        "Adopt",
+        "Continue",
+        "HookAnswer",
+        "Patch",
+        "Reject",
+        "Run",
+        "SingleStep",
+    ),
+    "headgate.listener.app": ("Listener",),
+    "headgate.listener.notification": ("HookClosed", "HookNotification"),
+    "headgate.listener.sources": ("AmqpQueue", "EventStream", "WebhookServer"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Adopt",
+    "AmqpQueue",
     "AuthenticationError",
     "Client",
     "ClientCredentials",
     "ConflictError",
+    "Continue",
+    "EventStream",
     "EventsGoneError",
+    "HookAnswer",
+    "HookClosed",
+    "HookNotification",
     "InvalidRequestError",
+    "Listener",
     "NotFoundError",
+    "Patch",
     "PermissionDeniedError",
     "RateLimitError",
+    "Reject",
     "RequestError",
+    "Run",
     "ServerError",
+    "SingleStep",
     "StackPlan",
     "StreamedEvent",
     "UnreachableError",
     "WaitTimeoutError",
-]  # fmt: skip
+    "WebhookServer",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,28 +11,28 @@ import argparse
 import asyncio
 import json
 import os
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 from aiohttp import web
-from standardwebhooks import Webhook, WebhookVerificationError
+
+import headgate
+from headgate import Continue, HookAnswer, HookNotification, Reject
+from headgate.listener.webhook import web_application
 
 POINTS = ("pre-stack-create", "pre-stack-update", "pre-stack-restore", "pre-stack-rollback")
 ENDS = ("completed", "failed", "stopped")
+app = headgate.Listener()
 
 
 class Ledger:
     """The licenses in use: names of resources by stack ID, stored in a file."""
 
-    def __init__(self, path: Path, types: list[str], max_licenses: int, headgate: str) -> None:
-        self.path, self.types, self.max_licenses, self.headgate = (
-            path,
-            types,
-            max_licenses,
-            headgate,
-        )
+    def __init__(self, path: Path, types: list[str], max_licenses: int, url: str) -> None:
+        self.path, self.types, self.max_licenses = path, types, max_licenses
+        self.url = url
         self.held: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
         # A stack takes no licenses while it is counted.
         self.lock = asyncio.Lock()
@@ -54,29 +54,25 @@ class Ledger:
             self.save(stack_id, own)
         return None
 
-    async def count(self, stack_id: str, source: str) -> None:
+    async def count(self, project: str, stack_id: str) -> None:
         """Return the licenses of resources that do not exist.
 
         Does nothing while another action is in progress; its end leads to the next count.
         """
-        url = f"{self.headgate}{source}"
-        async with self.lock, aiohttp.ClientSession(raise_for_status=True) as session:
+        async with self.lock, headgate.Client(self.url, project) as client:
             try:
-                async with session.get(url) as answer:
-                    status = (await answer.json())["stack"]["stack_status"]
-                async with session.get(f"{url}/resources") as answer:
-                    resources = (await answer.json())["resources"]
-            except aiohttp.ClientResponseError as error:
-                if error.status != 404:
-                    raise
-                status, resources = "DELETE_COMPLETE", []
-            if not status.endswith("_IN_PROGRESS"):
-                existing = {
-                    resource["resource_name"]
-                    for resource in resources
-                    if resource["physical_resource_id"] and self.counts(resource["resource_type"])
-                }
-                self.save(stack_id, existing)
+                stack = await client.stacks.show(stack_id, outputs=False)
+                if stack["stack_status"].endswith("_IN_PROGRESS"):
+                    return
+                resources = [one async for one in client.resources.list(stack_id)]
+            except headgate.NotFoundError:
+                resources = []
+            existing = {
+                resource["resource_name"]
+                for resource in resources
+                if resource["physical_resource_id"] and self.counts(resource["resource_type"])
+            }
+            self.save(stack_id, existing)
 
     def counts(self, type_name: str) -> bool:
         return any(fnmatchcase(type_name, pattern) for pattern in self.types)
@@ -90,41 +86,24 @@ class Ledger:
         new_file.replace(self.path)
 
 
-async def receive_notification(request: web.Request) -> web.Response:
-    ledger, webhook = request.app["ledger"], request.app["webhook"]
-    try:
-        event = webhook.verify(await request.read(), dict(request.headers))
-    except WebhookVerificationError as error:
-        raise web.HTTPUnauthorized(text=str(error)) from None
-    kind, data = event["type"], event["data"]
-    if kind == "headgate.hook.waiting":
-        if not data["hook"]["by_operator"] or data["hook"]["point"] not in POINTS:
-            return web.Response(status=204)  # a rule of the project, which others answer
-        missing = await ledger.take(data["stack"]["id"], data["change"]["plan"])
-        if missing:
-            return web.json_response({"decision": "reject", "reason": missing})
-        return web.json_response({"decision": "continue", "reason": "licenses are available"})
-    if kind.startswith("headgate.stack.") and kind.rpartition(".")[2] in ENDS:
-        await ledger.count(data["stack"]["id"], event["source"])
-    return web.Response(status=204)
+@app.hook(*POINTS, operator=True)
+async def take_licenses(hook: HookNotification) -> HookAnswer:
+    missing = await ledger.take(hook.stack["id"], hook.change["plan"])
+    return Reject(missing) if missing else Continue("licenses are available")
+
+
+@app.event(*(f"headgate.stack.*.{end}" for end in ENDS))
+async def return_licenses(event: Mapping[str, Any]) -> None:
+    stack = event["data"]["stack"]
+    await ledger.count(stack["project"], stack["id"])
 
 
 async def show_licenses(request: web.Request) -> web.Response:
-    ledger = request.app["ledger"]
     taken = sum(len(held) for held in ledger.held.values())
     return web.json_response({"max": ledger.max_licenses, "taken": taken, "held": ledger.held})
 
 
-async def application(options: argparse.Namespace) -> web.Application:
-    app = web.Application()
-    app["ledger"] = Ledger(options.ledger, options.types, options.max_licenses, options.headgate)
-    app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", receive_notification)
-    app.router.add_get("/", show_licenses)
-    return app
-
-
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Counts licenses.")
     parser.add_argument("--port", type=int, default=9002)
     parser.add_argument("--types", nargs="+", default=["Acme::Database"], help="globs")
@@ -132,8 +111,8 @@ def main() -> None:
     parser.add_argument("--ledger", type=Path, default=Path("licenses.json"))
     parser.add_argument("--headgate", default="http://127.0.0.1:8004")
     options = parser.parse_args()
-    web.run_app(application(options), host="127.0.0.1", port=options.port)
-
-
-if __name__ == "__main__":
-    main()
+    ledger = Ledger(options.ledger, options.types, options.max_licenses, options.headgate)
+    server = headgate.WebhookServer(f"127.0.0.1:{options.port}", secret=os.environ["SECRET"])
+    site = web_application(app, server)
+    site.router.add_get("/", show_licenses)
+    web.run_app(site, host="127.0.0.1", port=options.port)

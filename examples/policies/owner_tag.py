@@ -2,7 +2,7 @@
 
     SECRET=whsec_... python owner_tag.py --types 'OS::Nova::Server' --tag metadata.owner
 
-Headgate notifies it twice, and each response contains the answer. Before the stack is created,
+Headgate notifies it twice, and it answers in each response. Before the stack is created,
 updated, restored or rolled back (`pre-stack-create`, `pre-stack-update`, `pre-stack-restore`,
 `pre-stack-rollback`), the notification has the plan. Before each server is
 created or updated (`pre-create`, `pre-update`), it has all properties with their final values,
@@ -14,8 +14,9 @@ import os
 from fnmatch import fnmatchcase
 from typing import Any
 
-from aiohttp import web
-from standardwebhooks import Webhook, WebhookVerificationError
+from headgate import Continue, HookAnswer, HookNotification, Listener, Reject, WebhookServer
+
+app = Listener()
 
 #: In place of a hidden value, and of values that are computed from one.
 MASK = "******"
@@ -47,44 +48,33 @@ def value_at(value: Any, path: str) -> Any:
     return None if MASK in str(value) else value
 
 
-async def receive_notification(request: web.Request) -> web.Response:
-    options, webhook = request.app["options"], request.app["webhook"]
-    try:
-        event = webhook.verify(await request.read(), dict(request.headers))
-    except WebhookVerificationError as error:
-        raise web.HTTPUnauthorized(text=str(error)) from None
-    if event["type"] != "headgate.hook.waiting":
-        return web.Response(status=204)
-    data = event["data"]
-    if not data["hook"]["by_operator"]:
-        return web.Response(status=204)  # a rule of the project, which others answer
-    resource = data["resource"]  # None at the points of the whole stack
-    if resource is None:
-        rejected = servers_without_owner(data["change"]["plan"], options.types, options.tag)
-    else:
-        missing = matches(resource["type"], options.types) and not value_at(
-            resource["properties"], options.tag
-        )
-        rejected = [resource["name"]] if missing else []
+@app.hook("pre-stack-*", operator=True)
+async def check_plan(hook: HookNotification) -> HookAnswer:
+    return decide(servers_without_owner(hook.change["plan"], options.types, options.tag))
+
+
+@app.hook(operator=True)
+async def check_server(hook: HookNotification) -> HookAnswer:
+    resource = hook.resource
+    is_missing = matches(resource["type"] or "", options.types) and not value_at(
+        resource["properties"], options.tag
+    )
+    return decide([resource["name"]] if is_missing else [])
+
+
+def decide(rejected: list[str]) -> HookAnswer:
     if rejected:
-        reason = f"no {options.tag}: {', '.join(rejected)}"
-        return web.json_response({"decision": "reject", "reason": reason})
-    return web.json_response({"decision": "continue", "reason": "every server has an owner"})
+        return Reject(f"no {options.tag}: {', '.join(rejected)}")
+    return Continue("every server has an owner")
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Rejects stacks with servers that have no owner.")
     parser.add_argument("--port", type=int, default=9001)
     parser.add_argument("--types", nargs="+", default=["OS::Nova::Server"], help="globs")
     parser.add_argument(
         "--tag", default="metadata.owner", help="a property, or a path in a property"
     )
-    app = web.Application()
-    app["options"] = options = parser.parse_args()
-    app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", receive_notification)
-    web.run_app(app, host="127.0.0.1", port=options.port)
-
-
-if __name__ == "__main__":
-    main()
+    options = parser.parse_args()
+    secret = os.environ["SECRET"]
+    app.run(webhook=WebhookServer(f"127.0.0.1:{options.port}", secret=secret))

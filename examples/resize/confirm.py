@@ -3,42 +3,28 @@
     SECRET=whsec_... python confirm.py --max-size 64
 
 Headgate sends the notification of `confirm-resize` when the server already has its new size.
-`resource.seen` has the sizes. The response contains the answer. See README.md.
+`seen` of the resource has the sizes. See README.md.
 """
 
 import argparse
 import os
 
-from aiohttp import web
-from standardwebhooks import Webhook, WebhookVerificationError
+from headgate import Continue, HookAnswer, HookNotification, Listener, Reject, WebhookServer
+
+app = Listener()
+parser = argparse.ArgumentParser(description="Confirms resizes.")
+parser.add_argument("--port", type=int, default=9005)
+parser.add_argument("--max-size", type=int, default=64, help="GiB")
 
 
-async def receive_notification(request: web.Request) -> web.Response:
-    try:
-        event = request.app["webhook"].verify(await request.read(), dict(request.headers))
-    except WebhookVerificationError as error:
-        raise web.HTTPUnauthorized(text=str(error)) from None
-    data, max_size = event["data"], request.app["max_size"]
-    if event["type"] != "headgate.hook.waiting" or data["hook"]["point"] != "confirm-resize":
-        return web.Response(status=204)
-    seen = data["resource"]["seen"]
-    if seen["to"] > max_size:
-        reason = f"{seen['to']} GiB is more than {max_size}"
-        return web.json_response({"decision": "reject", "reason": reason})
-    return web.json_response({"decision": "continue", "reason": f"{seen['to']} GiB is allowed"})
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Confirms resizes.")
-    parser.add_argument("--port", type=int, default=9005)
-    parser.add_argument("--max-size", type=int, default=64, help="GiB")
-    options = parser.parse_args()
-    app = web.Application()
-    app["max_size"] = options.max_size
-    app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", receive_notification)
-    web.run_app(app, host="127.0.0.1", port=options.port)
+@app.hook("confirm-resize")
+async def confirm(hook: HookNotification) -> HookAnswer:
+    size, max_size = hook.resource["seen"]["to"], parser.parse_args().max_size
+    if size > max_size:
+        return Reject(f"{size} GiB is more than {max_size}")
+    return Continue(f"{size} GiB is allowed")
 
 
 if __name__ == "__main__":
-    main()
+    port = parser.parse_args().port
+    app.run(webhook=WebhookServer(f"127.0.0.1:{port}", secret=os.environ["SECRET"]))

@@ -23,9 +23,9 @@ import orjson
 from aiohttp import web
 from rich.console import Console
 
-from channels.webhook.sign import is_signed
 from engine.hot.expressions.masking import MASK
 from headgate.errors import RequestError
+from headgate.signatures import is_signed
 from hub.cli.client import ApiClient
 from hub.cli.options import PROJECT
 from hub.cli.request_bodies import template_body

@@ -14,7 +14,7 @@ import orjson
 
 from channels.envelope import CONTENT_TYPE
 from channels.selection import WAITING
-from channels.webhook import sign
+from headgate import signatures
 from headgate.client import find_stack
 from headgate.connection import StreamedEvent, url_path
 from headgate.errors import RequestError
@@ -36,7 +36,7 @@ def check_target(target: str, secret: str) -> None:
             f'"{target}" is not a URL to forward events to; write, for example, http://127.0.0.1:9000/',
             ExitCode.USAGE,
         )
-    if secret and not sign.is_secret(secret):
+    if secret and not signatures.is_secret(secret):
         stop(
             'invalid secret: it must be "whsec_" followed by base64 of at least 24 bytes',
             ExitCode.USAGE,
@@ -95,7 +95,7 @@ async def _post(
     body = orjson.dumps(document)
     headers: Mapping[str, str] = {"content-type": CONTENT_TYPE}
     if secret:
-        headers = {**headers, **sign.headers(document["id"], datetime.now(UTC), body, (secret,))}
+        headers = {**headers, **signatures.sign(document["id"], datetime.now(UTC), body, (secret,))}
     async with session.post(target, data=body, headers=headers, allow_redirects=False) as response:
         return response.status, await response.read()
 

@@ -2,6 +2,7 @@
 
 import configparser
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,10 @@ def test_the_image_uses_existing_files_and_locked_packages_and_does_not_run_as_r
     for line in re.findall(r"^COPY (?!--from)(.*)$", IMAGE, re.MULTILINE):
         *sources, _ = line.split()
         assert [one for one in sources if not (ROOT / one).exists()] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    for package in {name.removesuffix(".*") for name in included}:
+        assert f"COPY {package} {package}\n" in IMAGE
     installs = re.findall(r"pip install [^\n\\]*", IMAGE)
     assert all("--require-hashes" in one or "--no-deps" in one for one in installs)
     images = re.findall(r"^FROM (\S+)", IMAGE, re.MULTILINE)

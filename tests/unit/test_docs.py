@@ -111,7 +111,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_architecture_names_files_and_functions_that_exist() -> None:
     text = (DOCS / "explanation" / "architecture.md").read_text()
-    files = set(re.findall(r"`((?:engine|hub|channels)/[\w/.-]*)`", text))
+    files = set(re.findall(r"`((?:engine|headgate|hub|channels)/[\w/.-]*)`", text))
     assert [one for one in sorted(files) if not (DOCS.parent / one).exists()] == []
     journeys = re.findall(r"`([\w/]+\.(?:py|sql))` `(?:\w+\.)?(\w+)`", text)
     assert len(journeys) > 50

@@ -1,9 +1,11 @@
 """headgate.Client with a real server."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -219,3 +221,21 @@ async def test_the_variables_of_the_command_line_are_used(
         stack = await client.stacks.create("web", template=template({}))
     assert stack["stack_owner"] == "bob"
     assert (await run.call("GET", "/stacks/web"))[0] == 404
+
+
+async def test_the_example_of_the_reference_runs(
+    run: Program,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "python-client.md"
+    code = page.read_text().partition("```python\n")[2].partition("```")[0]
+    code = code.replace("http://127.0.0.1:8004", run.url).replace("asyncio.run(main())", "")
+    web = template({"a": resource()}, hooks=[{"at": "a", "on": "pre-create"}])
+    (tmp_path / "web.yaml").write_text(json.dumps(web))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    await names["main"]()
+    assert capsys.readouterr().out.endswith("CREATE_COMPLETE\n")

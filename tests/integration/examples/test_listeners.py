@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import aiohttp
 import orjson
 import pytest
 
@@ -70,43 +69,43 @@ async def decided(run: Program) -> dict[str, tuple[str, str]]:
 FOUND = {"a": ("continue", "a is fine"), "b": ("reject", "b is not wanted")}
 
 
+def command(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, str(LISTENERS / "listener.py"), *arguments, *COMMAND)
+
+
+async def until_listening(printed: Path) -> None:
+    async def is_listening() -> bool:
+        return "listening" in printed.read_text()
+
+    await eventually(is_listening)
+
+
 async def test_a_command_answers_webhooks(run: Program, tmp_path: Path) -> None:
-    port = free_port()
-    target = f"http://127.0.0.1:{port}/"
-    body = {"target": target, "events": ["headgate.hook.waiting"]}
+    address = f"127.0.0.1:{free_port()}"
+    body = {"target": f"http://{address}/", "events": ["headgate.hook.*"]}
     _, response = await run.call("POST", "/subscriptions", body)
-    command = (sys.executable, str(LISTENERS / "webhook.py"), "--port", str(port), *COMMAND)
-
-    async def both_decided() -> bool:
-        try:
-            async with aiohttp.ClientSession() as session, session.get(target):
-                return True
-        except aiohttp.ClientError:
-            return False
-
-    with process(tmp_path, *command, SECRET=response["secret"]):
-        await eventually(both_decided)
+    with process(tmp_path, *command("--webhook", address), SECRET=response["secret"]) as printed:
+        await until_listening(printed)
         assert await decided(run) == FOUND
-        async with aiohttp.ClientSession() as session:
-            forged = await session.post(target, json={"type": "x"})
-            assert forged.status == 401
 
 
 async def test_a_command_answers_over_amqp(
     run: Program, amqp: AmqpClient, rabbit: Rabbit, tmp_path: Path
 ) -> None:
     await subscribe(run, amqp, events=["headgate.hook.waiting"])
-    command = (
-        sys.executable, str(LISTENERS / "broker.py"), "--url", rabbit.url,
-        "--exchange", amqp.exchange, "--queue", f"checks.{amqp.name}", *COMMAND,
+    arguments = (
+        "--amqp", rabbit.url, "--exchange", amqp.exchange, "--queue", f"checks.{amqp.name}",
     )  # fmt: skip
+    with process(tmp_path, *command(*arguments)) as printed:
+        await until_listening(printed)
+        assert await decided(run) == FOUND
 
-    with process(tmp_path, *command) as printed:
 
-        async def is_connected() -> bool:
-            return "listening" in printed.read_text()
-
-        await eventually(is_connected)
+async def test_a_command_answers_over_the_event_stream(run: Program, tmp_path: Path) -> None:
+    with process(
+        tmp_path, *command("--stream", run.url), HEADGATE_PROJECT="p", HEADGATE_USER="ada"
+    ) as printed:
+        await until_listening(printed)
         assert await decided(run) == FOUND
 
 

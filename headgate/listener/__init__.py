@@ -1,0 +1,1 @@
+"""Programs that answer hooks: handlers, their registration, and the channels that serve them."""

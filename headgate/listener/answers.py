@@ -1,0 +1,93 @@
+"""What a handler returns: the answers to a hook."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+Json = Any
+
+
+class HookAnswer(ABC):
+    """An answer that decides a hook. reason: for the audit log. data: for the resource type and
+    later hooks; it must match `ask` of the rule."""
+
+    decision: ClassVar[str]
+    reason: str
+    data: Json
+
+    def body(self) -> dict[str, Json]:
+        """The request body, without the digest."""
+        body: dict[str, Json] = {"decision": self.decision, "reason": self.reason, **self.fields()}
+        return body if self.data is None else {**body, "data": self.data}
+
+    @abstractmethod
+    def fields(self) -> Mapping[str, Json]:
+        """The fields of this decision alone."""
+
+
+class _PlainAnswer(HookAnswer):
+    def fields(self) -> Mapping[str, Json]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(_PlainAnswer):
+    """Approve: continue the operation. At a drift hook: repair the resource."""
+
+    decision: ClassVar[str] = "continue"
+    reason: str = ""
+    data: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reject(_PlainAnswer):
+    """Fail the operation. At a drift hook: leave the resource as it is."""
+
+    decision: ClassVar[str] = "reject"
+    reason: str
+    data: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(HookAnswer):
+    """Continue with changed properties, if the rule allows it."""
+
+    decision: ClassVar[str] = "patch"
+    properties: Mapping[str, Json]
+    reason: str = ""
+    data: Json = None
+
+    def fields(self) -> Mapping[str, Json]:
+        return {"properties": dict(self.properties)}
+
+
+@dataclass(frozen=True, slots=True)
+class Run(_PlainAnswer):
+    """Continue, and skip later breakpoints of the change."""
+
+    decision: ClassVar[str] = "run"
+    reason: str = ""
+    data: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class SingleStep(HookAnswer):
+    """Continue, and stop before the next operation of each resource."""
+
+    decision: ClassVar[str] = "step"
+    how: Literal["over", "into", "out"] = "over"
+    reason: str = ""
+    data: Json = None
+
+    def fields(self) -> Mapping[str, Json]:
+        return {"how": self.how}
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt(_PlainAnswer):
+    """At a drift hook: make the observed values the desired ones."""
+
+    decision: ClassVar[str] = "adopt"
+    reason: str = ""
+    data: Json = field(default=None)

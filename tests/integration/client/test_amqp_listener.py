@@ -1,0 +1,163 @@
+"""A listener that consumes a queue of a real RabbitMQ."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+import headgate
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
+from tests.support.changes import thing
+from tests.support.program import Json, Program, eventually, program, resource
+from tests.support.rabbit import Rabbit
+from tests.support.scripted_type import Thing, World
+
+
+@pytest.fixture
+async def amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
+    async with running_client(rabbit) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def run(database_url: str, rabbit: Rabbit, amqp: AmqpClient) -> AsyncIterator[Program]:
+    settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
+    async with program(database_url, settings, types=[Thing(World())]) as opened:
+        yield opened
+
+
+def queue_of(amqp: AmqpClient, rabbit: Rabbit) -> headgate.AmqpQueue:
+    return headgate.AmqpQueue(rabbit.url, f"listener.{amqp.name}", amqp.exchange)
+
+
+def rules(**rule: Json) -> Json:
+    return {"hooks": [{"at": "*", "on": "pre-create", **rule}]}
+
+
+async def hooks_of(run: Program, name: str = "s") -> list[Json]:
+    _, response = await run.call("GET", f"/hooks?stack={name}")
+    return list(response["hooks"])
+
+
+async def test_handlers_answer_over_amqp(run: Program, amqp: AmqpClient, rabbit: Rabbit) -> None:
+    app = headgate.Listener()
+
+    @app.hook("pre-create", at="a")
+    async def patch(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        await hook.progress("half")
+        return headgate.Patch({"size": 7}, "larger")
+
+    @app.hook("pre-create")
+    async def refuse(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        return headgate.Patch({"colour": "red"})
+
+    await subscribe(run, amqp)
+    async with app.serving(queue_of(amqp, rabbit)):
+        things = {"a": thing(), "b": thing()}
+        await run.create("s", things, environment=rules(patch=True))
+        assert await run.until_ended("s") == "CREATE_FAILED"
+    found = {one["path"]: one for one in await hooks_of(run)}
+    assert (found["a"]["decision"], found["a"]["channel"]) == ("patch", "amqp")
+    _, response = await run.call("GET", f"/hooks/{found['a']['id']}/decisions")
+    assert [one["kind"] for one in response["decisions"]] == ["progress", "patch"]
+    assert "Headgate refused its answer patch" in found["b"]["reason"]
+
+
+async def test_a_message_that_is_delivered_again_calls_no_second_handler(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    app, calls, redelivered = headgate.Listener(), list[str](), asyncio.Event()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        calls.append(hook.id)
+        await redelivered.wait()
+        return headgate.Continue()
+
+    @app.event("headgate.stack.create.started")
+    async def note(event: Json) -> None:
+        calls.append(event["type"])
+
+    subscription = await subscribe(run, amqp)
+    source = queue_of(amqp, rabbit)
+    source.binding = "#"
+    async with app.serving(source):
+        await run.create("s", {"a": resource()}, environment=rules())
+
+        async def is_called() -> bool:
+            return len(calls) == 2
+
+        await eventually(is_called)
+        path = f"/subscriptions/{subscription['id']}"
+        _, response = await run.call("GET", f"{path}/deliveries?state=delivered")
+        for one in response["deliveries"]:
+            body = {"delivery": one["id"]}
+            assert (await run.call("POST", f"{path}/redeliver", body))[0] < 300
+
+        async def is_called_again() -> bool:
+            return calls.count("headgate.stack.create.started") == 2
+
+        await eventually(is_called_again)
+        redelivered.set()
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert len(calls) == 3
+
+
+async def test_a_superseded_hook_cancels_its_handler(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    app = headgate.Listener()
+    started, superseded = asyncio.Event(), asyncio.Event()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        if superseded.is_set():
+            return headgate.Continue()
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            superseded.set()
+            raise
+        raise AssertionError
+
+    await subscribe(run, amqp)
+    async with app.serving(queue_of(amqp, rabbit)):
+        await run.create("s", {"a": resource()}, environment=rules())
+        async with asyncio.timeout(60):
+            await started.wait()
+            await run.update("s", tags="changed")
+            await superseded.wait()
+        await run.until_ended("s")
+    assert [one["state"] for one in await hooks_of(run)] == ["superseded", "answered"]
+
+
+async def test_a_message_that_is_no_event_is_discarded(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    app = headgate.Listener()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        return headgate.Continue()
+
+    await subscribe(run, amqp)
+    source = queue_of(amqp, rabbit)
+    async with app.serving(source):
+        for body in (b"x", b"[1]", {"type": 1}, {"type": "headgate.hook.waiting"}):
+            await amqp.publish("x", body, to=source.queue)
+        await run.create("s", {"a": resource()}, environment=rules())
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+    async def is_empty() -> bool:
+        queue = await amqp.channel.declare_queue(source.queue, durable=True, passive=True)
+        return queue.declaration_result.message_count == 0
+
+    # The broker keeps what the listener has not acknowledged.
+    await eventually(is_empty)
+
+
+async def test_a_broker_that_is_away_is_an_error() -> None:
+    with pytest.raises(ConnectionError):
+        async with headgate.Listener().serving(headgate.AmqpQueue("amqp://127.0.0.1:9/")):
+            raise AssertionError
