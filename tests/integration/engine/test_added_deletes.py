@@ -80,6 +80,19 @@ async def test_an_update_in_place_adds_no_delete(
     assert await nodes(database, stack) == []
 
 
+async def test_an_update_in_place_claims_each_resource_once(
+    database: Database, engine: Engine, worker: ManualWorker
+) -> None:
+    """Of a chain: each resource is claimed with the end of the one before, and begun."""
+    await start(engine, worker, chain("a"), chain("b"))
+    transactions = 0
+    while await worker.claim(10):
+        transactions += 1
+        while worker.jobs:
+            worker.operate(0)
+    assert transactions == 2 * len(chain("")) + 1
+
+
 async def test_only_a_replaced_resource_is_deleted(
     database: Database, engine: Engine, worker: ManualWorker
 ) -> None:
