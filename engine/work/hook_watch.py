@@ -20,7 +20,7 @@ from engine.store.hooks.watched_hooks import (
     replace_hooks,
 )
 from engine.store.observer.observation_schedule import report_resources
-from engine.words import HookState, Json, ObservedState
+from engine.words import Json, ObservedState
 from engine.work.claim_loop import POLL
 from engine.work.drift_hooks import OBSERVER
 from engine.work.hook_decisions import hook_event
@@ -84,9 +84,7 @@ class HookWatch:
             new = [
                 (locked[one.id], self._replacement(locked[one.id], notification))
                 for one in found
-                if one.id in locked
-                and locked[one.id].state is HookState.WAITING
-                and (notification := _renewal_of(one)) is not None
+                if one.id in locked and (notification := _renewal_of(one)) is not None
             ]
             if not new:
                 return

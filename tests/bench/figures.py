@@ -62,6 +62,7 @@ MEASURES: Mapping[str, Measure] = {
     "behind": Measure("stream lag", "s", Better.LOWER),
     "requests": Measure("requests", "", Better.LOWER),
     "rows": Measure("rows written", "", Better.LOWER),
+    "core": Measure("of a core", "%", Better.LOWER),
     "frames": Measure("frames", "/s", Better.HIGHER),
     "load": Measure("load", "", Better.NEITHER),
 }

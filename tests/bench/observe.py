@@ -1,6 +1,7 @@
 """What observations cost a provider and this machine: by lists, and by a request for each resource.
 
-Also operations that the observer completes, beside operations that poll their objects.
+Also operations that the observer completes, beside operations that poll their objects; the time
+from an external event to the webhook of a hook about drift; and the scheduler's cost alone.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ from typing import Any
 import aiohttp
 import asyncpg
 
-from tests.bench.client import Client
+from tests.bench.channels import arrivals, reset_sink, running_sink, subscribe, until_arrived
+from tests.bench.client import Client, percentiles
 from tests.bench.run import Run
 from tests.bench.server import ROOT, Settings
 from tests.support.program import free_port
@@ -25,6 +27,8 @@ Json = Any
 STACK, PAGE = 1_000, 1_000
 #: Seconds in which an object is built.
 BUILD = 60
+#: Resources that the scheduler is measured with, for each one that is observed.
+SCHEDULED = 10
 #: Stacks are observed when this part says so.
 POLICY = {"convergence": {"observe": {"every": "10h"}}}
 SETTINGS: Settings = {
@@ -44,6 +48,31 @@ select sum(count)::integer
         union all select count(*) from stack where xmin::text::bigint >= $1 % 4294967296
         union all select count(*) from event where xmin::text::bigint >= $1 % 4294967296) w
 """
+#: Copies a stack, with its policy and without resources. $1: its ID. $2: how many copies. Their
+#: observations are spread over a day.
+COPY_STACK = """
+with copied as (
+    insert into stack
+    select c.* from stack s
+     cross join generate_series(1, $2::integer) n
+     cross join lateral jsonb_populate_record(
+           s, jsonb_build_object('id', gen_random_uuid(), 'name', 'copy' || n)) c
+     where s.id = $1
+    returning id, project, version
+), versions as (
+    insert into template
+    select c.* from copied n
+      join template t on t.stack_id = $1 and t.version = n.version
+     cross join lateral jsonb_populate_record(t, jsonb_build_object('stack_id', n.id)) c
+)
+insert into observation_schedule (stack_id, project, next_at)
+select id, project, now() + random() * interval '1 day' from copied
+"""
+#: Hours of a day, and seconds of an hour.
+DAY_HOURS, HOUR_SECONDS = 24, 3_600
+#: Changes whose webhooks are measured, one after the other, of a stack with so many resources.
+EVENTS, EVENTS_OF = 50, 100
+HOLD = {"convergence": {"observe": {"every": "10h"}, "on_drift": "hold"}}
 TRANSACTION = "select pg_current_xact_id()::text::bigint"
 
 
@@ -54,6 +83,10 @@ class RunningProvider:
 
     async def fill(self, count: int) -> None:
         async with self.session.put(f"{self.url}/objects/{count}") as answer:
+            answer.raise_for_status()
+
+    async def change(self, object_id: str) -> None:
+        async with self.session.put(f"{self.url}/things/{object_id}") as answer:
             answer.raise_for_status()
 
     async def requests(self) -> int:
@@ -68,6 +101,56 @@ async def observe(run: Run) -> None:
             await measure_observation(run, case, size, listed=listed)
         for case, listed in (("create, by list", True), ("create, one request each", False)):
             await measure_creation(run, case, size, listed=listed)
+        await measure_schedule(run, size * SCHEDULED)
+    for case, listed in (("event to webhook, by list", True), ("event to webhook", False)):
+        await measure_events(run, case, listed=listed)
+
+
+async def measure_schedule(run: Run, size: int) -> None:
+    """What the scheduler costs if each of so many resources is observed once a day: claims,
+    policies and ends of observations, without resources. CPU times are of a resource."""
+    stacks = max(size // STACK, 1)
+    async with run.server(settings=SETTINGS) as (server, client):
+        policy = {"convergence": {"observe": {"every": "24h"}}}
+        value = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+        path = await client.create("pattern", {"value": value}, environment=policy)
+        await client.until_ended(path)
+        async with run.postgres.connection(server.database_url) as conn:
+            pattern = await conn.fetchval("select id from stack where name = 'pattern'")
+            await conn.execute(COPY_STACK, pattern, stacks)
+            await conn.execute("analyze")
+            used, started = server.usage(), time.perf_counter()
+            await observe_all(conn)
+            seconds, used = time.perf_counter() - started, server.usage() - used
+        hourly = (used.server + used.postgres) / DAY_HOURS
+        run.add(
+            "observe", "scheduler, once a day", size, seconds=seconds,
+            core=hourly / HOUR_SECONDS * 100, memory=server.memory(), **used.each(size),
+        )  # fmt: skip
+
+
+async def measure_events(run: Run, case: str, *, listed: bool) -> None:
+    """From the report of a change to the webhook of the hook that asks about it."""
+    async with (
+        running_provider() as provider,
+        running_sink() as sink,
+        run.server(settings=SETTINGS) as (server, client),
+    ):
+        await provider.fill(EVENTS_OF)
+        numbers = range(EVENTS_OF)
+        resources = {f"r{n}": external(provider.url, n, listed=listed) for n in numbers}
+        await client.until_ended(await client.create("s", resources, environment=HOLD))
+        await subscribe(client, "webhook", sink, "headgate.hook.waiting")
+        durations: list[float] = []
+        for number in range(min(EVENTS, EVENTS_OF)):
+            await reset_sink(sink)
+            await provider.change(f"t{number}")
+            report = {"observations": [{"physical_resource_id": f"t{number}"}]}
+            started = time.time()
+            await client.call("POST", "/observations", report, expected=202)
+            arrived = await until_arrived(lambda: arrivals(sink), 1)
+            durations.append(arrived.last - started)
+        run.add("observe", case, EVENTS_OF, **percentiles(durations), memory=server.memory())
 
 
 async def measure_observation(run: Run, case: str, size: int, *, listed: bool) -> None:
