@@ -118,6 +118,8 @@ function createEditor(parent, written) {
     return changes.of([
       EditorState.readOnly.of(readonly),
       EditorView.contentAttributes.of({
+        // The keyboard reaches the scrolled text; browsers differ for editable text by itself.
+        tabindex: "0",
         "aria-label": label,
         "aria-multiline": "true",
         ...(readonly ? { "aria-readonly": "true" } : {}),

@@ -212,9 +212,9 @@ export function Graph(props) {
       </span>
       ${
         narrow.value &&
-        html`<button aria-expanded=${!folded.value} onClick=${() => {
+        html`<button aria-expanded=${!folded.value} aria-label="Search and group" onClick=${() => {
           folded.value = !folded.value;
-        }}>Search and group <span aria-hidden="true">▾</span></button>`
+        }}><${Icon} name="search" /> <span aria-hidden="true">▾</span></button>`
       }
     </div>
     <div

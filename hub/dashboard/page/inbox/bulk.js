@@ -3,6 +3,7 @@
 import { call } from "../api/client.js";
 import { session } from "../api/session.js";
 import { notify } from "../app/notices.js";
+import { Breakable } from "../parts/breakable.js";
 import { Dialog, useMounted } from "../parts/dialog.js";
 import { Field } from "../parts/field.js";
 import { asProblem } from "../parts/problem.js";
@@ -37,7 +38,8 @@ function select(id, on) {
 
 /** The checkbox of a hook. @param {{hook: Hook}} props */
 export function SelectHook({ hook }) {
-  if (!isSelectable(hook)) return null;
+  // Without a checkbox, its room keeps the rows aligned.
+  if (!isSelectable(hook)) return html`<span class="hook-select"></span>`;
   return html`<input type="checkbox" class="hook-select" checked=${selected.value.has(hook.id)}
     aria-label=${`Select ${subject(hook)} ${pointInWords(hook.point)} in ${hook.root_stack_name}`}
     onChange=${(/** @type {{currentTarget: HTMLInputElement}} */ event) =>
@@ -134,7 +136,7 @@ function BulkDialog({ project, decision, hooks, close }) {
     <ul class="bulk-list">
       ${left.map(
         (hook) => html`<li key=${hook.id}>
-          <code class="breaks">${subject(hook)}</code> ${pointInWords(hook.point)} in ${hook.root_stack_name}
+          <code class="breaks"><${Breakable} text=${subject(hook)} /></code> ${pointInWords(hook.point)} in ${hook.root_stack_name}
           ${failures.value.has(hook.id) && html`<span class="wrong">${failures.value.get(hook.id)}</span>`}
         </li>`,
       )}

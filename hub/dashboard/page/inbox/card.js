@@ -2,6 +2,7 @@
 
 import { session } from "../api/session.js";
 import { href } from "../app/route.js";
+import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { html, useRef } from "../vendor/preact.js";
 import { Answer } from "./answer.js";
@@ -32,13 +33,13 @@ export function Card({ project, hook, open, onToggle, level, select }) {
       <${`h${level}`} id=${id} class="hook-title">
         <button type="button" class="plain hook-opens" aria-expanded=${open} onClick=${toggle}>
           <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${badgeStateOf(hook)} /></span>
-          <code class="breaks">${subject(hook)}</code>
+          <code class="breaks"><${Breakable} text=${subject(hook)} /></code>
           <span class="point">${pointInWords(hook.point)}</span>
         </button>
       <//>
       <span class="hook-of">
         <${StackLink} project=${project} hook=${hook} />
-        ${hook.resource?.type && html`<span class="muted breaks">${hook.resource.type}</span>`}
+        ${hook.resource?.type && html`<span class="muted breaks"><${Breakable} text=${hook.resource.type} /></span>`}
       </span>
       <span class="hook-how">
         ${waits ? html`<${HookProgress} hook=${hook} />` : html`<span class="outcome-line">${outcomeText(hook)}</span>`}

@@ -3,6 +3,7 @@
 import { isAborted, Problem } from "../api/client.js";
 import { href } from "../app/route.js";
 import { Badge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { HookBody } from "./card.js";
@@ -29,7 +30,7 @@ export function HookPage({ project, id }) {
     ${
       hook
         ? html`<div class="page-head">
-            <h1><code class="breaks">${subject(hook)}</code> ${pointInWords(hook.point)}</h1>
+            <h1><code class="breaks"><${Breakable} text=${subject(hook)} /></code> ${pointInWords(hook.point)}</h1>
             <${Badge} state=${badgeStateOf(hook)} word=${hook.dry ? "dry run" : hook.state} />
           </div>`
         : html`<h1>${notFound ? "Hook not found" : "Hook"}</h1>`

@@ -2,6 +2,7 @@
 
 import { notify } from "../app/notices.js";
 import { html, useRef } from "../vendor/preact.js";
+import { Breakable } from "./breakable.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 
@@ -26,7 +27,7 @@ export function Copy({ text, what, word = "Copy" }) {
  * @param {{id: string, what: string}} props what: for example "the ID of the stack"
  */
 export function CopyableId({ id, what }) {
-  return html`<span class="copyable"><code class="breaks">${id}</code><${Copy} text=${id} what=${what}
+  return html`<span class="copyable"><code class="breaks"><${Breakable} text=${id} /></code><${Copy} text=${id} what=${what}
     word=${html`<${Icon} name="copy" />`} /></span>`;
 }
 

@@ -3,6 +3,7 @@
 import { may } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
 import { Ago } from "../parts/ago.js";
+import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { TimelineButton } from "../timeline/timeline.js";
@@ -73,7 +74,7 @@ function HookPosition({ viewState }) {
   return html`<p class="row">
     <span class="badge" data-state="gate"><${Icon} name="gate" label="Waiting for approval" /></span>
     <button class="plain stack-place" onClick=${() => viewState.select(keyOfHook(hook))}>
-      <code>${hook.path || "the stack"}</code> at ${hook.point}
+      <code><${Breakable} text=${hook.path || "the stack"} /></code> at ${hook.point}
     </button>
     <span class="muted"><${Ago} at=${hook.opened_at} /></span>
     ${

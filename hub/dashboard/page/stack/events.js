@@ -2,6 +2,7 @@
 
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { History } from "../timeline/history.js";
@@ -75,7 +76,7 @@ function Row({ event, viewState, show }) {
   return html`<li>
     <${Badge} state=${tone === "other" ? "waiting" : tone} word=${TONE_LABELS[tone]} />
     ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}>${text}</button>` : html`<span class="stack-sentence breaks">${text}</span>`}
-    <code class="muted breaks">${event.type}</code>
+    <code class="muted breaks"><${Breakable} text=${event.type} /></code>
     <${Ago} at=${event.time} />
   </li>`;
 }

@@ -6,6 +6,7 @@ import { notify } from "../app/notices.js";
 import { href } from "../app/route.js";
 import { Ago, formatDuration } from "../parts/ago.js";
 import { StatusBadge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { CopyableId } from "../parts/copy.js";
 import { Confirm } from "../parts/dialog.js";
 import { Menu } from "../parts/menu.js";
@@ -28,7 +29,7 @@ export function Head({ watched, views }) {
   const stack = watched.stack.value;
   const traversal = watched.traversal.value;
   return html`<div class="page-head">
-    <h1 class="breaks">${watched.name}</h1>
+    <h1 class="breaks"><${Breakable} text=${watched.name} /></h1>
     ${stack && html`<${Status} status=${stack.stack_status} waiting=${watched.hooks.value.length} />`}
     <div class="acts">
       ${views}

@@ -5,6 +5,7 @@ import { displayState } from "../graph/fold/tally.js";
 import { nameOf, operationOf, sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { CopyableId } from "../parts/copy.js";
 import { coalesce } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
@@ -66,7 +67,7 @@ function NodePanel({ viewState, debugging, subject }) {
     if (event.key === "Escape") close();
   }}>
     <div class="row">
-      <h2 class="breaks" id="panel-title">${node ? nameOf(node) : subject.resource}</h2>
+      <h2 class="breaks" id="panel-title"><${Breakable} text=${node ? nameOf(node) : subject.resource} /></h2>
       <button class="plain stack-close" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
     </div>
     ${node && html`<${State} viewState=${viewState} node=${node} />`}
@@ -117,8 +118,8 @@ function statusOf({ status }) {
 /** @param {{project: string, subject: Subject, seen: ResourceDetails | null}} props */
 function Identity({ project, subject, seen }) {
   return html`<dl class="stack-facts-list">
-    <dt>Path</dt><dd><code>${subject.path || "the stack"}</code></dd>
-    ${subject.type && html`<dt>Type</dt><dd><code>${subject.type}</code></dd>`}
+    <dt>Path</dt><dd><code><${Breakable} text=${subject.path || "the stack"} /></code></dd>
+    ${subject.type && html`<dt>Type</dt><dd><code><${Breakable} text=${subject.type} /></code></dd>`}
     ${
       seen?.nested_stack &&
       html`<dt>Nested stack</dt><dd><a href=${href(project, "stack", seen.nested_stack.name, seen.nested_stack.id)}>${seen.nested_stack.name}</a></dd>`

@@ -4,6 +4,8 @@ import { displayState } from "../graph/fold/tally.js";
 import { sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
+import { CopyableId } from "../parts/copy.js";
 import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
@@ -59,12 +61,12 @@ export function Resources({ viewState, show }) {
           ${fitting.slice(0, many.value).map(
             (item) => html`<tr key=${item.key}>
               <th scope="row"><button class="plain stack-place" onClick=${() => open(viewState, item, show)}>
-                <code>${item.path}</code></button></th>
+                <code><${Breakable} text=${item.path} /></code></button></th>
               <td data-label="Status">${item.resource_status} <${DriftBadge} viewState=${viewState} path=${item.path} />
                 ${item.resource_status.endsWith("FAILED") && html`<br /><span class="muted breaks">${item.resource_status_reason}</span>`}</td>
               <td data-label="In this change"><${InChange} viewState=${viewState} path=${item.path} /></td>
-              <td data-label="Type"><code class="breaks">${item.resource_type}</code></td>
-              <td data-label="Physical ID"><code class="breaks">${item.physical_resource_id || "none"}</code></td>
+              <td data-label="Type"><code class="breaks"><${Breakable} text=${item.resource_type} /></code></td>
+              <td data-label="Physical ID">${item.physical_resource_id ? html`<${CopyableId} id=${item.physical_resource_id} what=${`the physical ID of ${item.path}`} />` : "none"}</td>
               <td data-label="Updated"><${Ago} at=${item.updated_time} /></td>
             </tr>`,
           )}

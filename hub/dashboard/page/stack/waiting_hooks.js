@@ -4,6 +4,7 @@ import { session } from "../api/session.js";
 import { AT_DEADLINE } from "../inbox/hook_text.js";
 import { offeredDecisions } from "../inbox/rights.js";
 import { Ago } from "../parts/ago.js";
+import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { html } from "../vendor/preact.js";
 import { STEP_COMMANDS } from "./debugging.js";
@@ -36,7 +37,7 @@ function WaitingHook({ viewState, debugging, hook }) {
     <p class="row">
       <span class="badge" data-state="gate"><${Icon} name="gate" label="waiting for approval" /></span>
       <button class="plain stack-place breaks" onClick=${select}>
-        <code>${hook.path || "the stack"}</code> at ${hook.point}
+        <code><${Breakable} text=${hook.path || "the stack"} /></code> at ${hook.point}
       </button>
     </p>
     ${

@@ -4,6 +4,7 @@ import { may } from "../api/session.js";
 import { href } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Badge, StatusBadge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { html } from "../vendor/preact.js";
 import { setFilters } from "./filters.js";
@@ -21,7 +22,7 @@ export function Row({ project, line, deleted, query, act }) {
   const other = !deleted && !matches(line, query);
   return html`<tr role="row" data-gone=${deleted ? "" : undefined} data-other=${other ? "" : undefined}>
     <th role="rowheader" scope="row">
-      <a class="stacks-name" href=${href(project, "stack", line.name, line.id)}>${line.name}</a>
+      <a class="stacks-name" href=${href(project, "stack", line.name, line.id)}><${Breakable} text=${line.name} /></a>
       ${line.tags.map(
         (tag) => html`<button key=${tag} class="tag" aria-label=${`Filter by tag ${tag}`}
           onClick=${() => setFilters({ tags: toggleWord(query.tags, tag).join(",") })}>${tag}</button>`,
