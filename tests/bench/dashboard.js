@@ -96,6 +96,9 @@ window.measureGraph = async (count, layers, fold) => {
   const wheel = (x, y) => stage.dispatchEvent(
     new WheelEvent("wheel", { deltaX: x, deltaY: y, cancelable: true, bubbles: true }));
   const pan = (at) => (at % 60 < 30 ? 14 : -14);
+  // A graph opens readable; from afar, all of it is in the window.
+  place.querySelector(".graph-zoom button:nth-child(2)").click();
+  await painted();
   const zoomedOut = await measureFrames((at) => wheel(pan(at), pan(at) / 2));
   const larger = [...place.querySelectorAll(".graph-zoom button")].at(-1);
   while (stage.hasAttribute("data-far")) {

@@ -110,7 +110,8 @@ async def _inbox_with_hook(page: Page) -> None:
 
 
 async def _expanded_graph(page: Page) -> None:
-    await expect(page.get_by_role("button", name="app/server at pre-create")).to_be_visible()
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger.get_by_role("button", name="app/server at pre-create")).to_be_visible()
     await page.get_by_role("button", name="app, create").press("u")
     await expect(page.get_by_role("button", name="server, create")).to_be_visible()
     await page.keyboard.press("f")

@@ -52,7 +52,7 @@ async def test_resources_of_a_loop_and_entries_of_data_are_shown_and_stepped(
     await page.get_by_role("button", name="Resources").click()
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name=name))
     await expect(row).to_contain_text("create: done")
-    await row.get_by_role("button").click()
+    await row.get_by_role("button").first.click()
     await expect(page.get_by_role("complementary", name=name)).to_be_visible()
 
 

@@ -107,8 +107,13 @@ async def test_a_draft_outlives_the_session(
     other = await page.context.new_page()
     await other.goto(f"{owner.url}/#/{owner.project}/inbox")
     await other.get_by_role("button", name="Sign out").click()
+    await expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
+    # The next request of the first window notices the end, if its stream has not.
+    await row.get_by_role("button", name="Continue").evaluate("button => button.click()")
+    await expect(over).to_be_visible()
     await _sign_in_by_password(other, PASSWORD)
     await expect(other.get_by_text("1 waiting, 1 for you")).to_be_visible()
+    await expect(over).to_have_count(0)
     await row.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("ann approved.").first).to_be_visible()
     _, response = await owner.call("GET", f"/hooks/{hook['id']}")

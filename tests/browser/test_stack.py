@@ -469,6 +469,13 @@ async def test_the_timeline_shows_the_graphs_that_were_shown_live(
         await page.keyboard.press("k")
     await expect_state(page, "c", "done")
     assert len({str(one) for one in seen}) == 3
+    # A graph that was not moved is in the window on the timeline, too.
+    await page.get_by_role("button", name="Timeline").click()
+    await expect(page.get_by_role("region", name="Past graph of shop")).to_be_visible()
+    await expect(node(page, "a")).to_be_in_viewport(ratio=0.99)
+    await page.get_by_role("button", name="Back to live").click()
+    await expect(page.get_by_role("region", name="Past graph of shop")).to_have_count(0)
+    await expect(node(page, "a")).to_be_in_viewport(ratio=0.99)
     await page.get_by_role("button", name="Zoom in").click()
     places = await drawn_places(page)
     await page.get_by_role("button", name="Timeline").click()

@@ -13,6 +13,8 @@ export const mode =
   document.querySelector('meta[name="headgate-auth"]')?.getAttribute("content") ?? "none";
 
 const NAME = "headgate.name";
+/** Storage key that tells the other windows of the browser about a sign-in. */
+const SIGNED_IN = "headgate.signed-in";
 
 /**
  * The session; null if no user is signed in.
@@ -55,6 +57,7 @@ export async function enter(project) {
  */
 export async function signIn(project, credential) {
   setSession(await call("POST", project, "/session", credential));
+  localStorage.setItem(SIGNED_IN, String(Date.now()));
 }
 
 /** Throws Problem. */
@@ -95,10 +98,14 @@ credentials.renew = async (project) => {
   return true;
 };
 
-// If the user signed in again in another window, continue here as well.
-addEventListener("focus", () => {
+/** If the user signed in again in another window, continue here as well. */
+function renewIfOver() {
   const project = session.value?.project;
   if (state.value === "over" && project) credentials.renew(project).catch(() => {});
+}
+addEventListener("focus", renewIfOver);
+addEventListener("storage", (event) => {
+  if (event.key === SIGNED_IN) renewIfOver();
 });
 
 credentials.over = () => {

@@ -74,7 +74,7 @@ function stateOf({ state, phase }) {
   return state === "parked" && phase !== "execute" ? "gate" : state;
 }
 
-const TIME = /((?:since |until )?\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+const TIME = /((?: since | until )?\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 
 /** The sentence with relative times. @param {string} sentence */
 function withRelativeTimes(sentence) {
@@ -82,14 +82,16 @@ function withRelativeTimes(sentence) {
     const at = part.match(/\d{4}-\d\d-\d\dT[\d:.]+Z$/)?.[0];
     if (!at || !TIME.test(part)) return part;
     if (part === at) return html`<${Ago} at=${at} />`;
-    return html`<${Span} at=${at} word=${part.startsWith("since") ? "for" : "for another"} />`;
+    return html`<${Span} at=${at} past=${part.startsWith(" since")} />`;
   });
 }
 
-/** The time since or until a moment. @param {{at: string, word: string}} props */
-function Span({ at, word }) {
-  const seconds = Math.abs(Date.parse(at) - now.value) / 1000;
-  return html`<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${word} ${formatDuration(seconds)}</time>`;
+/** The time since or until a moment, after a space. @param {{at: string, past: boolean}} props */
+function Span({ at, past }) {
+  const seconds = ((Date.parse(at) - now.value) / 1000) * (past ? -1 : 1);
+  // The moment has come, and the next event will say what follows.
+  if (!past && seconds < 1) return null;
+  return html`${" "}<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${past ? "for" : "for another"} ${formatDuration(seconds)}</time>`;
 }
 
 /** @param {ViewState} viewState @param {string} path */

@@ -169,6 +169,7 @@ export class Stage {
   #resize() {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width === this.size.width && height === this.size.height) return;
+    if (width === 0 || height === 0) return; // not displayed any more
     this.size = { width, height };
     if (this.arrangement.camera) return this.requestDraw();
     this.frameAtFirst();
