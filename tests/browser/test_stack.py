@@ -400,7 +400,7 @@ async def test_a_nested_stack_by_keyboard_on_a_phone(visit: Callable[..., Any], 
     await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
     await expect_state(page, "last", "done")
     await page.get_by_role("combobox", name="View of the stack").select_option("Resources")
-    await expect(page.get_by_role("button", name="web/two")).to_be_visible()
+    await expect(page.get_by_role("button", name="web/two", exact=True)).to_be_visible()
     await page.get_by_role("searchbox", name="Search").fill("web/o")
     await expect(page.get_by_role("button", name="web/two")).to_have_count(0)
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
