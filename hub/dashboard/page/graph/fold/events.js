@@ -182,7 +182,15 @@ function ofHook(draft, key, moment, event) {
     const stops = hook.mode === "stop";
     const reason = stops ? `breakpoint ${hook.point}` : null;
     const state = stops ? "stopped" : "parked";
-    draft.set(key, { state, phase, operation, reason, hook: stops ? null : open, reported: true, ended: null });
+    draft.set(key, {
+      state,
+      phase,
+      operation,
+      reason,
+      hook: stops ? null : open,
+      reported: true,
+      ended: null,
+    });
     return;
   }
   if (!CLOSES.has(moment)) {
