@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -194,6 +194,9 @@ $(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
 
 docs: $(DOCS) $(SCRIPTS) ## build the documentation site in build/docs, and check its links
 	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
+
+wheels: $(READY) ## build the wheels headgate (server) and headgate-cli (command line and client) in build/wheels
+	@$(PYTHON) -m tools.wheels build/wheels
 
 sbom: $(READY) ## write the bill of materials to build/sbom.cdx.json (CycloneDX)
 	@$(PYTHON) -m tools.sbom build/sbom.cdx.json

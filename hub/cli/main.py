@@ -1,6 +1,9 @@
 """The command line: `headgate`."""
 
-from importlib.metadata import version
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,11 +33,13 @@ from hub.cli import (
     usage,
     watch,
 )
-from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.context import ask, ask_stack, complain, print_result, stop
 from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.options import ServerOptions, with_options
 
 Json = Any
+#: Packages that only an installation of the server has completely.
+SERVER_PACKAGES = ("hub", "engine", "channels")
 ROLES = ("api", "engine", "dispatch", "purge")
 app = typer.Typer(
     help="Apply infrastructure changes as a graph, and pause them for approval.",
@@ -57,9 +62,17 @@ app.add_typer(token.app, name="token")
 app.add_typer(admin.app, name="admin")
 
 
+def _installed_version() -> str:
+    """Of the server, or of the command line alone."""
+    try:
+        return version("headgate")
+    except PackageNotFoundError:
+        return version("headgate-cli")
+
+
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(f"headgate {version('headgate')}")
+        typer.echo(f"headgate {_installed_version()}")
         raise typer.Exit
 
 
@@ -225,7 +238,21 @@ app.command()(usage.usage)
 
 def run() -> None:
     """The console script."""
-    app()
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in SERVER_PACKAGES or _has_server():
+            raise
+        command = " ".join(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+        complain(
+            f"`headgate {command}` needs the server, which headgate-cli does not contain. Install"
+            " it in place of headgate-cli: `pipx install headgate`."
+        )
+        sys.exit(ExitCode.ERROR)
+
+
+def _has_server() -> bool:
+    return find_spec("hub.program") is not None
 
 
 if __name__ == "__main__":

@@ -12,12 +12,11 @@ from typing import Any
 import aiohttp
 import orjson
 
-from channels.envelope import CONTENT_TYPE
-from channels.selection import WAITING
 from headgate import signatures
 from headgate.client import find_stack
 from headgate.connection import StreamedEvent, url_path
 from headgate.errors import RequestError
+from headgate.listener.notification import WAITING
 from hub.cli import output
 from hub.cli.client import ApiClient
 from hub.cli.context import stop
@@ -25,6 +24,7 @@ from hub.cli.exit_codes import ExitCode
 from hub.cli.watch import MAX_RETRIES, RETRY_SECONDS, print_line
 
 Json = Any
+CONTENT_TYPE = "application/cloudevents+json"
 #: Seconds for a response; the number of attempts for each event.
 TIMEOUT, MAX_ATTEMPTS = 60.0, 3
 
