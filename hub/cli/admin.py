@@ -10,16 +10,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from uuid import uuid4
 
 import typer
+from rich.text import Text
 
-from hub.cli import output, token
-from hub.cli.context import run_offline, stop
+from hub.cli import options, tables, token
+from hub.cli.confirmation import confirm
+from hub.cli.context import print_document, print_result, run_offline, stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.formats import ResultFormat
 from hub.cli.options import OfflineOptions, seconds, with_options
-from hub.cli.output import format_json
 
 if TYPE_CHECKING:
     from hub.settings.settings import Settings
@@ -71,7 +74,7 @@ def create_token(
         async with open_offline(settings.database) as conn:
             return {**document(await store.create(conn, record)), "token": text}
 
-    token.print_token(run_offline(offline, work), offline.as_json)
+    token.print_token(run_offline(offline, work), offline.format)
 
 
 @app.command()
@@ -85,6 +88,7 @@ def purge(
         str,
         typer.Option(metavar="TIME", help="Age, such as 30d; overrides the settings."),
     ] = "",
+    yes: options.Yes = False,
 ) -> None:
     """Purge data that is older than the settings allow.
 
@@ -92,7 +96,7 @@ def purge(
     """
     age = timedelta(seconds=seconds(older_than)) if older_than else None
 
-    async def work(settings: "Settings") -> dict[str, int]:
+    async def work(settings: "Settings", *, dry_run: bool) -> dict[str, int]:
         from engine.work.purge import archive_and_purge, count_purgeable
         from hub.checks.offline_database import open_offline
         from hub.program.wiring import ages
@@ -101,9 +105,14 @@ def purge(
             run = count_purgeable if dry_run else archive_and_purge
             return dict(await run(conn, ages(settings.retention, age)))
 
-    counts = run_offline(offline, work)
-    if offline.as_json:
-        typer.echo(format_json(counts))
+    if older_than and not dry_run and not yes:
+        counts = run_offline(offline, partial(work, dry_run=True))
+        facts = [f"  {count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
+        facts = ["Records that it deletes:", *facts] if facts else ["There are none now."]
+        confirm(f"Delete records that are older than {older_than}?", facts, yes)
+    counts = run_offline(offline, partial(work, dry_run=dry_run))
+    if offline.format.is_document:
+        print_document(counts, offline.format)
         return
     suffix = "would be deleted" if dry_run else "deleted"
     for kind, count in counts.items():
@@ -135,8 +144,8 @@ def migrate(
         return {"pending": pending, "routines": outdated, "applied": not dry_run}
 
     result = run_offline(offline, work)
-    if offline.as_json:
-        typer.echo(format_json(result))
+    if offline.format.is_document:
+        print_document(result, offline.format)
         return
     for name in result["pending"]:
         typer.echo(f"{name}: {'pending' if dry_run else 'applied'}")
@@ -161,8 +170,8 @@ def doctor(offline: OfflineOptions) -> None:
     try:
         load_settings(offline.config, {"database.data_dir": offline.data_dir})
     except HeadgateError as error:
-        _print_results([error_result("settings", error).document], offline.as_json)
-    _print_results(run_offline(offline, work), offline.as_json)
+        _print_results([error_result("settings", error).document], offline.format)
+    _print_results(run_offline(offline, work), offline.format)
 
 
 @app.command()
@@ -178,19 +187,19 @@ def backup_check(offline: OfflineOptions) -> None:
         async with locate_database(settings.database) as url, connect(url) as conn:
             return [one.document for one in await check_backup(conn, keys)]
 
-    _print_results(run_offline(offline, work), offline.as_json)
+    _print_results(run_offline(offline, work), offline.format)
 
 
-def _print_results(results: Sequence[Json], as_json: bool) -> NoReturn:
+def _print_results(results: Sequence[Json], result_format: ResultFormat) -> NoReturn:
     """Print the results of checks. The exit code is 1 if a check failed; warnings do not count."""
-    typer.echo(format_json(results) if as_json else "\n".join(map(_line, results)))
+    print_result(results, result_format, lambda: Text("\n".join(map(_line, results))))
     failed = any(one["state"] == "error" for one in results)
     raise typer.Exit(ExitCode.ERROR if failed else ExitCode.COMPLETE)
 
 
 def _line(result: Json) -> str:
     remedy = f". {result['remedy']}" if result["remedy"] else ""
-    return output.plain(f"{result['check']:<12} {result['state']:<8} {result['reason']}{remedy}")
+    return tables.plain(f"{result['check']:<12} {result['state']:<8} {result['reason']}{remedy}")
 
 
 @app.command()
@@ -202,7 +211,7 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
     """
 
     def report(table: str, rows: int) -> None:
-        if rows and not offline.as_json:
+        if rows and not offline.format.is_document:
             typer.echo(f"{table}: {rows} rows encrypted", err=True)
 
     async def work(settings: "Settings") -> "Rotation":
@@ -215,8 +224,7 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
             return await rotate_encryption_key(conn, keyring, report)
 
     rotation = run_offline(offline, work)
-    text = format_json(asdict(rotation)) if offline.as_json else "\n".join(_lines(rotation))
-    typer.echo(text)
+    print_result(asdict(rotation), offline.format, lambda: Text("\n".join(_lines(rotation))))
     raise typer.Exit(ExitCode.COMPLETE if rotation.complete else ExitCode.ERROR)
 
 
@@ -233,9 +241,13 @@ def rotate_token_key(
             metavar="TIME", help="How long earlier tokens of signals and servers stay valid."
         ),
     ] = "30d",
+    yes: options.Yes = False,
 ) -> None:
     """Rotate the key of hook, signal and server tokens while servers run."""
     keep = timedelta(seconds=seconds(keep_for))
+    if revoke:
+        lost = "Programs that answer hooks or send signals with an earlier token are refused."
+        confirm("Revoke all earlier tokens of hooks, signals and servers?", [lost], yes)
 
     async def work(settings: "Settings") -> int:
         from engine.store.access.token_keys import rotate_token_key
@@ -250,8 +262,8 @@ def rotate_token_key(
             return await rotate_token_key(conn, key, keyring, keep=keep, revoke=revoke)
 
     version = run_offline(offline, work)
-    if offline.as_json:
-        typer.echo(format_json({"version": version, "revoked": revoke}))
+    if offline.format.is_document:
+        print_document({"version": version, "revoked": revoke}, offline.format)
         return
     typer.echo(f"tokens are created with version {version} of the key")
     if revoke:

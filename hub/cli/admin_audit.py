@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
+from rich.text import Text
 
-from hub.cli.context import run_offline, stop
+from hub.cli.context import print_result, run_offline, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, with_options
-from hub.cli.output import format_json
 
 if TYPE_CHECKING:
     from hub.settings.settings import Settings
@@ -65,8 +65,7 @@ def verify_audit(
         return await _verify(settings, stack, entry, signed, public_key)
 
     results, projects = run_offline(offline, work)
-    text = format_json(results) if offline.as_json else "\n".join(report(results, projects))
-    typer.echo(text)
+    print_result(results, offline.format, lambda: Text("\n".join(report(results, projects))))
     raise typer.Exit(ExitCode.ERROR if any(one["error"] for one in results) else ExitCode.COMPLETE)
 
 
@@ -88,8 +87,8 @@ def sign_audit(offline: OfflineOptions) -> None:
         return count
 
     count = run_offline(offline, work)
-    as_json = offline.as_json
-    typer.echo(format_json({"checkpoints": count}) if as_json else f"signed {count} checkpoints")
+    signed = Text(f"signed {count} checkpoints")
+    print_result({"checkpoints": count}, offline.format, lambda: signed)
 
 
 @app.command()
@@ -103,8 +102,7 @@ def audit_key(offline: OfflineOptions) -> None:
         return public_pem(settings.audit.key_path(settings.database.data_dir))
 
     key = run_offline(offline, work)
-    text = format_json({"public_key": key}) if offline.as_json else key
-    typer.echo(text, nl=offline.as_json)
+    print_result({"public_key": key}, offline.format, lambda: Text(key.rstrip("\n")))
 
 
 async def _verify(

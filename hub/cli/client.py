@@ -1,19 +1,27 @@
-"""The client of the command line: the one of `headgate`, with the remedies of the command line."""
+"""The client of the command line: the one of `headgate`, with the remedies of the command line, and
+objects by a prefix of their ID."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
-from headgate.client import find_stack
+from headgate.client import PAGE_SIZE, StackClient
 from headgate.connection import ApiConnection, Query, url_path
+from headgate.errors import RequestError
 
 Json = Any
+#: Characters of a complete ID.
+ID_LENGTH = 36
+#: The beginning of an ID that is long enough to be looked for.
+_PREFIX = re.compile(r"[0-9a-f]{4}[0-9a-f-]*", re.IGNORECASE)
 
 
 class ApiClient(ApiConnection):
     """An async context manager for one server and project."""
 
     unreachable_remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
-    credential_remedy = "Set HEADGATE_TOKEN to a token."
+    credential_remedy = "Log in with `headgate login`, or set HEADGATE_TOKEN to a token."
 
 
 async def call_stack(
@@ -40,9 +48,99 @@ async def list_waiting_hooks(client: ApiClient, stack_id: str | None = None) -> 
     return await read_pages(client, url_path("hooks"), "hooks", query)
 
 
-async def read_pages(
-    client: ApiClient, path: str, key: str, query: Mapping[str, str], *, marker: str = "marker"
+async def read_waiting_hooks(client: ApiClient, stack: Json) -> list[Json]:
+    """The waiting hooks of a stack and its nested stacks; none of a deleted one."""
+    if stack["stack_status"] == "DELETE_COMPLETE":
+        return []
+    return await list_waiting_hooks(client, stack["id"])
+
+
+async def count_waiting_hooks(client: ApiClient) -> dict[str, int]:
+    """ID of each root stack with waiting hooks, also in its nested stacks -> their number."""
+    query = {"waiting": "true", "limit": str(PAGE_SIZE)}
+    stacks = await read_pages(client, url_path("overview"), "stacks", query)
+    return {one["id"]: one["hooks_waiting"] for one in stacks}
+
+
+async def find_stack(client: ApiClient, name: str, *, outputs: bool = False) -> Json:
+    """A stack by its name, its ID or a unique prefix of its ID. outputs: resolve its outputs.
+    Raises RequestError."""
+    stacks = StackClient(client)
+    try:
+        return await stacks.show(name, outputs=outputs)
+    except RequestError as error:
+        if error.status != 404 or not _PREFIX.fullmatch(name):
+            raise
+        found = starting_with(await list_stacks(client, {"show_nested": "true"}), name)
+        if not found:
+            raise
+    stack = select_by_id(found, name, "stack", "headgate stack list")
+    return await stacks.show(stack["id"], outputs=outputs)
+
+
+async def list_stacks(
+    client: ApiClient, query: Mapping[str, str | Sequence[str]], limit: int | None = None
 ) -> list[Json]:
-    """All items of a list, page by page. key: of the list in a page. marker: the query parameter
-    with the position of the next page."""
-    return [one async for page in client.pages(path, query, marker=marker) for one in page[key]]
+    """The stacks of the project, newest first, page by page. limit: the maximum number."""
+    stacks: list[Json] = []
+    parameters = [
+        (name, one)
+        for name, value in query.items()
+        for one in ([value] if isinstance(value, str) else value)
+    ]
+    while limit is None or len(stacks) < limit:
+        size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit - len(stacks))
+        marker = [("marker", stacks[-1]["id"])] if stacks else []
+        paged = [*parameters, ("limit", str(size)), *marker]
+        page = (await client.call("GET", url_path("stacks"), query=paged))["stacks"]
+        stacks += page
+        if len(page) < size:
+            break
+    return stacks
+
+
+async def find_subscription(client: ApiClient, which: str) -> Json:
+    """A subscription by its ID or a unique prefix of it. Raises RequestError."""
+    if len(which) < ID_LENGTH and _PREFIX.fullmatch(which):
+        found = (await client.call("GET", url_path("subscriptions")))["subscriptions"]
+        return select_by_id(found, which, "subscription", "headgate subscription list")
+    return await client.call("GET", url_path("subscriptions", which))
+
+
+def starting_with(found: Sequence[Json], prefix: str) -> list[Json]:
+    """The items whose ID starts with the prefix. Pure."""
+    return [one for one in found if one["id"].startswith(prefix.lower())]
+
+
+def select_by_id(found: Sequence[Json], which: str, noun: str, listing: str) -> Json:
+    """The one item whose ID starts with the argument. listing: the command that shows the items.
+    Raises RequestError. Pure."""
+    matching = starting_with(found, which) if which else []
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
+        raise RequestError(404, f'no {noun} with the ID "{which}"; see `{listing}`')
+    ids = ", ".join(one["id"] for one in matching[:5])
+    reason = f'"{which}" is the beginning of {len(matching)} IDs: {ids}'
+    raise RequestError(404, f"{reason}; write more of it")
+
+
+async def read_pages(
+    client: ApiClient,
+    path: str,
+    key: str,
+    query: Mapping[str, str],
+    *,
+    marker: str = "marker",
+    limit: int | None = None,
+) -> list[Json]:
+    """The items of a list, page by page. key: of the list in a page. marker: the query parameter
+    with the position of the next page. limit: the maximum number of items."""
+    items: list[Json] = []
+    size = {} if limit is None else {"limit": str(min(limit, PAGE_SIZE))}
+    async with aclosing(client.pages(path, {**query, **size}, marker=marker)) as pages:
+        async for page in pages:
+            items += page[key]
+            if limit is not None and len(items) >= limit:
+                break
+    return items[:limit]

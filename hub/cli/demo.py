@@ -24,10 +24,10 @@ from aiohttp import web
 from rich.console import Console
 
 from engine.hot.expressions.masking import MASK
+from headgate.client import PROJECT
 from headgate.errors import RequestError
 from headgate.signatures import is_signed
 from hub.cli.client import ApiClient
-from hub.cli.options import PROJECT
 from hub.cli.request_bodies import template_body
 
 Json = Any

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hub.cli import options, output
+from hub.cli import options, output, tables
 from hub.cli.context import ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 
@@ -37,7 +37,7 @@ def graph(
     if dot:
         typer.echo(render_dot(stack, document))
     else:
-        print_result(document, server.as_json, lambda: tree(stack, document))
+        print_result(document, server.format, lambda: tree(stack, document))
 
 
 def tree(name: str, graph: Mapping[str, Json]) -> Text:
@@ -46,7 +46,7 @@ def tree(name: str, graph: Mapping[str, Json]) -> Text:
     """
     nested = {one["stack_id"]: one for one in graph.get("stacks", ())}
     traversal = graph["traversal"]
-    lines = [Text(output.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
+    lines = [Text(tables.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
     return Text("\n").join([*lines, *_lines(graph, nested, 1)])
 
 
@@ -74,7 +74,7 @@ def _lines(
 def _label(node: Json, others: Sequence[str]) -> Text:
     state = node["state"]
     text = Text.assemble(
-        (output.MARK.get(state, "?") + " ", output.STYLE.get(state, "")),
+        (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["path"]),
         (f"  {node['operation']} {state}", "dim"),
     )
@@ -124,5 +124,5 @@ def render_dot(name: str, graph: Mapping[str, Json]) -> str:
 
 
 def _quote(text: str) -> str:
-    escaped = output.plain(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = tables.plain(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

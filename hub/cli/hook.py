@@ -9,15 +9,17 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
+from headgate.client import PAGE_SIZE
 from headgate.connection import url_path
 from headgate.errors import RequestError
-from hub.cli import output
+from hub.cli import options, output, tables
 from hub.cli.client import ApiClient, list_waiting_hooks, read_pages
-from hub.cli.context import ask, print_result, stop
+from hub.cli.confirmation import confirm, counted
+from hub.cli.context import ask, err, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_data
+from hub.cli.formats import format_yaml
 from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
-from hub.cli.output import format_yaml
 from hub.cli.request_bodies import yaml_values
 
 Json = Any
@@ -31,11 +33,48 @@ Which = Annotated[
 ]
 FIELDS = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
           "by", "reason", "id")  # fmt: skip
-LIST_COLUMNS = {"stack": "STACK", "resource": "RESOURCE", "point": "POINT", "state": "STATE",
-                "approvals": "APPROVALS", "may_answer": "MAY ANSWER", "deadline": "DEADLINE",
-                "decision": "DECISION", "by": "BY", "id": "ID"}  # fmt: skip
-HISTORY_COLUMNS = {"at": "WHEN", "by": "WHO", "channel": "CHANNEL", "what": "WHAT",
-                   "reason": "REASON"}  # fmt: skip
+HISTORY_COLUMNS: tables.Columns = {
+    "at": tables.past_column("WHEN"),
+    "by": "WHO",
+    "channel": "CHANNEL",
+    "what": "WHAT",
+    "reason": "REASON",
+}
+
+
+AnyWhich = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[HOOK]",
+        help="ID, unique prefix of an ID, STACK:RESOURCE[:POINT], or STACK:POINT. Instead, --stack,"
+        " --at and --point select several hooks.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOptions(OptionGroup):
+    """The options that select several waiting hooks."""
+
+    stack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="All waiting hooks of this stack and its nested stacks."),
+    ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="All waiting hooks at this path, such as 'mon_*'."),
+    ] = None
+    point: Annotated[
+        str | None,
+        typer.Option(metavar="GLOB", help="All waiting hooks at this point, such as 'pre-*'."),
+    ] = None
+    yes: options.Yes = False
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The query parameters of the API; empty: one hook is named."""
+        values = {"stack": self.stack, "path": self.at, "point": self.point}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +141,7 @@ def list_(
         bool | None,
         typer.Option("--dry/--no-dry", help="Only hooks of dry-run rules, or none of them."),
     ] = None,
+    limit: options.Limit = None,
 ) -> None:
     """List hooks; by default those that wait for an answer."""
     if older is not None:
@@ -119,9 +159,10 @@ def list_(
         "dry": None if dry is None else str(dry).lower(),
     }
     query = {name: value for name, value in filters.items() if value is not None}
-    hooks = ask(server, lambda client: read_pages(client, url_path("hooks"), "hooks", query))
+    path = url_path("hooks")
+    hooks = ask(server, lambda client: read_pages(client, path, "hooks", query, limit=limit))
     rows = [output.hook_row(hook) for hook in hooks]
-    print_result(hooks, server.as_json, lambda: output.table(rows, LIST_COLUMNS))
+    print_result(hooks, server.format, lambda: output.table(rows, output.HOOK_COLUMNS))
 
 
 @app.command(name="show")
@@ -129,7 +170,7 @@ def list_(
 def show_(server: ServerOptions, which: Which) -> None:
     """Show a hook with the details needed to decide."""
     hook = ask(server, lambda client: find(client, which))
-    print_result(hook, server.as_json, lambda: Text(output.plain(format_yaml(hook))))
+    print_result(hook, server.format, lambda: Text(tables.plain(format_yaml(hook))))
 
 
 @app.command()
@@ -138,7 +179,7 @@ def history(server: ServerOptions, which: Which) -> None:
     """Show the answers to a hook in order."""
     decisions = _call(server, which, "GET", "decisions")["decisions"]
     rows = [output.entry_row(one) for one in decisions]
-    print_result(decisions, server.as_json, lambda: output.table(rows, HISTORY_COLUMNS))
+    print_result(decisions, server.format, lambda: output.table(rows, HISTORY_COLUMNS))
 
 
 @app.command()
@@ -157,16 +198,26 @@ def hand_over(
 
 @app.command(name="continue")
 @with_options
-def continue_(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
+def continue_(
+    server: ServerOptions,
+    answer: ApprovalOptions,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
+) -> None:
     """Approve: continue the operation. At a drift hook: repair the resource."""
-    _approve(server, which, "continue", answer, {})
+    _approve(server, (which, selection), "continue", answer, {})
 
 
 @app.command()
 @with_options
-def adopt(server: ServerOptions, answer: AnswerOptions, which: Which) -> None:
+def adopt(
+    server: ServerOptions,
+    answer: AnswerOptions,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
+) -> None:
     """At a drift hook: make the observed values the desired ones. Changes nothing else."""
-    _answer(server, which, "adopt", answer, {})
+    _answer(server, (which, selection), "adopt", answer, {})
 
 
 @app.command()
@@ -174,7 +225,8 @@ def adopt(server: ServerOptions, answer: AnswerOptions, which: Which) -> None:
 def step(
     server: ServerOptions,
     answer: ApprovalOptions,
-    which: Which,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
     into: Annotated[
         bool, typer.Option("--into", help="Also stop in the nested stack, if the resource has one.")
     ] = False,
@@ -186,14 +238,19 @@ def step(
     if into and out:
         stop("use either --into or --out", ExitCode.USAGE)
     how = {"how": "into" if into else "out"} if into or out else {}
-    _approve(server, which, "step", answer, how)
+    _approve(server, (which, selection), "step", answer, how)
 
 
 @app.command()
 @with_options
-def run(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
+def run(
+    server: ServerOptions,
+    answer: ApprovalOptions,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
+) -> None:
     """Continue, and skip further breakpoints that you may answer."""
-    _approve(server, which, "run", answer, {})
+    _approve(server, (which, selection), "run", answer, {})
 
 
 @app.command()
@@ -201,14 +258,17 @@ def run(server: ServerOptions, answer: ApprovalOptions, which: Which) -> None:
 def patch(
     server: ServerOptions,
     answer: ApprovalOptions,
-    which: Which,
+    selection: SelectionOptions,
     set_: Annotated[
         list[str],
         typer.Option("--set", metavar="NAME=VALUE", help="A property; VALUE is YAML; repeatable."),
     ],
+    which: AnyWhich = None,
 ) -> None:
     """Continue with changed properties, if the hook rule allows it."""
-    _approve(server, which, "patch", answer, {"properties": _read_pairs(set_, "--set")})
+    _approve(
+        server, (which, selection), "patch", answer, {"properties": _read_pairs(set_, "--set")}
+    )
 
 
 @app.command()
@@ -216,7 +276,8 @@ def patch(
 def progress(
     server: ServerOptions,
     answer: AnswerOptions,
-    which: Which,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
     extend: Annotated[
         str, typer.Option(metavar="TIME", help="How much longer the hook waits, such as 30m.")
     ] = "",
@@ -224,7 +285,7 @@ def progress(
     """Report progress and extend the deadline."""
     if extend:
         seconds(extend)
-    _answer(server, which, "progress", answer, {"extend": extend} if extend else {})
+    _answer(server, (which, selection), "progress", answer, {"extend": extend} if extend else {})
 
 
 @app.command()
@@ -232,7 +293,8 @@ def progress(
 def reject(
     server: ServerOptions,
     answer: AnswerOptions,
-    which: Which,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
     ignore_for: Annotated[
         str,
         typer.Option(
@@ -244,12 +306,12 @@ def reject(
     if ignore_for:
         seconds(ignore_for)
     more = {"data": {"ignore": {"for": ignore_for}}} if ignore_for else {}
-    _answer(server, which, "reject", answer, more)
+    _answer(server, (which, selection), "reject", answer, more)
 
 
 def _approve(
     server: ServerOptions,
-    which: str,
+    which: tuple[str | None, SelectionOptions],
     decision: str,
     answer: ApprovalOptions,
     more: Mapping[str, Json],
@@ -260,13 +322,58 @@ def _approve(
 
 def _answer(
     server: ServerOptions,
-    which: str,
+    which: tuple[str | None, SelectionOptions],
     decision: str,
     answer: AnswerOptions,
     more: Mapping[str, Json],
 ) -> None:
+    """Answer one hook, or all that the options select."""
+    name, selection = which
+    if (name is None) == (not selection.filters):
+        stop("name one hook, or select several with --stack, --at or --point", ExitCode.USAGE)
     body = {"decision": decision, "reason": answer.reason, "digest": answer.digest, **more}
-    _print_hook(server, _call(server, which, "POST", "signal", body))
+    if name is not None:
+        _print_hook(server, _call(server, name, "POST", "signal", body))
+        return
+    if answer.digest:
+        stop("--digest is of one hook; several are answered as they are listed", ExitCode.USAGE)
+    _answer_all(server, selection, body)
+
+
+def _answer_all(
+    server: ServerOptions, selection: SelectionOptions, body: Mapping[str, Json]
+) -> None:
+    """List the hooks, ask once, and answer each. The exit code is 1 if an answer was refused."""
+    query = {"state": "waiting", "limit": str(PAGE_SIZE), **selection.filters}
+    hooks = ask(server, lambda client: read_pages(client, url_path("hooks"), "hooks", query))
+    if not hooks:
+        stop("no waiting hook matches; see `headgate hook list`", ExitCode.ERROR)
+    if not selection.yes:
+        rows = [output.hook_row(hook) for hook in hooks]
+        err.print(output.table(rows, output.HOOK_COLUMNS), markup=False)
+    confirm(f"Answer {counted(len(hooks), 'hook')} with {body['decision']}?", (), selection.yes)
+
+    async def work(client: ApiClient) -> list[Json]:
+        return [await _signal(client, hook, body) for hook in hooks]
+
+    answered = ask(server, work)
+    rows = [{**output.hook_row(one), "error": one.get("error", "")} for one in answered]
+    columns = {**output.HOOK_COLUMNS, "error": "ERROR"}
+    print_result(answered, server.format, lambda: output.table(rows, columns))
+    refused = sum("error" in one for one in answered)
+    if refused:
+        stop(f"{refused} of {counted(len(hooks), 'answer')} were refused", ExitCode.ERROR)
+
+
+async def _signal(client: ApiClient, hook: Json, body: Mapping[str, Json]) -> Json:
+    """The hook after the answer, or as it was listed with an `error`."""
+    path = url_path("hooks", hook["id"], "signal")
+    try:
+        return await client.call("POST", path, body={**body, "digest": hook["digest"]})
+    except RequestError as error:
+        if not error.status:  # the server is away
+            raise
+        return hook | {"error": str(error)}
 
 
 def _call(server: ServerOptions, which: str, method: str, path: str, body: Json = None) -> Json:
@@ -279,7 +386,7 @@ def _call(server: ServerOptions, which: str, method: str, path: str, body: Json 
 
 def _print_hook(server: ServerOptions, hook: Json) -> None:
     names = [name for name in FIELDS if name != "deadline" or hook["state"] == "waiting"]
-    print_result(hook, server.as_json, lambda: output.fields(output.hook_row(hook), names))
+    print_result(hook, server.format, lambda: output.fields(output.hook_row(hook), names))
 
 
 def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:

@@ -32,7 +32,7 @@ def report(
     changes = [{"physical_resource_id": one, "type": type_} for one in ids]
     body = {"observations": changes}
     found = ask(server, lambda client: client.call("POST", url_path("observations"), body=body))
-    print_result(found, server.as_json, lambda: Text(summary(found)))
+    print_result(found, server.format, lambda: Text(summary(found)))
 
 
 def summary(found: Json) -> str:

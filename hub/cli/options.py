@@ -6,11 +6,13 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
+from urllib.parse import urlsplit
 
 import typer
-from yarl import URL
 
 from engine.hooks.durations import parse_duration
+from headgate.client import PROJECT, URL
+from hub.cli.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
 
 class OptionGroup:
@@ -55,8 +57,8 @@ def _option(field: "Field[Any]", group: type[OptionGroup]) -> Parameter:
 def http_url(text: str) -> str:
     """Check the URL of a server. Raises typer's usage error."""
     try:
-        url = URL(text)
-        valid = url.scheme in ("http", "https") and bool(url.host)
+        url = urlsplit(text)
+        valid = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
     except ValueError:
         valid = False
     if not valid:
@@ -79,25 +81,75 @@ def seconds(text: str) -> float:
     return duration.total_seconds()
 
 
-PROJECT = "default"
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
+
+
+def result_format(text: str | ResultFormat) -> ResultFormat:
+    """Read -o. Raises typer's usage error."""
+    try:
+        return read_format(text)
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Format = Annotated[
+    ResultFormat,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FORMAT",
+        parser=result_format,
+        help=f"Output format: {ACCEPTED}.",
+        show_default="table",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class PrintOptions(OptionGroup):
+    """How a result is printed."""
+
+    output: Format = TABLE
+    as_json: AsJson = False
+
+    @property
+    def format(self) -> ResultFormat:
+        """Raises typer's usage error."""
+        if not self.as_json:
+            return self.output
+        if self.output not in (TABLE, JSON):
+            raise typer.BadParameter("use either --json or --output")
+        return JSON
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions(OptionGroup):
-    url: Annotated[
+    context: Annotated[
         str,
+        typer.Option(
+            "--context",
+            envvar="HEADGATE_CONTEXT",
+            help="Saved context, instead of the current one; see `headgate login`.",
+            metavar="NAME",
+        ),
+    ] = ""
+    url: Annotated[
+        str | None,
         typer.Option(
             "--url",
             envvar="HEADGATE_URL",
             help="URL of the server.",
             parser=http_url,
             metavar="URL",
+            show_default=URL,
         ),
-    ] = "http://127.0.0.1:8004"
+    ] = None
     project: Annotated[
-        str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="The project.")
-    ] = PROJECT
+        str | None,
+        typer.Option(
+            "--project", envvar="HEADGATE_PROJECT", help="The project.", show_default=PROJECT
+        ),
+    ] = None
     user: Annotated[
         str,
         typer.Option(
@@ -110,11 +162,16 @@ class ConnectionOptions(OptionGroup):
     ] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions(ConnectionOptions):
+@dataclass(frozen=True)
+class ServerOptions(PrintOptions, ConnectionOptions):
     """The options of commands that call the API and print its response."""
 
-    as_json: AsJson = False
+
+@dataclass(frozen=True, slots=True)
+class JsonServerOptions(ConnectionOptions):
+    """The options of commands that call the API, and whose -o has another meaning."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +206,8 @@ class WaitOptions(OptionGroup):
         return self.wait or self.until_waiting
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineOptions(OptionGroup):
+@dataclass(frozen=True)
+class OfflineOptions(PrintOptions):
     """The options of commands that work on the database without a server."""
 
     config: Annotated[
@@ -159,7 +216,6 @@ class OfflineOptions(OptionGroup):
     data_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory of the embedded database.")
     ] = None
-    as_json: AsJson = False
 
 
 Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or ID of the stack.")]
@@ -244,3 +300,16 @@ Output = Annotated[
         "--output", "-o", metavar="FILE", help="Write the output to a new file with mode 0600."
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, metavar="N", help="Maximum number. Default: all."),
+]
+NewestLimit = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest. Default: all.")
+]
+
+
+def newest(found: list[Any], limit: int | None) -> list[Any]:
+    """The last items of a list with the oldest first."""
+    return found if limit is None else found[-limit:]

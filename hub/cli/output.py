@@ -4,34 +4,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
-import yaml
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+
+from hub.cli.tables import (
+    Columns,
+    DataTable,
+    FieldTable,
+    deadline_column,
+    id_column,
+    plain,
+    status_text,
+    text_column,
+)
 
 Json = Any
-STYLE = {
-    "COMPLETE": "green",
-    "FAILED": "red",
-    "STOPPED": "magenta",
-    "PROGRESS": "cyan",
-    "waiting": "yellow",
-    "done": "green",
-    "failed": "red",
-    "stopped": "magenta",
-    "running": "cyan",
-    "parked": "yellow",
-    "enabled": "green",
-    "disabled": "red",
-    "delivered": "green",
-    "dead": "red",
-}
 #: Shown in place of a resource for the whole stack.
 STACK = "(stack)"
 STACK_FIELDS = ("stack_name", "id", "stack_status", "stack_status_reason", "creation_time",
                 "updated_time", "parent", "root", "path", "tags", "timeout_mins",
                 "disable_rollback", "pinned")  # fmt: skip
+HOOK_COLUMNS: Columns = {
+    "stack": "STACK",
+    "resource": "RESOURCE",
+    "point": "POINT",
+    "state": "STATE",
+    "approvals": "APPROVALS",
+    "may_answer": "MAY ANSWER",
+    "deadline": deadline_column("DEADLINE"),
+    "decision": "DECISION",
+    "by": "BY",
+    "id": id_column(),
+}
+#: Columns of the waiting hooks of one stack.
+WAITING_HOOK = ("resource", "point", "approvals", "may_answer", "deadline", "id")
 #: Events of a hook that still waits.
 UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
 MARK = {
@@ -46,61 +51,25 @@ MARK = {
 }
 
 
-def format_json(value: Json) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+def table(rows: Sequence[Mapping[str, Json]], columns: Columns) -> DataTable:
+    """columns: key -> heading, or column."""
+    return DataTable(rows, {key: text_column(one) for key, one in columns.items()})
 
 
-def format_yaml(value: Json) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
-
-
-def style(word: str) -> Text:
-    """A status or state in its color."""
-    return Text(word, STYLE.get(word.rpartition("_")[2] or word, ""))
-
-
-def table(rows: Sequence[Mapping[str, Json]], columns: Mapping[str, str]) -> Table:
-    """columns: key -> heading."""
-    result = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in columns.values():
-        result.add_column(heading, overflow="fold")
-    for row in rows:
-        result.add_row(*(style(_text(row.get(key))) for key in columns))
-    return result
-
-
-def fields(document: Mapping[str, Json], names: Sequence[str]) -> Table:
+def fields(document: Mapping[str, Json], names: Sequence[str]) -> FieldTable:
     """A line for each of these fields that is not empty."""
-    result = Table(box=None, pad_edge=False, show_header=False)
-    result.add_column(style="bold")
-    result.add_column(overflow="fold")
-    for name in names:
-        if document.get(name) not in (None, "", [], {}):
-            result.add_row(name.replace("_", " "), style(_text(document[name])))
-    return result
+    return FieldTable(document, names)
 
 
-def plain(text: str) -> str:
-    """Replace control characters, because names and reasons can come from other users."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
-
-
-def _text(value: Json) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return ", ".join(_text(one) for one in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{plain(str(key))}={_text(item)}" for key, item in value.items())
-    return plain(str(value))
-
-
-def render_stack(stack: Json) -> RenderableType:
-    """A stack, with its outputs and resources if the document has them."""
+def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> RenderableType:
+    """A stack, with its outputs and resources if the document has them. hooks: waiting ones."""
     parts: list[RenderableType] = [fields(stack, STACK_FIELDS)]
+    if hooks:
+        columns = {key: HOOK_COLUMNS[key] for key in WAITING_HOOK}
+        parts += ["", table([hook_row(one) for one in hooks], columns)]
     if stack.get("outputs"):
-        columns = {"output_key": "OUTPUT", "output_value": "VALUE", "output_error": "ERROR"}
-        parts += ["", table(stack["outputs"], columns)]
+        output_columns = {"output_key": "OUTPUT", "output_value": "VALUE", "output_error": "ERROR"}
+        parts += ["", table(stack["outputs"], output_columns)]
     if stack.get("resources"):
         parts += ["", resources_table(stack["resources"])]
     return Group(*parts)
@@ -231,11 +200,11 @@ def _subject(entry: Mapping[str, Json]) -> str:
             return ""
 
 
-def sentences(document: Mapping[str, Json]) -> list[str]:
-    """Why a stack waits, from the response of the API."""
+def sentences(document: Mapping[str, Json], waiting: int = 0) -> list[str]:
+    """Why a stack waits, from the response of the API. waiting: the number of its waiting hooks."""
     stack = document["stack"]
     reason = f" ({stack['reason']})" if stack.get("reason") else ""
-    first = f"{stack['name']}: {stack['status']}{reason}"
-    explained = [*document["nodes"], *document.get("unknown", ()), *document.get("paused", ())]
+    first = f"{stack['name']}: {status_text(stack['status'], waiting)}{reason}"
+    explained = [*document["nodes"], *document.get("unknown", ())]
     lines = [first, *(f"  {one['sentence']}" for one in explained)]
     return [plain(line) for line in lines]

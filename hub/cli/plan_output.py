@@ -8,7 +8,8 @@ import orjson
 from rich.text import Text
 
 from engine.hooks.durations import format_duration
-from hub.cli.output import label, plain
+from hub.cli.output import label
+from hub.cli.tables import plain
 
 Json = Any
 #: Mark and color of each kind of change, in the order of the output.

@@ -7,13 +7,12 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from headgate.client import find_stack
-from hub.cli import options, output
-from hub.cli.client import ApiClient, stack_path
+from hub.cli import options, output, tables
+from hub.cli.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.formats import format_yaml
 from hub.cli.hook import read_answer_data
 from hub.cli.options import ServerOptions, with_options
-from hub.cli.output import format_yaml
 
 Json = Any
 app = typer.Typer(help="List, show, mark, protect and signal resources.", no_args_is_help=True)
@@ -34,11 +33,16 @@ MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_
 
 @app.command(name="list")
 @with_options
-def list_(server: ServerOptions, stack: options.Name, depth: options.NestedDepth = 0) -> None:
+def list_(
+    server: ServerOptions,
+    stack: options.Name,
+    depth: options.NestedDepth = 0,
+    limit: options.Limit = None,
+) -> None:
     """List the resources of a stack."""
     query = {"nested_depth": str(depth)}
-    found = ask_stack(server, stack, "GET", "resources", query=query)["resources"]
-    print_result(found, server.as_json, lambda: output.resources_table(found, nested=depth > 0))
+    found = ask_stack(server, stack, "GET", "resources", query=query)["resources"][:limit]
+    print_result(found, server.format, lambda: output.resources_table(found, nested=depth > 0))
 
 
 @app.command(name="show")
@@ -46,7 +50,7 @@ def list_(server: ServerOptions, stack: options.Name, depth: options.NestedDepth
 def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
     """Show a resource with its attributes; secret ones are masked."""
     found = ask_stack(server, stack, "GET", "resources", which)["resource"]
-    print_result(found, server.as_json, lambda: Text(output.plain(format_yaml(found))))
+    print_result(found, server.format, lambda: Text(tables.plain(format_yaml(found))))
 
 
 @app.command()
@@ -96,7 +100,7 @@ def signal(
         return await _one(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: _format_marks(found))
+    print_result(found, server.format, lambda: _format_marks(found))
 
 
 def _format_marks(resource: Json) -> RenderableType:
@@ -110,7 +114,7 @@ def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
         return await _read_marked(client, found, which)
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: _format_marks(found))
+    print_result(found, server.format, lambda: _format_marks(found))
 
 
 async def _read_marked(client: ApiClient, stack: Json, which: str) -> Json:

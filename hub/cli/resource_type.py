@@ -22,7 +22,7 @@ def list_(server: ServerOptions) -> None:
     path = url_path("resource_types")
     found = ask(server, lambda client: client.call("GET", path, query=query))["resource_types"]
     columns = {"resource_type": "TYPE", "description": "DESCRIPTION"}
-    print_result(found, server.as_json, lambda: output.table(found, columns))
+    print_result(found, server.format, lambda: output.table(found, columns))
 
 
 @app.command(name="show")
@@ -34,7 +34,7 @@ def show_(
     """Show a resource type: its properties and attributes."""
     path = url_path("resource_types", name)
     found = ask(server, lambda client: client.call("GET", path))
-    print_result(found, server.as_json, lambda: render(found))
+    print_result(found, server.format, lambda: render(found))
 
 
 def render(found: Json) -> RenderableType:

@@ -9,8 +9,8 @@ from engine.errors import ENVIRONMENT, TEMPLATE
 from headgate.errors import RequestError, findings_text
 from hub.cli.context import err
 from hub.cli.files import shown_path
-from hub.cli.output import plain
 from hub.cli.request_bodies import environment_body, merge_bodies, template_body
+from hub.cli.tables import plain
 
 Json = Any
 

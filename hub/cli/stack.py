@@ -1,22 +1,29 @@
 """headgate stack: create, update, list, show, delete, history, template, decisions, cancel, stop,
 check, suspend, resume, pin and unpin."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.text import Text
 
-from headgate.client import find_stack
 from headgate.connection import url_path
-from hub.cli import options, output, plan_output, request_bodies, stack_change
-from hub.cli.client import ApiClient, call_stack, read_pages, stack_path
+from hub.cli import options, output, plan_output, request_bodies, stack_change, tables
+from hub.cli.client import (
+    ApiClient,
+    call_stack,
+    count_waiting_hooks,
+    find_stack,
+    list_stacks,
+    read_pages,
+    read_waiting_hooks,
+    stack_path,
+)
+from hub.cli.confirmation import confirm, counted, resource_facts
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
-from hub.cli.options import ServerOptions, WaitOptions, with_options
-from hub.cli.output import format_yaml
+from hub.cli.options import ServerOptions, WaitOptions, newest, with_options
 from hub.cli.request_bodies import parameters
 from hub.cli.sources import Sources
 from hub.cli.stack_change import Outcome, wait_for_action
@@ -64,9 +71,9 @@ def create(
         preview = ask(
             server, lambda client: sources.check_response(client.call("POST", path, body=body()))
         )
-        print_result(preview, server.as_json, lambda: plan_output.render(name, preview["stack"]))
+        print_result(preview, server.format, lambda: plan_output.render(name, preview["stack"]))
         return
-    stack_change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.format)
 
 
 @app.command()
@@ -126,7 +133,7 @@ def update(
 
     if dry_run:
         preview = ask(server, preview_of)
-        print_result(preview, server.as_json, lambda: plan_output.render(name, preview))
+        print_result(preview, server.format, lambda: plan_output.render(name, preview))
         return
     stack_change.run(server, name, "UPDATE", wait, start)
 
@@ -144,17 +151,32 @@ def list_(
     tag: Annotated[list[str], typer.Option(help="Only stacks with this tag; repeatable.")] = [],  # noqa: B006
     deleted: Annotated[bool, typer.Option("--deleted", help="Include deleted stacks.")] = False,
     nested: Annotated[bool, typer.Option("--nested", help="Include nested stacks.")] = False,
+    limit: options.Limit = None,
 ) -> None:
     """List stacks, newest first."""
-    query = [("show_deleted", str(deleted).lower()), ("show_nested", str(nested).lower())]
-    query += [("status", one) for one in status]
-    query += [("tags", ",".join(tag))] if tag else []
-    path = url_path("stacks")
-    stacks = ask(server, lambda client: client.call("GET", path, query=query))["stacks"]
-    columns = {"stack_name": "NAME", "stack_status": "STATUS", "creation_time": "CREATED",
-               "updated_time": "UPDATED", "id": "ID"}  # fmt: skip
-    columns |= {"parent": "PARENT"} if nested else {}
-    print_result(stacks, server.as_json, lambda: output.table(stacks, columns))
+    query: dict[str, str | list[str]] = {
+        "show_deleted": str(deleted).lower(),
+        "show_nested": str(nested).lower(),
+        "status": status,
+    }
+    if tag:
+        query["tags"] = ",".join(tag)
+
+    async def work(client: ApiClient) -> list[Json]:
+        stacks = await list_stacks(client, query, limit)
+        counts = await count_waiting_hooks(client)
+        return [one | {"hooks_waiting": counts.get(one["id"], 0)} for one in stacks]
+
+    stacks = ask(server, work)
+    columns: tables.Columns = {
+        "stack_name": "NAME",
+        "stack_status": tables.status_column(),
+        "creation_time": tables.past_column("CREATED"),
+        "updated_time": tables.past_column("UPDATED"),
+        "id": tables.id_column(),
+    }
+    columns = {**columns, "parent": tables.id_column("PARENT")} if nested else columns
+    print_result(stacks, server.format, lambda: output.table(stacks, columns))
 
 
 @app.command(name="show")
@@ -165,13 +187,14 @@ def show_(
 ) -> None:
     """Show a stack with its outputs and resources."""
 
-    async def work(client: ApiClient) -> Json:
-        stack = (await client.call("GET", url_path("stacks", name)))["stack"]
+    async def work(client: ApiClient) -> tuple[Json, list[Json]]:
+        stack = await find_stack(client, name, outputs=True)
         found = await client.call("GET", stack_path(stack, "resources"))
-        return stack | {"resources": found["resources"]}
+        hooks = await read_waiting_hooks(client, stack)
+        return stack | {"resources": found["resources"], "hooks_waiting": len(hooks)}, hooks
 
-    stack = ask(server, work)
-    print_result(stack, server.as_json, lambda: output.render_stack(stack))
+    stack, hooks = ask(server, work)
+    print_result(stack, server.format, lambda: output.render_stack(stack, hooks))
 
 
 @app.command()
@@ -180,13 +203,35 @@ def delete(
     server: ServerOptions,
     wait: WaitOptions,
     name: options.Name,
+    yes: options.Yes = False,
 ) -> None:
     """Delete a stack and its physical resources."""
+    if not yes:
+        stack, resources = ask(server, lambda client: _read_lost(client, name))
+        question = f"Delete the stack {stack['stack_name']} and its physical resources?"
+        confirm(question, delete_facts(stack, resources), yes)
 
     async def start(client: ApiClient, stack: Json) -> None:
         await client.call("DELETE", stack_path(stack))
 
     stack_change.run(server, name, "DELETE", wait, start)
+
+
+async def _read_lost(client: ApiClient, name: str) -> tuple[Json, list[Json]]:
+    """A stack, and its resources with those of nested stacks."""
+    stack = await find_stack(client, name)
+    query = {"nested_depth": str(MAX_DEPTH)}
+    found = await client.call("GET", stack_path(stack, "resources"), query=query)
+    return stack, found["resources"]
+
+
+def delete_facts(stack: Json, resources: Sequence[Json]) -> list[str]:
+    """What a delete removes, a line each. Pure."""
+    status = f"Stack {stack['stack_name']} ({stack['id']}) is {stack['stack_status']}"
+    if not resources:
+        return [f"{status} and has no resources."]
+    lines = [f"{status} and has {counted(len(resources), 'resource')}:", *resource_facts(resources)]
+    return [*lines, "Physical resources with `deletion_policy: Retain` stay."]
 
 
 @app.command()
@@ -198,16 +243,30 @@ def history(
 ) -> None:
     """List the template versions and actions of a stack, newest first."""
     history = ask_stack(server, name, "GET", "versions", query={"limit": str(limit)})
-    print_result(history, server.as_json, lambda: _render_history(history))
+    print_result(history, server.format, lambda: _render_history(history))
 
 
 def _render_history(history: Json) -> RenderableType:
     versions = [one | {"state": _version_state(one)} for one in history["versions"]]
-    version_columns = {"version": "VERSION", "state": "STATE", "created_at": "CREATED",
-                       "requested_by": "BY", "description": "DESCRIPTION"}  # fmt: skip
-    columns = {"number": "NUMBER", "action": "ACTION", "version": "VERSION", "state": "STATE",
-               "started_at": "STARTED", "ended_at": "ENDED", "worked_seconds": "WORKED",
-               "requested_by": "BY", "out_of_date": "OUT OF DATE", "reason": "REASON"}  # fmt: skip
+    version_columns: tables.Columns = {
+        "version": "VERSION",
+        "state": "STATE",
+        "created_at": tables.past_column("CREATED"),
+        "requested_by": "BY",
+        "description": "DESCRIPTION",
+    }
+    columns: tables.Columns = {
+        "number": "NUMBER",
+        "action": "ACTION",
+        "version": "VERSION",
+        "state": "STATE",
+        "started_at": tables.past_column("STARTED"),
+        "ended_at": tables.past_column("ENDED"),
+        "worked_seconds": "WORKED",
+        "requested_by": "BY",
+        "out_of_date": "OUT OF DATE",
+        "reason": "REASON",
+    }
     traversals = output.table(history["traversals"], columns)
     return Group(output.table(versions, version_columns), "", traversals)
 
@@ -216,30 +275,12 @@ def _version_state(version: Json) -> str:
     return ", ".join(word for word in ("current", "reached") if version[word])
 
 
-@app.command(name="template")
-@with_options
-def template_(
-    server: ServerOptions,
-    name: options.Name,
-    version: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Version number; see `headgate stack history`. Default: the current one."
-        ),
-    ] = None,
-) -> None:
-    """Print the template of a stack: the current or an earlier version."""
-    parts = ("template",) if version is None else ("versions", str(version))
-    document = ask_stack(server, name, "GET", *parts)
-    text = format_yaml(document if version is None else document["template"])
-    print_result(document, server.as_json, lambda: Text(output.plain(text)))
-
-
 @app.command()
 @with_options
 def decisions(
     server: ServerOptions,
     name: options.Name,
+    limit: options.NewestLimit = None,
 ) -> None:
     """Show the audit log of a stack: all decisions with principal, time, channel and reason."""
 
@@ -247,13 +288,22 @@ def decisions(
         path = stack_path(await find_stack(client, name), "decisions")
         return await read_pages(client, path, "decisions", {"limit": "1000"}, marker="after")
 
-    entries = ask(server, work)
-    columns = {"number": "NUMBER", "at": "WHEN", "by": "WHO", "channel": "CHANNEL", "what": "WHAT",
-               "reason": "REASON", "hook_id": "HOOK"}  # fmt: skip
+    entries = newest(ask(server, work), limit)
+    columns: tables.Columns = {
+        "number": "NUMBER",
+        "at": tables.past_column("WHEN"),
+        "by": "WHO",
+        "channel": "CHANNEL",
+        "what": "WHAT",
+        "reason": "REASON",
+        "hook_id": tables.id_column("HOOK"),
+    }
     rows = [output.entry_row(one) for one in entries]
-    print_result(entries, server.as_json, lambda: output.table(rows, columns))
+    print_result(entries, server.format, lambda: output.table(rows, columns))
 
 
+#: Levels of nested stacks whose resources a question counts: more than a server allows.
+MAX_DEPTH = 100
 #: Statuses that the action `resume` ends; an update ends all others.
 RESUMABLE = ("SUSPEND", "RESUME")
 
@@ -338,7 +388,7 @@ def resume(
         await act(client, stack, "resume")
         return await wait_for_action(client, stack["id"], "RESUME", wait)
 
-    stack_change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.format)
 
 
 @app.command()
@@ -366,4 +416,4 @@ def _set_pin(server: ServerOptions, name: str, method: str, body: Json) -> None:
         return await find_stack(client, stack["id"])
 
     stack = ask(server, work)
-    print_result(stack, server.as_json, lambda: output.render_stack(stack))
+    print_result(stack, server.format, lambda: output.render_stack(stack))

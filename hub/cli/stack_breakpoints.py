@@ -7,10 +7,9 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from headgate.client import find_stack
 from headgate.errors import RequestError
-from hub.cli import options, output, request_bodies
-from hub.cli.client import ApiClient, stack_path
+from hub.cli import options, output, request_bodies, tables
+from hub.cli.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
@@ -29,7 +28,7 @@ app.add_typer(breakpoints, name="breakpoints")
 def list_(server: ServerOptions, stack: options.Name) -> None:
     """List the breakpoints set on a running stack."""
     found = ask_stack(server, stack, "GET", "breakpoints")["breakpoints"]
-    print_result(found, server.as_json, lambda: _table(found))
+    print_result(found, server.format, lambda: _table(found))
 
 
 @breakpoints.command()
@@ -50,7 +49,7 @@ def add(
     body = {"breakpoints": request_bodies.breakpoints(at)}
     result = ask_stack(server, stack, "POST", "breakpoints", body=body)
     lines = missed_lines(result["too_late"])
-    print_result(result, server.as_json, lambda: Group(_table(result["breakpoints"]), *lines))
+    print_result(result, server.format, lambda: Group(_table(result["breakpoints"]), *lines))
 
 
 @breakpoints.command()
@@ -78,8 +77,8 @@ def remove(
         return list(selected)
 
     removed = ask(server, work)
-    lines = "\n".join(f"{output.plain(place_of(one))} removed" for one in removed)
-    print_result(removed, server.as_json, lambda: Text(lines))
+    lines = "\n".join(f"{tables.plain(place_of(one))} removed" for one in removed)
+    print_result(removed, server.format, lambda: Text(lines))
 
 
 @app.command()
@@ -91,14 +90,20 @@ def run_to(
 ) -> None:
     """Continue, and stop before the next operation on a resource, in this change only."""
     result = ask_stack(server, stack, "POST", "run-to", body={"resource": resource})
-    continuing = Text(f"continuing; stops at {output.plain(resource)}")
+    continuing = Text(f"continuing; stops at {tables.plain(resource)}")
     lines = missed_lines(result["too_late"]) or [continuing]
-    print_result(result, server.as_json, lambda: Group(*lines))
+    print_result(result, server.format, lambda: Group(*lines))
 
 
 def _table(found: Sequence[Json]) -> RenderableType:
-    columns = {"at": "AT", "on": "POINT", "rule": "RULE", "created_by": "BY",
-               "created_at": "SET", "id": "ID"}  # fmt: skip
+    columns: tables.Columns = {
+        "at": "AT",
+        "on": "POINT",
+        "rule": "RULE",
+        "created_by": "BY",
+        "created_at": tables.past_column("SET"),
+        "id": tables.id_column("ID"),
+    }
     return output.table([one | {"at": output.label(one["at"])} for one in found], columns)
 
 
@@ -106,7 +111,7 @@ def missed_lines(missed: Sequence[Mapping[str, Json]]) -> list[Text]:
     """A line for each node that has already passed a new breakpoint."""
     places = [f"{output.label(one['path'])} at {one['point']}" for one in missed]
     return [
-        Text(output.plain(f"too late for {place}: {one['reason']}"), "yellow")
+        Text(tables.plain(f"too late for {place}: {one['reason']}"), "yellow")
         for place, one in zip(places, missed, strict=True)
     ]
 

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 import typer
 
 from engine.back_off import BackOff
-from headgate.client import find_stack
 from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import output
-from hub.cli.client import ApiClient, list_waiting_hooks, stack_path
+from hub.cli.client import ApiClient, find_stack, list_waiting_hooks, read_waiting_hooks, stack_path
 from hub.cli.context import ask, complain, print_result
 from hub.cli.exit_codes import ExitCode, of_status
+from hub.cli.formats import ResultFormat
 from hub.cli.options import ServerOptions, WaitOptions
 
 Json = Any
@@ -49,12 +49,12 @@ def run(
         await start(client, stack)
         return await wait_for_action(client, stack["id"], action, wait)
 
-    finish(ask(server, work), server.as_json)
+    finish(ask(server, work), server.format)
 
 
-def finish(outcome: Outcome, as_json: bool) -> NoReturn:
+def finish(outcome: Outcome, result_format: ResultFormat) -> NoReturn:
     """Print the stack and exit."""
-    print_result(outcome.stack, as_json, lambda: output.render_stack(outcome.stack))
+    print_result(outcome.stack, result_format, lambda: output.render_stack(outcome.stack))
     exit_with(outcome)
 
 
@@ -69,14 +69,14 @@ async def wait_for_action(
 ) -> Outcome:
     """The stack now, or when the action ends, or when the timeout expires."""
     if not wait.any:
-        return Outcome(await _read_stack(client, stack_id, action), ExitCode.COMPLETE)
+        return Outcome(await _read_result(client, stack_id, action), ExitCode.COMPLETE)
     try:
         async with asyncio.timeout(wait.timeout):
             outcome = await _poll(client, stack_id, action, wait)
     except TimeoutError:
         message = "--timeout has expired; the action continues on the server"
         outcome = Outcome(None, ExitCode.TIMED_OUT, message)
-    return replace(outcome, stack=await _read_stack(client, stack_id, action))
+    return replace(outcome, stack=await _read_result(client, stack_id, action))
 
 
 async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
@@ -90,6 +90,12 @@ async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions
             return Outcome(stack, ExitCode.WAITING)
         polls += 1
         await asyncio.sleep(POLLS.ceiling(polls))
+
+
+async def _read_result(client: ApiClient, stack_id: str, action: str) -> Json:
+    """The stack, with the number of its waiting hooks."""
+    stack = await _read_stack(client, stack_id, action)
+    return stack | {"hooks_waiting": len(await read_waiting_hooks(client, stack))}
 
 
 async def _read_stack(client: ApiClient, stack_id: str, action: str, outputs: bool = True) -> Json:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hub.cli import options, output
+from hub.cli import options, output, tables
 from hub.cli.context import ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 
@@ -20,7 +20,7 @@ app = typer.Typer()
 def dependencies(server: ServerOptions, name: options.Name) -> None:
     """Show the outputs of other stacks that a stack reads, and the stacks that read its outputs."""
     found = ask_stack(server, name, "GET", "dependencies")
-    print_result(found, server.as_json, lambda: render(found))
+    print_result(found, server.format, lambda: render(found))
 
 
 def render(found: Mapping[str, Json]) -> RenderableType:
@@ -35,7 +35,7 @@ def render(found: Mapping[str, Json]) -> RenderableType:
         for one in found["reads"]
     ]
     table = [output.table(rows, columns)] if rows else [Text("Reads no other stack.")]
-    return Group(*table, Text(output.plain(readers(found))))
+    return Group(*table, Text(tables.plain(readers(found))))
 
 
 def readers(found: Mapping[str, Json]) -> str:

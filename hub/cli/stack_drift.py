@@ -8,11 +8,11 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from headgate.client import find_stack
-from hub.cli import options, output, stack_change
-from hub.cli.client import ApiClient, stack_path
+from hub.cli import options, output, stack_change, tables
+from hub.cli.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.formats import format_json
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.plan_output import adopted_text
 from hub.cli.stack_change import POLLS
@@ -50,7 +50,7 @@ def observe(
         return drift
 
     drift = ask(server, work)
-    print_result(drift, server.as_json, lambda: _render(drift))
+    print_result(drift, server.format, lambda: _render(drift))
     if wait and drift["observing"]:
         raise typer.Exit(ExitCode.TIMED_OUT)
 
@@ -60,7 +60,7 @@ def observe(
 def drift(server: ServerOptions, name: options.Name) -> None:
     """Show the resources that differ from their recorded state, as observed last."""
     found = ask_stack(server, name, "GET", "drift")
-    print_result(found, server.as_json, lambda: _render(found))
+    print_result(found, server.format, lambda: _render(found))
 
 
 @app.command()
@@ -80,13 +80,19 @@ async def _drift(client: ApiClient, stack: Json) -> Json:
 
 
 def _render(drift: Mapping[str, Json]) -> RenderableType:
-    columns = {"resource": "RESOURCE", "state": "STATE", "path": "PATH", "desired": "DESIRED",
-               "observed": "OBSERVED", "reason": "REASON", "since": "SINCE"}  # fmt: skip
+    columns: tables.Columns = {
+        "resource": "RESOURCE",
+        "state": "STATE",
+        "path": "PATH",
+        "desired": "DESIRED",
+        "observed": "OBSERVED",
+        "reason": "REASON",
+        "since": tables.past_column("SINCE"),
+    }
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
     adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
-    paused = [Text(output.plain(one["sentence"])) for one in drift["paused"]]
-    return Group(*table, *adopted, *paused, Text(output.plain(summary(drift))))
+    return Group(*table, *adopted, Text(tables.plain(summary(drift))))
 
 
 def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:
@@ -107,8 +113,8 @@ def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
         common
         | {
             "path": one["path"],
-            "desired": output.format_json(one["desired"]),
-            "observed": output.format_json(one["observed"]),
+            "desired": format_json(one["desired"]),
+            "observed": format_json(one["observed"]),
         }
         for one in differences
     ]

@@ -6,16 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.client import find_stack
 from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import options, request_bodies, stack_change
-from hub.cli.client import ApiClient, call_stack, stack_path
-from hub.cli.context import ask, complain, stop
-from hub.cli.exit_codes import ExitCode
+from hub.cli.client import ApiClient, call_stack, find_stack, stack_path
+from hub.cli.confirmation import confirm
+from hub.cli.context import ask, complain
 from hub.cli.files import InputError, read_text
-from hub.cli.options import ServerOptions, WaitOptions, with_options
-from hub.cli.output import format_json
+from hub.cli.formats import format_json
+from hub.cli.options import JsonServerOptions, ServerOptions, WaitOptions, with_options
 from hub.cli.request_bodies import parameters
 from hub.cli.stack_change import Outcome, wait_for_action
 
@@ -76,7 +75,7 @@ class ExportFile:
 @app.command()
 @with_options
 def export(
-    server: ServerOptions,
+    server: JsonServerOptions,
     name: options.Name,
     output: options.Output = None,
 ) -> None:
@@ -94,25 +93,16 @@ def export(
 @app.command()
 @with_options
 def abandon(
-    server: ServerOptions,
+    server: JsonServerOptions,
     name: options.Name,
     output: options.Output = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: options.Yes = False,
 ) -> None:
     """Remove a stack from Headgate, keep its physical resources, and print its export."""
     stack = ask(server, lambda client: find_stack(client, name))
-    if not yes and not _confirm(stack["stack_name"]):
-        stop("nothing was changed; use --yes to skip the question", ExitCode.ERROR)
+    question = f"Abandon the stack {stack['stack_name']}?"
+    confirm(question, ["Its physical resources stay, but Headgate no longer manages them."], yes)
     ask(server, lambda client: abandon_stack(client, stack, output, server.as_json))
-
-
-def _confirm(name: str) -> bool:
-    question = f"Abandon the stack {name}? Its physical resources stay but are no longer managed."
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:  # standard input is closed
-        typer.echo(err=True)
-        return False
 
 
 async def abandon_stack(client: ApiClient, stack: Json, output: Path | None, as_json: bool) -> None:
@@ -164,4 +154,4 @@ def adopt(
         created = await client.call("POST", url_path("stacks"), body=body)
         return await wait_for_action(client, created["stack"]["id"], "ADOPT", wait)
 
-    stack_change.finish(ask(server, work), server.as_json)
+    stack_change.finish(ask(server, work), server.format)

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from headgate.client import find_stack
 from headgate.errors import RequestError
-from hub.cli import options, output, stack_change
-from hub.cli.client import ApiClient, stack_path
+from hub.cli import options, output, stack_change, tables
+from hub.cli.client import ApiClient, find_stack, stack_path
+from hub.cli.confirmation import confirm
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.files import InputError
+from hub.cli.formats import format_yaml
 from hub.cli.options import ServerOptions, WaitOptions, with_options
-from hub.cli.output import format_yaml
 from hub.cli.stack_change import Outcome, wait_for_action
 
 Json = Any
@@ -44,7 +44,7 @@ def create(
         return await _one(client, found, created["id"]), outcome
 
     created, outcome = ask(server, work)
-    print_result(created, server.as_json, lambda: output.fields(created, FIELDS))
+    print_result(created, server.format, lambda: output.fields(created, FIELDS))
     stack_change.exit_with(outcome)
 
 
@@ -53,9 +53,14 @@ def create(
 def list_(server: ServerOptions, stack: options.Name) -> None:
     """List the snapshots of a stack."""
     found = ask_stack(server, stack, "GET", "snapshots")["snapshots"]
-    columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
-               "status_reason": "REASON", "id": "ID"}  # fmt: skip
-    print_result(found, server.as_json, lambda: output.table(found, columns))
+    columns: tables.Columns = {
+        "name": "NAME",
+        "status": "STATUS",
+        "creation_time": tables.past_column("CREATED"),
+        "status_reason": "REASON",
+        "id": tables.id_column("ID"),
+    }
+    print_result(found, server.format, lambda: output.table(found, columns))
 
 
 @app.command(name="show")
@@ -68,22 +73,29 @@ def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
         return await _one(client, found, await _select(client, found, which))
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: Text(output.plain(format_yaml(found))))
+    print_result(found, server.format, lambda: Text(tables.plain(format_yaml(found))))
 
 
 @app.command()
 @with_options
-def delete(server: ServerOptions, stack: options.Name, which: Which) -> None:
+def delete(
+    server: ServerOptions, stack: options.Name, which: Which, yes: options.Yes = False
+) -> None:
     """Delete a snapshot."""
 
-    async def work(client: ApiClient) -> Json:
+    async def select(client: ApiClient) -> tuple[Json, Json]:
         found = await find_stack(client, stack)
-        snapshot = await _select(client, found, which)
-        await client.call("DELETE", stack_path(found, "snapshots", snapshot))
-        return {"id": snapshot, "deleted": True}
+        return found, await _one(client, found, await _select(client, found, which))
 
+    async def work(client: ApiClient) -> Json:
+        await client.call("DELETE", stack_path(found, "snapshots", snapshot["id"]))
+        return {"id": snapshot["id"], "deleted": True}
+
+    found, snapshot = ask(server, select)
+    lost = f"The state that it saved on {snapshot['creation_time']} cannot be restored afterwards."
+    confirm(f"Delete the snapshot {snapshot['name']} of {found['stack_name']}?", [lost], yes)
     deleted = ask(server, work)
-    print_result(deleted, server.as_json, lambda: Text(f"{deleted['id']} deleted"))
+    print_result(deleted, server.format, lambda: Text(f"{deleted['id']} deleted"))
 
 
 @app.command()

@@ -7,14 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from headgate.connection import url_path
-from hub.cli import output
+from hub.cli import options, output, tables
+from hub.cli.client import ApiClient, find_subscription
+from hub.cli.confirmation import confirm
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
 
 Json = Any
 app = typer.Typer(help="Manage subscriptions and deliveries.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="ID", help="ID of the subscription.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="ID of the subscription, or a unique prefix of it.")
+]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
          "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",
          "secret")  # fmt: skip
@@ -45,8 +49,14 @@ def _call(
     body: Json = None,
     query: Mapping[str, str] | None = None,
 ) -> Json:
-    path = url_path("subscriptions", *parts)
-    return ask(server, lambda client: client.call(method, path, body=body, query=query))
+    """parts: the subscription, by its ID or a prefix of it, and the path below it."""
+
+    async def work(client: ApiClient) -> Json:
+        which = [(await find_subscription(client, parts[0]))["id"]] if parts else []
+        path = url_path("subscriptions", *which, *parts[1:])
+        return await client.call(method, path, body=body, query=query)
+
+    return ask(server, work)
 
 
 @app.command()
@@ -75,7 +85,7 @@ def create(
     body = {"channel": channel, "target": target, "nested": nested, "ordered": not unordered}
     body |= asdict(filters)
     created = _call(server, "POST", body=body)
-    print_result(created, server.as_json, lambda: output.fields(created, NAMES))
+    print_result(created, server.format, lambda: output.fields(created, NAMES))
 
 
 @app.command(name="list")
@@ -83,14 +93,14 @@ def create(
 def list_(server: ServerOptions) -> None:
     """List subscriptions."""
     found = _call(server, "GET")["subscriptions"]
-    columns = {
+    columns: tables.Columns = {
         "channel": "CHANNEL",
         "target": "TARGET",
         "events": "EVENTS",
         "state": "STATE",
-        "id": "ID",
+        "id": tables.id_column("ID"),
     }
-    print_result(found, server.as_json, lambda: output.table(found, columns))
+    print_result(found, server.format, lambda: output.table(found, columns))
 
 
 @app.command(name="show")
@@ -98,7 +108,7 @@ def list_(server: ServerOptions) -> None:
 def show_(server: ServerOptions, which: Id) -> None:
     """Show a subscription."""
     found = _call(server, "GET", which)
-    print_result(found, server.as_json, lambda: output.fields(found, NAMES))
+    print_result(found, server.format, lambda: output.fields(found, NAMES))
 
 
 @app.command()
@@ -131,7 +141,7 @@ def change(
     if not body:
         stop("name at least one option to change", ExitCode.USAGE)
     changed = _call(server, "PATCH", which, body=body)
-    print_result(changed, server.as_json, lambda: output.fields(changed, NAMES))
+    print_result(changed, server.format, lambda: output.fields(changed, NAMES))
 
 
 @app.command()
@@ -150,14 +160,18 @@ def disable(server: ServerOptions, which: Id) -> None:
 
 def _set_state(which: str, state: str, server: ServerOptions) -> None:
     changed = _call(server, "PATCH", which, body={"state": state})
-    print_result(changed, server.as_json, lambda: output.fields(changed, NAMES))
+    print_result(changed, server.format, lambda: output.fields(changed, NAMES))
 
 
 @app.command()
 @with_options
-def delete(server: ConnectionOptions, which: Id) -> None:
+def delete(server: ConnectionOptions, which: Id, yes: options.Yes = False) -> None:
     """Delete a subscription and its deliveries."""
-    _call(server, "DELETE", which)
+    found = _call(server, "GET", which)
+    target = f"{found['channel']} {found['target']}"
+    lost = "Its pending deliveries are not sent, and the record of its deliveries is deleted."
+    confirm(f"Delete the subscription of {target}?", [lost], yes)
+    _call(server, "DELETE", found["id"])
 
 
 @app.command()
@@ -166,7 +180,7 @@ def test(server: ServerOptions, which: Id) -> None:
     """Send a test event and print the result."""
     result = _call(server, "POST", which, "test")
     names = ("delivered", "code", "response", "reason")
-    print_result(result, server.as_json, lambda: output.fields(result, names))
+    print_result(result, server.format, lambda: output.fields(result, names))
 
 
 @app.command()
@@ -174,7 +188,7 @@ def test(server: ServerOptions, which: Id) -> None:
 def rotate(server: ServerOptions, which: Id) -> None:
     """Create a new signing secret; the old one stays valid for a day."""
     rotated = _call(server, "POST", which, "rotate")
-    print_result(rotated, server.as_json, lambda: output.fields(rotated, ("id", "secret")))
+    print_result(rotated, server.format, lambda: output.fields(rotated, ("id", "secret")))
 
 
 @app.command()
@@ -192,10 +206,16 @@ def deliveries(
     """List deliveries, newest first."""
     query = {"limit": str(limit)} | ({"state": state} if state else {})
     found = _call(server, "GET", which, "deliveries", query=query)["deliveries"]
-    columns = {"created_at": "CREATED", "type": "EVENT", "state": "STATE",
-               "attempts": "ATTEMPTS",
-               "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
-    print_result(found, server.as_json, lambda: output.table(found, columns))
+    columns: tables.Columns = {
+        "created_at": tables.past_column("CREATED"),
+        "type": "EVENT",
+        "state": "STATE",
+        "attempts": "ATTEMPTS",
+        "code": "CODE",
+        "error": "ERROR",
+        "id": tables.id_column("ID"),
+    }
+    print_result(found, server.format, lambda: output.table(found, columns))
 
 
 @app.command()
@@ -220,4 +240,4 @@ def redeliver(
     choices = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in choices.items() if value is not None}
     result = _call(server, "POST", which, "redeliver", body=body)
-    print_result(result, server.as_json, lambda: output.fields(result, ("redelivered",)))
+    print_result(result, server.format, lambda: output.fields(result, ("redelivered",)))

@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 
 from headgate.connection import url_path
 from headgate.errors import RequestError
-from hub.cli import options, output, request_bodies
+from hub.cli import options, output, request_bodies, tables
 from hub.cli.client import ApiClient
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
-from hub.cli.options import ServerOptions, with_options
-from hub.cli.output import format_json
+from hub.cli.formats import JSON, TABLE, format_json
+from hub.cli.options import JsonServerOptions, with_options
 from hub.cli.sources import Sources, warnings_of
 from hub.cli.validation_report import (
     Level,
@@ -38,7 +38,7 @@ app = typer.Typer(help="Validate templates, and check them in editors.", no_args
 @app.command()
 @with_options
 def validate(
-    server: ServerOptions,
+    server: JsonServerOptions,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Template file (HOT or CFN).")
     ] = None,
@@ -94,7 +94,7 @@ def _only_template(file: Path | None, template: Path | None) -> Path:
 
 
 def _print_response(
-    server: ServerOptions, sources: Sources, request: Callable[[ApiClient], Awaitable[Json]]
+    server: JsonServerOptions, sources: Sources, request: Callable[[ApiClient], Awaitable[Json]]
 ) -> None:
     async def work(client: ApiClient) -> Json:
         try:
@@ -105,13 +105,13 @@ def _print_response(
             return {"findings": error.findings}
 
     found = ask(server, work)
-    print_result(found, server.as_json, lambda: render(found))
+    print_result(found, JSON if server.as_json else TABLE, lambda: render(found))
     if "findings" in found:
         raise typer.Exit(ExitCode.ERROR)
 
 
 def _print_report(
-    server: ServerOptions,
+    server: JsonServerOptions,
     sources: Sources,
     request: Callable[[ApiClient], Awaitable[Json]],
     report_format: OutputFormat,
@@ -141,7 +141,7 @@ def _print_report(
 
 @app.command()
 @with_options
-def schema(server: ServerOptions) -> None:
+def schema(server: JsonServerOptions) -> None:
     """Print the JSON Schema of HOT templates with the resource types of the server."""
     typer.echo(format_json(ask(server, lambda client: client.read_server(HOT_SCHEMA))))
 
@@ -150,8 +150,8 @@ def render(found: Mapping[str, Json]) -> RenderableType:
     """The description and parameters of a valid template."""
     rows = list(_rows(found, ""))
     if not rows:
-        return f"{output.plain(found['Description'])}: the template is valid"
-    return Group(output.plain(found["Description"]), "", output.table(rows, COLUMNS))
+        return f"{tables.plain(found['Description'])}: the template is valid"
+    return Group(tables.plain(found["Description"]), "", output.table(rows, COLUMNS))
 
 
 def _rows(found: Mapping[str, Json], path: str) -> Iterator[dict[str, Json]]:

@@ -7,9 +7,12 @@ import typer
 
 from headgate.connection import url_path
 from hub.auth.roles import Role
-from hub.cli import output
+from hub.cli import options, output, tables
+from hub.cli.client import ApiClient, select_by_id
+from hub.cli.confirmation import confirm
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.formats import ResultFormat
 from hub.cli.options import ConnectionOptions, ServerOptions, with_options
 
 Json = Any
@@ -42,12 +45,11 @@ def read_password() -> str:
     return sys.stdin.readline().rstrip("\n")
 
 
-def print_token(created: Json, as_json: bool) -> None:
+def print_token(created: Json, result_format: ResultFormat) -> None:
     """Print only the token to standard output, for scripts."""
-    if as_json or created["token"] is None:
-        print_result(
-            created, as_json, lambda: output.fields(created, ("id", "name", "roles", "expires_at"))
-        )
+    if result_format.is_document or created["token"] is None:
+        names = ("id", "name", "roles", "expires_at")
+        print_result(created, result_format, lambda: output.fields(created, names))
         return
     typer.echo(f"Token of {created['name']} (not shown again):", err=True)
     typer.echo(created["token"])
@@ -69,7 +71,7 @@ def create(
         body["password"] = read_password()
     print_token(
         ask(server, lambda client: client.call("POST", url_path("tokens"), body=body)),
-        server.as_json,
+        server.format,
     )
 
 
@@ -87,23 +89,46 @@ def list_(
     found = ask(server, lambda client: client.call("GET", url_path("tokens"), query=query))[
         "tokens"
     ]
-    columns = {"id": "ID", "name": "NAME", "kind": "KIND", "mode": "MODE", "roles": "ROLES",
-               "used_at": "USED", "expires_at": "EXPIRES", "revoked_at": "REVOKED"}  # fmt: skip
-    print_result(found, server.as_json, lambda: output.table(found, columns))
+    columns: tables.Columns = {
+        "id": tables.id_column("ID"),
+        "name": "NAME",
+        "kind": "KIND",
+        "mode": "MODE",
+        "roles": "ROLES",
+        "used_at": tables.past_column("USED"),
+        "expires_at": tables.deadline_column("EXPIRES"),
+        "revoked_at": tables.past_column("REVOKED"),
+    }
+    print_result(found, server.format, lambda: output.table(found, columns))
 
 
 @app.command()
 @with_options
 def revoke(
     server: ConnectionOptions,
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="ID from `headgate token list`.")],
+    token_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="ID from `headgate token list`, or a unique prefix of it."
+        ),
+    ],
     everywhere: Everywhere = False,
+    yes: options.Yes = False,
 ) -> None:
     """Revoke a token or password."""
     if token_id.startswith("hgt_"):
         stop("this is the token itself; use its ID from `headgate token list`", ExitCode.USAGE)
     query = {"everywhere": str(everywhere).lower()}
-    path = url_path("tokens", token_id)
+
+    async def select(client: ApiClient) -> Json:
+        path, everyone = url_path("tokens"), query | {"all": "true"}
+        found = (await client.call("GET", path, query=everyone))["tokens"]
+        return select_by_id(found, token_id, "token", "headgate token list --all")
+
+    found = ask(server, select)
+    lost = f"Programs that use the {found['kind']} of {found['name']} are refused at once."
+    confirm(f"Revoke the {found['kind']} {found['id']} of {found['name']}?", [lost], yes)
+    path = url_path("tokens", found["id"])
     ask(server, lambda client: client.call("DELETE", path, query=query))
 
 
@@ -113,4 +138,4 @@ def whoami(server: ServerOptions) -> None:
     """Show your identity and roles."""
     found = ask(server, lambda client: client.call("GET", url_path("session")))
     names = ("name", "project", "roles", "rights", "everywhere")
-    print_result(found, server.as_json, lambda: output.fields(found, names))
+    print_result(found, server.format, lambda: output.fields(found, names))

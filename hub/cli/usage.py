@@ -48,7 +48,7 @@ def usage(
         typer.echo(csv_of(days), nl=False)
         return
     rows = [row_of(one) for one in days]
-    print_result(found, server.as_json, lambda: output.table(rows, COLUMNS))
+    print_result(found, server.format, lambda: output.table(rows, COLUMNS))
 
 
 def row_of(day: Mapping[str, Json]) -> Mapping[str, Json]:

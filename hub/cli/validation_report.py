@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import quote as quote_path
 
 from engine.errors import Finding
-from hub.cli.output import format_json, plain
+from hub.cli.formats import format_json
+from hub.cli.tables import plain
 
 Json = Any
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -15,11 +15,10 @@ from rich.live import Live
 from rich.text import Text
 from rich.tree import Tree
 
-from headgate.client import find_stack
 from headgate.connection import StreamedEvent
 from headgate.errors import RequestError
-from hub.cli import output
-from hub.cli.client import ApiClient, list_waiting_hooks, stack_path
+from hub.cli import output, tables
+from hub.cli.client import ApiClient, find_stack, list_waiting_hooks, stack_path
 from hub.cli.context import complain, out
 from hub.cli.exit_codes import ExitCode
 
@@ -72,7 +71,10 @@ class WatchedStack:
 
     @property
     def title(self) -> str:
-        """The status of the stack, such as ``CREATE_IN_PROGRESS``."""
+        """The status of the stack, such as ``CREATE_IN_PROGRESS, waiting for approval (1)``."""
+        return tables.status_text(self._status(), len(self.hooks))
+
+    def _status(self) -> str:
         traversal = self.graph["traversal"]
         if self.code is not None:
             return self.status
@@ -113,13 +115,13 @@ class WatchedStack:
         """A tree with the state of each node, a countdown for each hook, and a progress bar."""
         nodes = self.graph["nodes"]
         tree = Tree(
-            Text.assemble((output.plain(self.name), "bold"), "  ", output.style(self.title))
+            Text.assemble((tables.plain(self.name), "bold"), "  ", tables.style(self.title))
         )
         shown = _urgent(nodes)
         for node in shown[:MAX_NODES]:
             branch = tree.add(_node(node, self.hooks.get(node["resource_name"] or ""), now))
             for place, hook in self._nested_hooks(node):
-                waiting = _waiting_text(output.plain(place), hook, now)
+                waiting = _waiting_text(tables.plain(place), hook, now)
                 branch.add(Text.assemble((output.MARK["parked"] + " ", "yellow"), waiting))
         if len(shown) > MAX_NODES:
             tree.add(Text(f"and {len(shown) - MAX_NODES} more", "dim"))
@@ -153,7 +155,7 @@ def _urgent(nodes: Sequence[Json]) -> list[Json]:
 def _node(node: Json, hook: Json | None, now: datetime) -> Text:
     state = node["state"]
     text = Text.assemble(
-        (output.MARK.get(state, "?") + " ", output.STYLE.get(state, "")),
+        (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["resource_name"]),
         (f"  {node['operation']}", "dim"),
     )
@@ -162,7 +164,7 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
     elif state in ("running", "parked"):
         text.append(f"  {node['phase']}", "cyan")
     if node["reason"]:
-        text.append(f"  {output.plain(node['reason'])}", "dim")
+        text.append(f"  {tables.plain(node['reason'])}", "dim")
     return text
 
 
@@ -303,7 +305,7 @@ class _LineView:
                 + (f" until {hook['deadline']}" if hook["deadline"] else "")
                 for place, hook in state.hooks.items()
             ]
-            print_line(output.plain("; ".join([first, *waits])))
+            print_line(tables.plain("; ".join([first, *waits])))
 
     def event(self, document: Json) -> None:
         print_event(document, self._as_json)

@@ -13,12 +13,11 @@ import aiohttp
 import orjson
 
 from headgate import signatures
-from headgate.client import find_stack
 from headgate.connection import StreamedEvent, url_path
 from headgate.errors import RequestError
 from headgate.listener.notification import WAITING
 from hub.cli import output
-from hub.cli.client import ApiClient
+from hub.cli.client import ApiClient, find_stack
 from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.watch import MAX_RETRIES, RETRY_SECONDS, print_line

@@ -34,7 +34,7 @@ def test_a_stack_is_created_listed_and_deleted(server: ServerProcess) -> None:
     assert headgate_json(server, "stack", "show", "life")["stack_status"] == "CREATE_COMPLETE"
     assert "life" in headgate(server, "stack", "list")
     assert "Stack CREATE completed successfully" in headgate(server, "events", "life")
-    deleted = headgate_json(server, "stack", "delete", "life", "--wait")
+    deleted = headgate_json(server, "stack", "delete", "life", "--yes", "--wait")
     assert deleted["stack_status"] == "DELETE_COMPLETE"
 
 
@@ -84,7 +84,7 @@ def test_a_delete_waits_at_a_hook_and_continues(server: ServerProcess, tmp_path:
     environment.write_text("resource_registry: {resources: {app: {hooks: pre-delete}}}")
     create = ("stack", "create", "kept", "-t", TEMPLATE, "-e", str(environment), "--wait")
     headgate(server, *create)
-    stack = headgate_json(server, "stack", "delete", "kept", "--until-waiting", code=5)
+    stack = headgate_json(server, "stack", "delete", "kept", "-y", "--until-waiting", code=5)
     assert stack["stack_status"] == "DELETE_IN_PROGRESS"
     headgate(server, "hook", "continue", "kept:app:pre-delete")
     assert headgate(server, "watch", stack["id"])
@@ -145,7 +145,7 @@ def test_a_delete_by_another_user_ends_the_wait_for_a_create(server: ServerProce
             "taken" in hook["stack_name"] for hook in headgate_json(server, "hook", "list")
         ):
             assert time.monotonic() < deadline
-        headgate(server, "stack", "delete", "taken")
+        headgate(server, "stack", "delete", "taken", "--yes")
         _, complaint = waiting.communicate(timeout=60)
     assert waiting.returncode == 3 and "another action superseded this one: DELETE" in complaint
 
@@ -174,7 +174,7 @@ def test_subscriptions_are_created_shown_and_deleted(server: ServerProcess) -> N
     assert changed["target"] == output["target"]
     listed = headgate(server, "subscription", "deliveries", output["id"], "--state", "dead")
     assert output["id"] not in listed
-    headgate(server, "subscription", "delete", output["id"])
+    headgate(server, "subscription", "delete", output["id"][:8], "--yes")
     assert output["id"] not in headgate(server, "subscription", "list")
 
 
@@ -185,7 +185,7 @@ def test_subscriptions_are_created_shown_and_deleted(server: ServerProcess) -> N
         (("stack", "create", "x", "-t", "/nope.yaml"), 1, "/nope.yaml: cannot be read"),
         (("stack", "update", "x"), 2, "--existing"),
         (("hook", "continue", "nope"), 1, "headgate hook list"),
-        (("stack", "delete", "nope", "--timeout", "soon"), 2, '"soon" is not a duration'),
+        (("stack", "delete", "nope", "--yes", "--timeout", "soon"), 2, '"soon" is not a duration'),
     ],
 )
 def test_invalid_input_is_a_one_line_error_with_an_exit_code(

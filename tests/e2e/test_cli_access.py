@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ import pytest
 
 from tests.support.command_line import TEMPLATE, command
 from tests.support.program import ServerProcess
+from tests.support.terminal import terminal
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_tokens_are_created_used_and_revoked(token_server: ServerProcess) -> Non
         "token", "revoke", author["HEADGATE_TOKEN"], server=token_server, code=2, environment=root
     )
     assert "this is the token itself" in error
-    run_command("token", "revoke", ids["ci"], server=token_server, environment=root)
+    run_command("token", "revoke", ids["ci"][:8], "--yes", server=token_server, environment=root)
     _, error = run_command("stack", "list", server=token_server, code=1, environment=author)
     assert "invalid, revoked or expired" in error
     gone, _ = run_command("token", "list", "--all", "--json", server=token_server, environment=root)
@@ -93,3 +95,61 @@ def test_tokens_are_created_used_and_revoked(token_server: ServerProcess) -> Non
     assert "stacks_per_project" in quota
     log = token_server.log.read_text()
     assert first.strip() not in log and "a good password" not in log
+
+
+def test_a_login_is_saved_and_used(token_server: ServerProcess, tmp_path: Path) -> None:
+    folder = ("--data-dir", str(token_server.folder / "data"))
+    token, _ = run_command("admin", "create-token", "lin", "--role", "admin", "--project", "web", *folder)  # fmt: skip
+    file = tmp_path / "settings" / "contexts.json"
+    mine = {"HEADGATE_CONTEXTS": str(file)}
+
+    _, error = run_command(
+        "login", server=token_server, code=1, typed="hgt_wrong\n", environment=mine
+    )
+    assert "the server refused the token; nothing was saved" in error and not file.exists()
+    said, _ = run_command("login", server=token_server, typed=token, environment=mine)
+    assert f"Logged in to {token_server.url}, project web, as lin (admin)." in said
+    assert token.strip() not in said and stat.S_IMODE(file.stat().st_mode) == 0o600
+    who, _ = run_command("token", "whoami", "-o", "jsonpath={.name}", environment=mine)
+    assert who == "lin\n"
+
+    shown, _ = run_command("context", "show", "--json", environment=mine)
+    assert json.loads(shown) == {
+        "name": "default", "current": True, "url": token_server.url, "project": "web", "user": "",
+        "token": "saved",
+    }  # fmt: skip
+    # Another server does not receive the token.
+    _, error = run_command("token", "whoami", "--url", "http://127.0.0.1:9", code=1, environment=mine)  # fmt: skip
+    assert "http://127.0.0.1:9" in error
+    other = token_server.url.replace("127.0.0.1", "localhost")
+    _, error = run_command("stack", "list", "--url", other, code=1, environment=mine)
+    assert "authentication required" in error
+    _, error = run_command("stack", "list", "--url", other, "--context", "default", code=2, environment=mine)  # fmt: skip
+    assert "Use either --context or --url." in error
+
+    run_command("login", "--context", "second", server=token_server, typed=token, environment=mine)
+    listed, _ = run_command("context", "list", "-o", "json", environment=mine)
+    assert [(one["name"], one["current"]) for one in json.loads(listed)] == [
+        ("default", False), ("second", True),
+    ]  # fmt: skip
+    run_command("context", "use", "default", environment=mine)
+    assert "* " in run_command("context", "list", environment=mine)[0]
+    run_command("context", "delete", "default", environment=mine)
+    _, error = run_command("context", "use", "default", code=1, environment=mine)
+    assert 'there is no context "default"; saved: second' in error
+    _, error = run_command("context", "show", code=1, environment=mine)
+    assert "there is no current context" in error
+    _, error = run_command("stack", "list", "--context", "default", code=2, environment=mine)
+    assert "there is no context" in error
+
+
+def test_a_login_asks_on_a_terminal_and_does_not_show_the_token(
+    token_server: ServerProcess, tmp_path: Path
+) -> None:
+    folder = ("--data-dir", str(token_server.folder / "data"))
+    token, _ = run_command("admin", "create-token", "may", "--role", "reader", "--everywhere", *folder)  # fmt: skip
+    mine = {"HEADGATE_CONTEXTS": str(tmp_path / "contexts.json")}
+    with terminal("login", server=token_server, columns=200, environment=mine) as user:
+        user.read_until("Token (empty if the server needs none):")
+        user.type(token)
+        assert "as may (reader)" in user.wait() and token.strip() not in user.screen

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.command_line import command, headgate, headgate_json
 from tests.support.program import PATIENCE, ServerProcess
+from tests.support.terminal import terminal
 
 CHAIN = """
 heat_template_version: 2018-08-31
@@ -72,7 +73,7 @@ def test_a_breakpoint_of_a_create_holds_in_that_change_only(
     headgate(server, *create, "--until-waiting", code=5)
     headgate(server, "hook", "continue", "once:c:pre-create")
     assert headgate(server, "watch", "once")
-    headgate(server, "stack", "delete", "once", "--wait")
+    headgate(server, "stack", "delete", "once", "--yes", "--wait")
 
 
 def test_run_to_a_resource_skips_breakpoints_before_it(server: ServerProcess, chain: str) -> None:
@@ -234,3 +235,73 @@ def test_the_audit_log_of_a_running_server_is_verified(server: ServerProcess, ch
         done = subprocess.run(command(*verify, *expect), capture_output=True, text=True, timeout=60)
         assert done.returncode == code, done.stdout + done.stderr
     assert "entry 2 is missing" in done.stdout
+
+
+PARALLEL = """
+heat_template_version: 2018-08-31
+resources:
+  mon_a: {type: OS::Heat::TestResource}
+  mon_b: {type: OS::Heat::TestResource}
+  other: {type: OS::Heat::TestResource}
+"""
+
+
+def test_several_hooks_are_answered_with_one_confirmation(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "t.yaml").write_text(PARALLEL)
+    env = environment_with(tmp_path, "[{at: '*', on: pre-create}]")
+    create = ("stack", "create", "many", "-t", str(tmp_path / "t.yaml"), "-e", env)
+    headgate(server, *create, "--until-waiting", code=5)
+    monitors = ("hook", "continue", "--stack", "many", "--at", "mon_*")
+    refused = headgate(server, *monitors, code=1)
+    assert "mon_a" in refused and "nothing was changed: standard input is not" in refused
+    with terminal(*monitors, "--reason", "checked", server=server) as user:
+        shown = user.read_until("Answer 2 hooks with continue? [y/N]")
+        assert "mon_a" in shown and "mon_b" in shown and "other" not in shown
+        user.type("n\n")
+        user.wait(1)
+    assert len(headgate_json(server, "hook", "list", "--stack", "many")) == 3
+    with terminal(*monitors, "--reason", "checked", server=server) as user:
+        user.read_until("[y/N]")
+        user.type("y\n")
+        assert user.wait().count("answered") == 2
+    (left,) = headgate_json(server, "hook", "list", "--stack", "many")
+    assert left["path"] == "other"
+    assert "no waiting hook matches" in headgate(server, *monitors, "--yes", code=1)
+    answered = headgate_json(
+        server, "hook", "reject", "--stack", "many", "--point", "pre-*", "--yes"
+    )
+    assert [(one["path"], one["decision"]) for one in answered] == [("other", "reject")]
+    kinds = [kind for _, kind in decisions_of(server, "many")]
+    assert sorted(kinds) == ["continue", "continue", "reject"]
+
+
+def test_a_refused_answer_does_not_stop_the_others(server: ServerProcess, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(PARALLEL)
+    rules = "[{at: 'mon_*', on: pre-create, answer_by: ['role:dba']}, {at: other, on: pre-create}]"
+    env = environment_with(tmp_path, rules)
+    create = ("stack", "create", "mixed", "-t", str(tmp_path / "t.yaml"), "-e", env)
+    headgate(server, *create, "--until-waiting", code=5)
+    answer = ("hook", "continue", "--stack", "mixed", "--yes")
+    assert "2 of 3 answers were refused" in headgate(server, *answer, code=1)
+    (first, second) = headgate_json(server, "hook", "list", "--stack", "mixed")
+    assert {first["path"], second["path"]} == {"mon_a", "mon_b"}
+    headgate(server, *answer, roles="dba")
+    assert headgate(server, "watch", "mixed")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "name one hook, or select several with --stack, --at or --point"),
+        (("web:a", "--stack", "web"), "name one hook, or select several"),
+        (("--stack", "web", "--digest", "0" * 64), "--digest is of one hook"),
+        (("--stack", "no-such-stack", "--yes"), "could not be found"),
+    ],
+)
+def test_a_selection_that_is_unclear_is_refused(
+    server: ServerProcess, words: tuple[str, ...], message: str
+) -> None:
+    code = 1 if "--yes" in words else 2
+    assert message in headgate(server, "hook", "continue", *words, code=code)

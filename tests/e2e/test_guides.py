@@ -29,7 +29,11 @@ DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 SET_UP = ("make setup", ".venv/bin/headgate serve", "headgate serve", "export PATH", "echo $?")
 #: What needs a terminal, a second server or a folder of all users.
 REPLACED: Mapping[str, str] = {
+    # A reader answers the question.
     "abandon web -o web.json": "abandon web -o web.json --yes",
+    "stack delete first": "stack delete first --yes",
+    "stack delete one": "stack delete one --yes",
+    "rotate-token-key --revoke": "rotate-token-key --revoke --yes",
     " --url http://other.example:8004": "",
     "/tmp/": "",
 }

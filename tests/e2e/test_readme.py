@@ -92,4 +92,4 @@ def test_the_hook_of_the_shop_requires_a_backup(server: ServerProcess) -> None:
     )  # fmt: skip
     assert refused.returncode != 0 and "data.backup" in refused.stderr, refused
     run(f"{answer} --data backup=true", here, repeat=False)
-    run(f"{headgate} stack delete shop", here, repeat=False)
+    run(f"{headgate} stack delete shop --yes", here, repeat=False)

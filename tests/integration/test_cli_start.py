@@ -62,3 +62,22 @@ def test_help_and_usage_errors_load_no_http_client() -> None:
     loaded = set(done.stdout.splitlines())
     assert "hub.cli.client" in loaded
     assert loaded.intersection((*HEAVY, "aiohttp")) == set()
+
+
+#: What no command needs to print the list of commands.
+NOT_FOR_THE_LIST = ("aiohttp", "asyncio", "engine", "hub.cli.context", "hub.cli.stack", "orjson",
+                    "rich", "yaml", "yarl")  # fmt: skip
+#: More than the list needs with any supported Python, and half of what loading one command takes.
+MAX_MODULES = 230
+
+
+def test_the_list_of_commands_loads_no_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_A_REQUEST, "--help", "-h", "--version", "no-such-command"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    text, _, modules = done.stdout.partition("\nsys\n")
+    assert "Print the version." in text
+    loaded = {"sys", *modules.splitlines()}
+    assert loaded.intersection(NOT_FOR_THE_LIST) == set()
+    assert len(loaded) < MAX_MODULES, len(loaded)

@@ -92,7 +92,7 @@ async def test_revoked_tokens_are_refused_at_once_on_every_process(
     url_of_other = signal.signed_url.replace(run.url, other.url)
     assert (await send(run, signal.signed_url))[0] == 200
     (old,) = await versions(run)
-    assert "revoked" in await rotate(database_url, "--revoke")
+    assert "revoked" in await rotate(database_url, "--revoke", "--yes")
     (new,) = await versions(run)
     for one in (run, other):
         assert await answered(one, hook, hook_token(old.key, UUID(hook["id"]), mine)) == 401

@@ -27,7 +27,7 @@ async def test_a_dry_run_counts_rows_and_purge_deletes_them(
         await engine_rows.record(stack, resource_event(name))
     async with database.connection() as conn:
         await conn.execute(PUBLISH)
-    assert (await run_admin("purge", "--older-than", "3d", "--json", url=database_url)).document == {
+    assert (await run_admin("purge", "--older-than", "3d", "--yes", "--json", url=database_url)).document == {
         "events": 0, "deliveries": 0, "hooks": 0, "traversals": 0, "idempotency_keys": 0,
         "tokens": 0, "deleted_stacks": 0, "sessions": 0, "sign_in_places": 0,
     }  # fmt: skip
@@ -54,7 +54,7 @@ async def test_graphs_are_archived_before_their_traversals_are_purged(
     async with database.connection() as conn:
         await conn.execute("update traversal set ended_at = ended_at - interval '2 days'")
     nodes = "select count(*) from node where traversal = 1"
-    arguments = ("purge", "--older-than", "1d", "--json")
+    arguments = ("purge", "--older-than", "1d", "--yes", "--json")
     output = await run_admin(*arguments, "--dry-run", url=database_url)
     assert output.document["traversals"] == 1
     assert await database.pool.fetchval(nodes) == 1

@@ -13,11 +13,11 @@ import typer
 from typer.testing import CliRunner
 
 from hub.cli.exit_codes import MEANING, ExitCode
-from hub.cli.main import app
+from hub.cli.main import COMMANDS, app
 from tests.unit.hub.cli.stub import respond_with, running_stub
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
-COMMON_OPTIONS = {"--json", "--url", "--project", "--user", "--help"}
+COMMON_OPTIONS = {"--json", "--output", "--context", "--url", "--project", "--user", "--help"}
 
 
 def commands() -> dict[str, set[str]]:
@@ -46,6 +46,12 @@ def sections() -> dict[str, str]:
     return dict(zip(names, parts[1::2], strict=True))
 
 
+def test_the_list_of_commands_shows_the_help_of_each() -> None:
+    group = typer.main.get_command(app)
+    found = {name: one.help.split("\n\n")[0] for name, one in group.commands.items()}  # type: ignore[attr-defined]
+    assert found == {name: source.help for name, source in COMMANDS.items()}
+
+
 def test_the_page_has_exactly_the_commands() -> None:
     assert sorted(sections()) == sorted(commands())
 
@@ -71,11 +77,12 @@ def test_the_page_has_the_exit_codes() -> None:
 def test_every_command_with_a_server_has_json_output() -> None:
     mute = {name for name, options in commands().items() if "--json" not in options}
     assert mute == {"headgate serve", "headgate demo", "headgate subscription delete",
-                    "headgate token revoke"}  # fmt: skip
+                    "headgate token revoke", "headgate login", "headgate context use",
+                    "headgate context delete"}  # fmt: skip
 
 
 def test_a_command_with_a_url_has_all_options_of_the_server() -> None:
-    server = {"--url", "--project", "--user"}
+    server = {"--url", "--project", "--user", "--context"}
     partly = {
         name: server - options
         for name, options in commands().items()

@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console, RenderableType
 
 from hub.cli import output
+from hub.cli.tables import UNLIMITED, plain
 
 
-def print_table(what: RenderableType) -> str:
-    console = Console(file=io.StringIO(), width=240, highlight=False)
+def print_table(what: RenderableType, width: int = UNLIMITED) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
     console.print(what, markup=False)
     file = console.file
     assert isinstance(file, io.StringIO)
@@ -73,12 +74,12 @@ def test_only_failed_events_show_their_reason() -> None:
 
 def test_control_characters_are_not_printed() -> None:
     bad = "a\x1b[2Jb\x07"
-    assert "\x1b" not in output.plain(bad) and "\x07" not in output.plain(bad)
+    assert "\x1b" not in plain(bad) and "\x07" not in plain(bad)
     assert "\x1b" not in output.event_line(
         event("resource.create.failed", resource={"reason": bad})
     )
     assert "\x1b" not in print_table(output.table([{"a": bad}], {"a": "A"}))
-    assert output.plain("línea\n\tdos") == "línea\n\tdos"
+    assert plain("línea\n\tdos") == "línea\n\tdos"
 
 
 def test_markup_in_values_is_printed_as_text() -> None:

@@ -18,7 +18,7 @@ def stack_with_status(status: str) -> Handler:
 
     async def handler(_: web.Request) -> web.StreamResponse:
         stack = {"id": "1", "stack_name": "web", "stack_status": status}
-        return web.json_response({"stack": stack, "resource": {"resource_name": "a"}})
+        return web.json_response({"stack": stack, "resource": {"resource_name": "a"}, "hooks": []})
 
     return handler
 

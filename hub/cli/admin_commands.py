@@ -1,0 +1,6 @@
+"""headgate admin: all of its commands."""
+
+from hub.cli import admin, admin_audit
+
+app = admin.app
+app.add_typer(admin_audit.app)

@@ -1,0 +1,55 @@
+"""Questions before changes that cannot be undone."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from hub.cli.context import err, stop
+from hub.cli.exit_codes import ExitCode
+from hub.cli.tables import plain
+
+Json = Any
+#: Kinds of resources that a question lists; the others are counted.
+MAX_KINDS = 10
+UNCHANGED = "nothing was changed"
+
+
+def confirm(question: str, facts: Sequence[str], yes: bool) -> None:
+    """Ask on the terminal, and end the command unless the answer is yes. facts: what is lost, one
+    line each. yes: do not ask.
+
+    Without a terminal there is nobody to ask, and a command that waits for input could block a
+    script: it is refused.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        reason = "standard input is not a terminal, so the command cannot ask for confirmation"
+        stop(f"{UNCHANGED}: {reason}. Use --yes to skip the question.", ExitCode.ERROR)
+    for line in facts:
+        err.print(plain(line), markup=False, soft_wrap=True)
+    try:
+        agreed = typer.confirm(plain(question), err=True)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        typer.echo(err=True)
+        agreed = False
+    if not agreed:
+        stop(f"{UNCHANGED}; use --yes to skip the question", ExitCode.ERROR)
+
+
+def resource_facts(resources: Iterable[Mapping[str, Json]]) -> list[str]:
+    """The number of resources of each type, most frequent first. Pure."""
+    kinds = Counter(str(one["resource_type"]) for one in resources)
+    ordered = sorted(kinds.items(), key=lambda one: (-one[1], one[0]))
+    lines = [f"  {count} {kind}" for kind, count in ordered[:MAX_KINDS]]
+    if rest := sum(count for _, count in ordered[MAX_KINDS:]):
+        lines.append(f"  {rest} of {len(ordered) - MAX_KINDS} other types")
+    return lines
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 resource``, ``3 resources``. Pure."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

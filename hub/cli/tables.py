@@ -1,0 +1,287 @@
+"""Tables: complete in files and pipes, short enough for its width on a terminal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+Json = Any
+#: The width of files, pipes and -o wide: no line is shortened.
+UNLIMITED = 100_000
+#: Characters between columns.
+GAP = 2
+#: Characters that a shortened ID has at least.
+SHORT_ID = 8
+#: Characters that a column keeps, and those that it keeps on a very narrow terminal.
+KEPT, LEAST = 8, 3
+#: Fields with times in the future.
+FUTURE = ("deadline", "expires_at")
+STYLE = {
+    "COMPLETE": "green",
+    "FAILED": "red",
+    "STOPPED": "magenta",
+    "PROGRESS": "cyan",
+    "waiting": "yellow",
+    "done": "green",
+    "failed": "red",
+    "stopped": "magenta",
+    "running": "cyan",
+    "parked": "yellow",
+    "enabled": "green",
+    "disabled": "red",
+    "delivered": "green",
+    "dead": "red",
+}
+
+
+class Content(StrEnum):
+    """What a column has. Only a text is truncated; the others are short."""
+
+    TEXT = "text"
+    ID = "id"
+    PAST = "past"
+    DEADLINE = "deadline"
+    STATUS = "status"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    heading: str
+    content: Content = Content.TEXT
+
+
+#: key of a row -> heading, or column.
+Columns = Mapping[str, str | Column]
+
+
+def text_column(heading: "str | Column") -> Column:
+    return heading if isinstance(heading, Column) else Column(heading)
+
+
+def id_column(heading: str = "ID") -> Column:
+    """On a terminal, the IDs are as short as they can be and still differ."""
+    return Column(heading, Content.ID)
+
+
+def past_column(heading: str) -> Column:
+    """Times. On a terminal: ``9 min ago``."""
+    return Column(heading, Content.PAST)
+
+
+def deadline_column(heading: str) -> Column:
+    """Times. On a terminal: ``1h30m left``."""
+    return Column(heading, Content.DEADLINE)
+
+
+def status_column(heading: str = "STATUS") -> Column:
+    """The status of a stack, with the number of its waiting hooks (`hooks_waiting` of the row)."""
+    return Column(heading, Content.STATUS)
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """A renderable. columns: key -> column."""
+
+    rows: Sequence[Mapping[str, Json]]
+    columns: Mapping[str, Column]
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        short = options.max_width < UNLIMITED
+        columns = self._shown() if short else self.columns
+        cells = self._cells(columns, short=short)
+        widths = [max(map(cell_len, column)) for column in cells]
+        if short:
+            kept = [
+                len(one.heading) if one.content == Content.TEXT else width
+                for one, width in zip(columns.values(), widths, strict=True)
+            ]
+            widths = fit(widths, kept, options.max_width)
+        for number, row in enumerate(zip(*cells, strict=True)):
+            yield _line(row, widths, bold=number == 0)
+
+    def _shown(self) -> Mapping[str, Column]:
+        """Without columns that are empty in each row."""
+        shown = {
+            key: column
+            for key, column in self.columns.items()
+            if any(cell_text(row.get(key)) for row in self.rows)
+        }
+        return shown if self.rows else self.columns
+
+    def _cells(self, columns: Mapping[str, Column], *, short: bool) -> list[list[str]]:
+        """The texts of each column, with its heading."""
+        now = datetime.now(UTC)
+        return [
+            [column.heading, *_column_texts(self.rows, key, column.content, short=short, now=now)]
+            for key, column in columns.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTable:
+    """A renderable: a line for each of these fields that is not empty. names: of the fields."""
+
+    document: Mapping[str, Json]
+    names: Sequence[str]
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.table import Table
+
+        short, now = options.max_width < UNLIMITED, datetime.now(UTC)
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(style="bold")
+        table.add_column(overflow="fold")
+        for name in self.names:
+            if self.document.get(name) not in (None, "", [], {}):
+                text = field_text(name, self.document, now if short else None)
+                table.add_row(name.replace("_", " "), style(text))
+        yield table
+
+
+def field_text(name: str, document: Mapping[str, Json], now: datetime | None) -> str:
+    """The value of a field. now: also show times relative to it. Pure."""
+    text = cell_text(document[name])
+    if name == "stack_status":
+        return status_text(text, document.get("hooks_waiting") or 0)
+    if now is None or _moment(text) is None:
+        return text
+    relative = time_left(text, now) if name in FUTURE else time_ago(text, now)
+    return f"{text} ({relative})"
+
+
+def _line(row: Sequence[str], widths: Sequence[int], *, bold: bool) -> Text:
+    line = Text("", "bold" if bold else "", no_wrap=True, overflow="ignore", end="\n")
+    for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        last = number == len(row) - 1
+        text = Text(cell) if bold else style(cell)
+        text.truncate(width, overflow="ellipsis", pad=not last)
+        line.append_text(text)
+        if not last:
+            line.append(" " * GAP)
+    line.rstrip()
+    return line
+
+
+def _column_texts(
+    rows: Sequence[Mapping[str, Json]], key: str, content: Content, *, short: bool, now: datetime
+) -> Iterable[str]:
+    texts = [" ".join(cell_text(row.get(key)).split()) for row in rows]
+    if content == Content.STATUS:
+        counts = (row.get("hooks_waiting") or 0 for row in rows)
+        return [
+            status_text(text, count, short=short) for text, count in zip(texts, counts, strict=True)
+        ]
+    if not short:
+        return texts
+    match content:
+        case Content.ID:
+            return short_ids(texts)
+        case Content.PAST:
+            return [time_ago(one, now) for one in texts]
+        case Content.DEADLINE:
+            return [time_left(one, now) for one in texts]
+        case _:
+            return texts
+
+
+def fit(widths: Sequence[int], kept: Sequence[int], available: int) -> list[int]:
+    """Shorten the widest columns so that a line fits. kept: below this width, a column is shortened
+    last. Pure."""
+    room, fitted = available - GAP * (len(widths) - 1), list(widths)
+    for least in ([max(KEPT, one) for one in kept], [LEAST] * len(widths)):
+        for cap in range(max(widths, default=0), 0, -1):
+            pairs = zip(widths, least, strict=True)
+            fitted = [min(width, max(cap, one)) for width, one in pairs]
+            if sum(fitted) <= room:
+                return fitted
+    return fitted
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """The beginning of each ID that no other one has. Pure."""
+    different = set(ids)
+    length = SHORT_ID
+    while len({one[:length] for one in different}) < len(different):
+        length += 1
+    return [one[:length] for one in ids]
+
+
+def time_ago(text: str, now: datetime) -> str:
+    """``40 s ago``, ``9 min ago``, ``5 h ago`` or ``3 days ago``; any other text as it is. Pure."""
+    moment = _moment(text)
+    if moment is None:
+        return text
+    seconds = int((now - moment).total_seconds())
+    if seconds < 0:
+        return f"in {_span(-seconds)}"
+    for limit, size, unit in ((60, 1, "s"), (3600, 60, "min"), (2 * 86_400, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds // 86_400} days ago"
+
+
+def time_left(text: str, now: datetime) -> str:
+    """``1h30m left``, or ``overdue``; any other text as it is. Pure."""
+    moment = _moment(text)
+    if moment is None:
+        return text
+    seconds = int((moment - now).total_seconds())
+    return f"{_span(seconds)} left" if seconds > 0 else "overdue"
+
+
+def _span(seconds: int) -> str:
+    """The two largest units: ``2d4h``, ``1h30m``, ``9m5s`` or ``45s``."""
+    parts, rest = [], seconds
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        parts.append((rest // size, unit))
+        rest %= size
+    first = next((number for number, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def status_text(status: str, waiting: int, *, short: bool = False) -> str:
+    """``CREATE_IN_PROGRESS, waiting for approval (3)``; short: ``CREATE waiting for approval (3)``.
+    Pure."""
+    if not waiting:
+        return status
+    action, progress, _ = status.partition("_IN_PROGRESS")
+    base = action if short and progress else f"{status},"
+    return f"{base} waiting for approval ({waiting})"
+
+
+def style(word: str) -> Text:
+    """A status or state in its color."""
+    if "waiting for approval (" in word:
+        return Text(word, "yellow")
+    return Text(word, STYLE.get(word.rpartition("_")[2] or word, ""))
+
+
+def plain(text: str) -> str:
+    """Replace control characters, because names and reasons can come from other users."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+
+
+def cell_text(value: Json) -> str:
+    """A value of a document in a line."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(cell_text(one) for one in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{plain(str(key))}={cell_text(item)}" for key, item in value.items())
+    return plain(str(value))

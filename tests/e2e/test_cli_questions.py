@@ -1,0 +1,80 @@
+"""Commands that destroy something ask on a terminal, and are refused elsewhere without --yes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support import forks
+from tests.support.command_line import TEMPLATE, headgate, headgate_json
+from tests.support.program import ServerProcess
+from tests.support.terminal import terminal
+
+
+def test_a_delete_tells_what_is_lost_and_asks(server: ServerProcess) -> None:
+    stack = headgate_json(server, "stack", "create", "asked", "-t", TEMPLATE, "--wait")
+    with terminal("stack", "delete", "asked", server=server) as user:
+        shown = user.read_until("[y/N]")
+        assert f"Stack asked ({stack['id']}) is CREATE_COMPLETE and has 2 resources:" in shown
+        assert "  1 OS::Heat::RandomString\n  1 OS::Heat::TestResource\n" in shown
+        assert "Delete the stack asked and its physical resources?" in shown
+        user.type("\n")
+        assert "nothing was changed; use --yes" in user.wait(1)
+    assert headgate_json(server, "stack", "show", "asked")["stack_status"] == "CREATE_COMPLETE"
+    with terminal("stack", "delete", stack["id"][:8], "--wait", server=server) as user:
+        user.read_until("[y/N]")
+        user.type("y\n")
+        assert "DELETE_COMPLETE" in user.wait()
+
+
+def test_a_question_ends_with_ctrl_c_and_changes_nothing(server: ServerProcess) -> None:
+    headgate(server, "stack", "create", "interrupted", "-t", TEMPLATE, "--wait")
+    with terminal("stack", "delete", "interrupted", server=server) as user:
+        user.read_until("[y/N]")
+        user.type("\x03")
+        assert "nothing was changed" in user.wait(1)
+    assert headgate(server, "stack", "show", "interrupted")
+
+
+def test_other_deletes_ask_too(server: ServerProcess) -> None:
+    made = headgate_json(server, "subscription", "create", "http://127.0.0.1:9/asked")
+    with terminal("subscription", "delete", made["id"][:8], server=server, columns=200) as user:
+        shown = user.read_until("[y/N]")
+        assert "Delete the subscription of webhook http://127.0.0.1:9/asked?" in shown
+        assert "pending deliveries are not sent" in shown
+        user.type("y\n")
+        user.wait()
+    assert made["id"] not in headgate(server, "subscription", "list")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stack", "delete", "unasked"),
+        ("stack", "abandon", "unasked"),
+        ("stack", "snapshot", "delete", "unasked", "saved"),
+    ],
+    ids=" ".join,
+)
+def test_without_a_terminal_the_command_is_refused_and_reads_nothing(
+    server: ServerProcess, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    if "unasked" not in headgate(server, "stack", "list"):
+        headgate(server, "stack", "create", "unasked", "-t", TEMPLATE, "--wait")
+        headgate(server, "stack", "snapshot", "create", "unasked", "--name", "saved", "--wait")
+    done = forks.run((*words, "--url", server.url), dict(os.environ))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "headgate: nothing was changed: standard input is not a terminal, so the command cannot "
+        "ask for confirmation. Use --yes to skip the question.\n"
+    )
+    assert "saved" in headgate(server, "stack", "snapshot", "list", "unasked")
+
+
+@pytest.mark.parametrize(("which", "message"), [("0000", "could not be found"), ("zz", "zz")])
+def test_an_unknown_beginning_of_an_id_is_refused(
+    server: ServerProcess, which: str, message: str
+) -> None:
+    assert message in headgate(server, "stack", "show", which, code=1)
+    refused = headgate(server, "subscription", "show", which, code=1)
+    assert which in refused

@@ -1,0 +1,146 @@
+"""Tables on terminals of any width, and in files."""
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from hub.cli import output, tables
+from hub.cli.tables import UNLIMITED, fit, short_ids, status_text, time_ago, time_left
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+ROWS: list[dict[str, Any]] = [
+    {
+        "name": "a-stack-with-a-name-that-is-longer-than-most-names-are",
+        "stack_status": "CREATE_IN_PROGRESS",
+        "hooks_waiting": 3,
+        "created": "2020-01-01T00:00:00Z",
+        "nothing": "",
+        "reason": "first line\nsecond line " + "x" * 200,
+        "id": "0b3a1c5e-0000-4000-8000-000000000001",
+    },
+    {"name": "数据库" * 20, "stack_status": "UPDATE_COMPLETE", "reason": None,
+     "id": "0b3a1c5e-1000-4000-8000-000000000001"},
+]  # fmt: skip
+COLUMNS: tables.Columns = {
+    "name": "NAME",
+    "stack_status": tables.status_column(),
+    "created": tables.past_column("CREATED"),
+    "nothing": "NOTHING",
+    "reason": "REASON",
+    "id": tables.id_column(),
+}
+
+
+def printed(width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(output.table(ROWS, COLUMNS), markup=False)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_a_row_is_one_line_that_fits(width: int) -> None:
+    lines = printed(width)
+    assert len(lines) == 1 + len(ROWS)
+    assert max(map(cell_len, lines)) <= width
+    head, first, second = lines
+    assert "NOTHING" not in head and head.split()[-1] == "ID"
+    assert "CREATE waiting for approval (3)" in first and "…" in first
+    assert first.endswith("0b3a1c5e-0") and second.endswith("0b3a1c5e-1")
+    assert "days ago" in first and "UPDATE_COMPLETE" in second
+
+
+def test_a_file_has_complete_values() -> None:
+    head, first, second = printed(UNLIMITED)
+    assert "NOTHING" in head
+    assert "CREATE_IN_PROGRESS, waiting for approval (3)" in first
+    assert "first line second line " + "x" * 200 in first
+    assert "2020-01-01T00:00:00Z" in first
+    assert first.endswith(str(ROWS[0]["id"])) and second.endswith(str(ROWS[1]["id"]))
+
+
+def test_an_empty_table_has_its_headings() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(output.table([], {"a": "A", "b": "B"}))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().split() == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "kept", "available", "expected"),
+    [
+        ([4, 4], [4, 4], 10, [4, 4]),
+        ([40, 4], [4, 4], 20, [14, 4]),
+        ([40, 30, 10], [4, 4, 10], 40, [13, 13, 10]),
+        ([40, 20], [40, 4], 50, [40, 8]),  # the first is kept as long as possible
+        ([40, 20], [40, 4], 30, [14, 14]),
+        ([], [], 80, []),
+    ],
+)
+def test_the_widest_texts_are_shortened_first(
+    widths: list[int], kept: list[int], available: int, expected: list[int]
+) -> None:
+    assert fit(widths, kept, available) == expected
+
+
+def test_ids_are_as_short_as_they_differ() -> None:
+    assert short_ids(["aaaaaaaa-1", "aaaaaaaa-2", ""]) == ["aaaaaaaa-1", "aaaaaaaa-2", ""]
+    assert short_ids(["aaaaaaaabbbb", "cccccccccccc"]) == ["aaaaaaaa", "cccccccc"]
+    assert short_ids(["aaaaaaaabbbb", "aaaaaaaabbbb"]) == ["aaaaaaaa", "aaaaaaaa"]
+    assert short_ids([]) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0 s ago"),
+        (59, "59 s ago"),
+        (540, "9 min ago"),
+        (3_600, "1 h ago"),
+        (100_000, "27 h ago"),
+        (200_000, "2 days ago"),
+        (-90, "in 1m30s"),
+    ],
+)
+def test_a_past_time_is_relative(seconds: int, expected: str) -> None:
+    moment = NOW - timedelta(seconds=seconds)
+    assert time_ago(moment.isoformat(), NOW) == expected
+    assert time_ago(moment.replace(tzinfo=None).isoformat(), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (45, "45s left"),
+        (545, "9m5s left"),
+        (5_400, "1h30m left"),
+        (7_200, "2h left"),
+        (187_200, "2d4h left"),
+        (0, "overdue"),
+        (-5, "overdue"),
+    ],
+)
+def test_a_deadline_is_relative(seconds: int, expected: str) -> None:
+    assert time_left((NOW + timedelta(seconds=seconds)).isoformat(), NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "never", "12", "2026-13-01T00:00:00Z"])
+def test_a_text_that_is_no_time_is_shown_as_it_is(text: str) -> None:
+    assert time_ago(text, NOW) == time_left(text, NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("status", "waiting", "short", "expected"),
+    [
+        ("CREATE_COMPLETE", 0, True, "CREATE_COMPLETE"),
+        ("CREATE_IN_PROGRESS", 2, True, "CREATE waiting for approval (2)"),
+        ("CREATE_IN_PROGRESS", 2, False, "CREATE_IN_PROGRESS, waiting for approval (2)"),
+        ("CREATE_COMPLETE", 1, True, "CREATE_COMPLETE, waiting for approval (1)"),
+    ],
+)
+def test_the_status_says_what_waits(status: str, waiting: int, short: bool, expected: str) -> None:
+    assert status_text(status, waiting, short=short) == expected
