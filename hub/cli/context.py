@@ -64,31 +64,34 @@ def resolve_connection(server: ConnectionOptions, context: SavedContext) -> Conn
     )
 
 
-def find_context(server: ConnectionOptions) -> SavedContext:
-    """The context of the command. Ends the command if there is no such context.
+def select_context(server: ConnectionOptions) -> SavedContext:
+    """The context of the command, or an empty one. Raises ContextError.
 
     A current context does not apply to another server, which must not receive its token.
     """
-    none = SavedContext("")
+    saved, none = read_contexts(contexts_path()), SavedContext("")
+    if server.context:
+        found = saved.find(server.context)
+        if server.url and server.url != found.url:
+            raise ContextError(
+                f'--url {server.url}: the context "{server.context}" is of {found.url}. '
+                "Use either --context or --url."
+            )
+        return found
+    found = saved.find(saved.current) if saved.current else none
+    return none if server.url and server.url != found.url else found
+
+
+def _find_context(server: ConnectionOptions) -> SavedContext:
     try:
-        saved = read_contexts(contexts_path())
-        if server.context:
-            found = saved.find(server.context)
-            if server.url and server.url != found.url:
-                raise ContextError(
-                    f'--url {server.url}: the context "{server.context}" is of {found.url}. '
-                    "Use either --context or --url."
-                )
-            return found
-        found = saved.find(saved.current) if saved.current else none
+        return select_context(server)
     except ContextError as error:
         stop(str(error), ExitCode.USAGE if server.context else ExitCode.ERROR)
-    return none if server.url and server.url != found.url else found
 
 
 def ask(server: ConnectionOptions, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:
     """Run `work` with a client. An error is printed and ends the command with exit code 1."""
-    return ask_with(resolve_connection(server, find_context(server)), work)
+    return ask_with(resolve_connection(server, _find_context(server)), work)
 
 
 def ask_with(connection: Connection, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:

@@ -14,6 +14,7 @@ from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import options, output, tables
 from hub.cli.client import ApiClient, list_waiting_hooks, read_pages
+from hub.cli.completion import complete_hooks, complete_stacks
 from hub.cli.confirmation import confirm, counted
 from hub.cli.context import ask, err, print_result, stop
 from hub.cli.exit_codes import ExitCode
@@ -29,6 +30,7 @@ Which = Annotated[
     typer.Argument(
         metavar="HOOK",
         help="ID, unique prefix of an ID, STACK:RESOURCE[:POINT], or STACK:POINT.",
+        autocompletion=complete_hooks,
     ),
 ]
 FIELDS = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
@@ -48,6 +50,7 @@ AnyWhich = Annotated[
         metavar="[HOOK]",
         help="ID, unique prefix of an ID, STACK:RESOURCE[:POINT], or STACK:POINT. Instead, --stack,"
         " --at and --point select several hooks.",
+        autocompletion=complete_hooks,
     ),
 ]
 
@@ -58,7 +61,11 @@ class SelectionOptions(OptionGroup):
 
     stack: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="All waiting hooks of this stack and its nested stacks."),
+        typer.Option(
+            metavar="NAME",
+            help="All waiting hooks of this stack and its nested stacks.",
+            autocompletion=complete_stacks,
+        ),
     ] = None
     at: Annotated[
         str | None,
@@ -119,7 +126,10 @@ def list_(
         ),
     ] = "",
     stack: Annotated[
-        str | None, typer.Option(help="Only hooks of this stack and its nested stacks.")
+        str | None,
+        typer.Option(
+            help="Only hooks of this stack and its nested stacks.", autocompletion=complete_stacks
+        ),
     ] = None,
     at: Annotated[
         str | None,

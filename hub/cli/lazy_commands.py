@@ -31,7 +31,7 @@ class CommandSource:
         """The command with everything below it, and examples in each help."""
         from hub.cli.examples import add_examples
 
-        command = typer.main.get_command(import_module(self.module).app)
+        command: Command = typer.main.get_group(import_module(self.module).app)
         if not self.is_app:
             command = command.commands[name]  # type: ignore[attr-defined] # it is a group
         command.name = name

@@ -10,6 +10,7 @@ from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import output
 from hub.cli.client import ApiClient
+from hub.cli.completion import complete_contexts
 from hub.cli.context import ask_with, print_result, resolve_connection, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
@@ -26,7 +27,10 @@ Json = Any
 app = typer.Typer()
 context = typer.Typer(help="List and choose saved servers and projects.", no_args_is_help=True)
 app.add_typer(context, name="context")
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the context.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of the context.", autocompletion=complete_contexts),
+]
 FIELDS = ("name", "current", "url", "project", "user", "token")
 
 
@@ -96,7 +100,12 @@ def list_(printing: PrintOptions) -> None:
 def show_(
     printing: PrintOptions,
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Name. Default: the current context.")
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Name. Default: the current context.",
+            autocompletion=complete_contexts,
+        ),
     ] = "",
 ) -> None:
     """Show a context, without its token."""

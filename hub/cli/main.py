@@ -28,6 +28,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
 SINGLE: Mapping[str, tuple[str, str]] = {
     "serve": ("server_commands", "Run a server until it receives SIGTERM or Ctrl-C."),
     "demo": ("server_commands", "Create, approve, change and delete a real service."),
+    "man": ("man_pages", "Write manual pages of all commands to a directory."),
     "watch": ("progress_commands", "Follow a stack until its action ends."),
     "why": ("progress_commands", "Explain what a stack is waiting for."),
     "graph": ("progress_commands", "Show the graph of a stack's current traversal as a tree."),

@@ -12,6 +12,7 @@ import typer
 
 from engine.hooks.durations import parse_duration
 from headgate.client import PROJECT, URL
+from hub.cli.completion import complete_contexts, complete_stacks
 from hub.cli.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
 
@@ -131,6 +132,7 @@ class ConnectionOptions(OptionGroup):
             envvar="HEADGATE_CONTEXT",
             help="Saved context, instead of the current one; see `headgate login`.",
             metavar="NAME",
+            autocompletion=complete_contexts,
         ),
     ] = ""
     url: Annotated[
@@ -218,7 +220,14 @@ class OfflineOptions(PrintOptions):
     ] = None
 
 
-Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or ID of the stack.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="STACK",
+        help="Name of the stack, its ID, or a unique prefix of its ID.",
+        autocompletion=complete_stacks,
+    ),
+]
 NestedDepth = Annotated[
     int,
     typer.Option("--nested-depth", min=0, help="Include nested stacks, down to this level."),

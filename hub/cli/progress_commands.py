@@ -7,6 +7,7 @@ from rich.text import Text
 
 from hub.cli import graph, options, output, tables
 from hub.cli.client import ApiClient, find_stack, read_waiting_hooks, stack_path
+from hub.cli.completion import complete_stacks
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.formats import FormatKind, ResultFormat
@@ -28,7 +29,10 @@ def events_as_json(chosen: ResultFormat) -> bool:
 def watch_(
     server: ServerOptions,
     stack: Annotated[
-        str | None, typer.Argument(metavar="STACK", help="Name or ID of the stack.")
+        str | None,
+        typer.Argument(
+            metavar="STACK", help="Name or ID of the stack.", autocompletion=complete_stacks
+        ),
     ] = None,
     forward_to: Annotated[
         str | None,

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from hub.cli import options, output, tables
 from hub.cli.client import ApiClient, find_stack, stack_path
+from hub.cli.completion import complete_resources
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.formats import format_yaml
 from hub.cli.hook import read_answer_data
@@ -16,9 +17,19 @@ from hub.cli.options import ServerOptions, with_options
 
 Json = Any
 app = typer.Typer(help="List, show, mark, protect and signal resources.", no_args_is_help=True)
-Which = Annotated[str, typer.Argument(metavar="RESOURCE", help="Name of the resource.")]
+Which = Annotated[
+    str,
+    typer.Argument(
+        metavar="RESOURCE", help="Name of the resource.", autocompletion=complete_resources
+    ),
+]
 WhichMarked = Annotated[
-    str, typer.Argument(metavar="RESOURCE", help="Name or physical ID of the resource.")
+    str,
+    typer.Argument(
+        metavar="RESOURCE",
+        help="Name or physical ID of the resource.",
+        autocompletion=complete_resources,
+    ),
 ]
 Sent = Annotated[
     list[str],

@@ -71,7 +71,9 @@ async def wait_for_action(
     if not wait.any:
         return Outcome(await _read_result(client, stack_id, action), ExitCode.COMPLETE)
     try:
-        async with asyncio.timeout(wait.timeout):
+        from hub.cli.progress import shown_progress
+
+        async with asyncio.timeout(wait.timeout), shown_progress(client, stack_id):
             outcome = await _poll(client, stack_id, action, wait)
     except TimeoutError:
         message = "--timeout has expired; the action continues on the server"

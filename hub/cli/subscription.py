@@ -9,6 +9,7 @@ import typer
 from headgate.connection import url_path
 from hub.cli import options, output, tables
 from hub.cli.client import ApiClient, find_subscription
+from hub.cli.completion import complete_subscriptions
 from hub.cli.confirmation import confirm
 from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
@@ -17,7 +18,12 @@ from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_
 Json = Any
 app = typer.Typer(help="Manage subscriptions and deliveries.", no_args_is_help=True)
 Id = Annotated[
-    str, typer.Argument(metavar="ID", help="ID of the subscription, or a unique prefix of it.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="ID of the subscription, or a unique prefix of it.",
+        autocompletion=complete_subscriptions,
+    ),
 ]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
          "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",

@@ -1,0 +1,75 @@
+"""Examples of each command, and the manual pages."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from hub.cli.examples import EXAMPLES
+from hub.cli.main import app
+from hub.cli.man_pages import escape
+
+ROOT = typer.main.get_command(app)
+#: What ends a command in a shell.
+SHELL = re.compile(r" [|>] ")
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> list[str]:
+    below = getattr(command, "commands", None)
+    if below is None:
+        return [" ".join(path)]
+    return [leaf for name, one in below.items() for leaf in leaves(one, (*path, name))]
+
+
+def test_each_command_has_examples_and_no_other_has() -> None:
+    assert sorted(EXAMPLES) == sorted(leaves(ROOT))
+
+
+@pytest.mark.parametrize(
+    ("path", "example"), [(path, one) for path, lines in EXAMPLES.items() for one in lines]
+)
+def test_an_example_is_a_valid_command_line(path: str, example: str) -> None:
+    assert example.startswith(path)
+    command: Any = ROOT
+    for name in path.split():
+        command = command.commands[name]
+    words = shlex.split(SHELL.split(example)[0].removeprefix(path))
+    command.make_context(path, words)  # raises a usage error
+
+
+def test_examples_are_in_the_help_line_by_line() -> None:
+    done = CliRunner().invoke(app, ["stack", "diff", "-h"])
+    examples = "\n".join(f"    headgate {one}" for one in EXAMPLES["stack diff"])
+    assert f"  Examples:\n{examples}\n" in done.output
+
+
+def test_manual_pages_are_written_for_every_command(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["man", str(tmp_path / "man1")])
+    assert done.exit_code == 0, done.output
+    texts = {one.stem: one.read_text() for one in (tmp_path / "man1").iterdir()}
+    assert {f"headgate-{leaf.replace(' ', '-')}" for leaf in leaves(ROOT)} < {*texts}
+    assert texts["headgate"].count(".TP") > 20
+    page = texts["headgate-hook-continue"]
+    for heading in ("NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
+        assert f"\n.SH {heading}\n" in page
+    assert "headgate hook continue \\-\\-stack web \\-\\-at 'mon_*'" in page
+    requests = {line.split()[0] for text in texts.values() for line in text.splitlines()
+                if line.startswith((".", "'"))}  # fmt: skip
+    assert requests <= {".TH", ".SH", ".B", ".TP", ".PP", ".nf", ".fi"}
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = CliRunner().invoke(app, ["man", str(tmp_path / "file")])
+    assert done.exit_code == 1 and f"{tmp_path / 'file'}: cannot be written" in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"), [(".x", "\\&.x"), ("'x", "\\&'x"), ("a-b\\c", "a\\-b\\ec"), ("", "")]
+)
+def test_a_text_is_no_request(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
