@@ -86,26 +86,25 @@ def _complete(
 
     from headgate.errors import RequestError
     from hub.cli.client import ApiClient
-    from hub.cli.context import resolve_connection, select_context
-    from hub.cli.options import ConnectionOptions
+    from hub.cli.connections import ChosenConnection
     from hub.cli.saved_contexts import ContextError
     from hub.cli.tables import plain
 
     async def run() -> Candidates:
-        server = ConnectionOptions(
-            context=ctx.params.get("context") or "",
-            url=ctx.params.get("url"),
-            project=ctx.params.get("project"),
-            user=ctx.params.get("user") or "",
+        chosen = ChosenConnection(
+            ctx.params.get("context") or "",
+            ctx.params.get("url"),
+            ctx.params.get("project"),
+            ctx.params.get("user") or "",
         )
-        connection = resolve_connection(server, select_context(server))
+        connection = chosen.resolve()
         client = ApiClient(connection.url, connection.project, connection.credentials)
         async with asyncio.timeout(TIMEOUT), client:
             return await work(client)
 
     try:
         found = asyncio.run(run())
-    except (RequestError, ContextError, TimeoutError, typer.Exit):
+    except (RequestError, ContextError, TimeoutError):
         return []
     matching = [(value, plain(text)) for value, text in found if value.startswith(incomplete)]
     return matching[:MAX_CANDIDATES]

@@ -11,7 +11,7 @@ from headgate.errors import RequestError
 from hub.cli import output
 from hub.cli.client import ApiClient
 from hub.cli.completion import complete_contexts
-from hub.cli.context import ask_with, print_result, resolve_connection, stop
+from hub.cli.context import ask_with, chosen_connection, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
 from hub.cli.saved_contexts import (
@@ -46,7 +46,10 @@ def login(server: ConnectionOptions) -> None:
     name = server.context or "default"
     known = saved.contexts.get(name)
     context = SavedContext(known.url, known.project, known.user) if known else None
-    connection = resolve_connection(server, context or SavedContext(""))
+    try:
+        connection = chosen_connection(server).resolve_with(context or SavedContext(""))
+    except ContextError as error:
+        stop(str(error), ExitCode.USAGE)
     token = read_token()
     credentials = replace(connection.credentials, token=token, password="")
     connection = replace(connection, credentials=credentials)
