@@ -50,7 +50,7 @@ def completed(line: str, url: str, **variables: str) -> list[str]:
     program = str(Path(sys.executable).parent / "headgate")
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=120)
     assert done.stderr == "", done.stderr
-    return [one.split("\t")[0] for one in done.stdout.splitlines()]
+    return [one.split("\t")[0] for one in done.stdout.splitlines() if one]
 
 
 def test_names_of_the_server_are_completed(server: ServerProcess) -> None:
