@@ -56,8 +56,8 @@ def login(server: ConnectionOptions) -> None:
     session = ask_with(connection, _read_session)
     context = SavedContext(connection.url, connection.project, connection.credentials.user, token)
     _write(saved.saved(name, context))
-    who = f"as {session['name']} ({', '.join(session['roles']) or 'no roles'})"
-    typer.echo(f"Logged in to {connection.url}, project {connection.project}, {who}.")
+    where = f"{connection.url}, project {connection.project}"
+    typer.echo(f"Logged in to {where}, as {session['name']}.")
     typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
 
 

@@ -108,7 +108,7 @@ def test_a_login_is_saved_and_used(token_server: ServerProcess, tmp_path: Path) 
     )
     assert "the server refused the token; nothing was saved" in error and not file.exists()
     said, _ = run_command("login", server=token_server, typed=token, environment=mine)
-    assert f"Logged in to {token_server.url}, project web, as lin (admin)." in said
+    assert f"Logged in to {token_server.url}, project web, as lin." in said
     assert token.strip() not in said and stat.S_IMODE(file.stat().st_mode) == 0o600
     who, _ = run_command("token", "whoami", "-o", "jsonpath={.name}", environment=mine)
     assert who == "lin\n"
@@ -152,4 +152,4 @@ def test_a_login_asks_on_a_terminal_and_does_not_show_the_token(
     with terminal("login", server=token_server, columns=200, environment=mine) as user:
         user.read_until("Token (empty if the server needs none):")
         user.type(token)
-        assert "as may (reader)" in user.wait() and token.strip() not in user.screen
+        assert ", as may." in user.wait() and token.strip() not in user.screen

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import TEMPLATE, headgate, headgate_json
-from tests.support.program import ServerProcess
+from tests.support.program import PATIENCE, ServerProcess
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -53,18 +54,26 @@ def completed(line: str, url: str, **variables: str) -> list[str]:
     return [one.split("\t")[0] for one in done.stdout.splitlines() if one]
 
 
+def until_completed(line: str, url: str) -> list[str]:
+    """The candidates; a completion gives up after seconds, which a busy machine can need."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := completed(line, url)):
+        assert time.monotonic() < deadline, line
+    return found
+
+
 def test_names_of_the_server_are_completed(server: ServerProcess) -> None:
     create = ("stack", "create", "completes-me", "-t", TEMPLATE, "--break-at", "app:pre-create")
     headgate(server, *create, "--until-waiting", code=5)
     made = headgate_json(server, "subscription", "create", "http://127.0.0.1:9/completed")
     for words in ("stack show", "why", "hook list --stack", "watch", "hook continue --stack"):
-        assert completed(f"headgate {words} complet", server.url) == ["completes-me"]
+        assert until_completed(f"headgate {words} complet", server.url) == ["completes-me"]
     assert completed("headgate stack show other", server.url) == []
-    hooks = completed("headgate hook continue completes", server.url)
+    hooks = until_completed("headgate hook continue completes", server.url)
     assert hooks == ["completes-me:app:pre-create"]
-    assert completed("headgate resource show completes-me a", server.url) == ["app"]
+    assert until_completed("headgate resource show completes-me a", server.url) == ["app"]
     assert completed("headgate resource show no-such-stack a", server.url) == []
-    found = completed(f"headgate subscription show {made['id'][:6]}", server.url)
+    found = until_completed(f"headgate subscription show {made['id'][:6]}", server.url)
     assert found == [made["id"]]
     headgate(server, "hook", "continue", "completes-me:app")
 
