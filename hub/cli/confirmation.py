@@ -50,6 +50,6 @@ def resource_facts(resources: Iterable[Mapping[str, Json]]) -> list[str]:
     return lines
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """``1 resource``, ``3 resources``. Pure."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -15,7 +15,7 @@ TOKEN, PASSWORD = "HEADGATE_TOKEN", "HEADGATE_PASSWORD"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ResolvedConnection:
     """Where requests are sent, and with which credentials."""
 
     url: str
@@ -33,16 +33,16 @@ class ChosenConnection:
     project: str | None = None
     user: str = ""
 
-    def resolve(self) -> Connection:
+    def resolve(self) -> ResolvedConnection:
         """With the values of the context and the defaults. Raises ContextError."""
         return self.resolve_with(self._find_context())
 
-    def resolve_with(self, context: SavedContext) -> Connection:
+    def resolve_with(self, context: SavedContext) -> ResolvedConnection:
         """Options and variables precede the values of the context. Raises ContextError."""
         roles, token, password = (_from_environment(name) for name in (ROLES, TOKEN, PASSWORD))
         if not token and not password:
             token = context.token
-        return Connection(
+        return ResolvedConnection(
             self.url or context.url or URL,
             self.project or context.project or PROJECT,
             ClientCredentials(self.user or context.user, roles, token, password),

@@ -12,7 +12,7 @@ from engine.errors import HeadgateError
 from headgate.connection import Query
 from headgate.errors import RequestError
 from hub.cli.client import ApiClient, call_stack
-from hub.cli.connections import ChosenConnection, Connection
+from hub.cli.connections import ChosenConnection, ResolvedConnection
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
 from hub.cli.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
@@ -47,7 +47,9 @@ def chosen_connection(server: ConnectionOptions) -> ChosenConnection:
     return ChosenConnection(server.context, server.url, server.project, server.user)
 
 
-def ask_with(connection: Connection, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:
+def ask_with(
+    connection: ResolvedConnection, work: Callable[[ApiClient], Awaitable[Result]]
+) -> Result:
     """See `ask`."""
 
     async def run() -> Result:

@@ -15,7 +15,7 @@ from headgate.errors import RequestError
 from hub.cli import options, output, tables
 from hub.cli.client import ApiClient, list_waiting_hooks, read_pages
 from hub.cli.completion import complete_hooks, complete_stacks
-from hub.cli.confirmation import confirm, counted
+from hub.cli.confirmation import confirm, format_count
 from hub.cli.context import ask, err, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError, read_data
@@ -361,7 +361,9 @@ def _answer_all(
     if not selection.yes:
         rows = [output.hook_row(hook) for hook in hooks]
         err.print(output.table(rows, output.HOOK_COLUMNS), markup=False)
-    confirm(f"Answer {counted(len(hooks), 'hook')} with {body['decision']}?", (), selection.yes)
+    confirm(
+        f"Answer {format_count(len(hooks), 'hook')} with {body['decision']}?", (), selection.yes
+    )
 
     async def work(client: ApiClient) -> list[Json]:
         return [await _signal(client, hook, body) for hook in hooks]
@@ -372,7 +374,7 @@ def _answer_all(
     print_result(answered, server.format, lambda: output.table(rows, columns))
     refused = sum("error" in one for one in answered)
     if refused:
-        stop(f"{refused} of {counted(len(hooks), 'answer')} were refused", ExitCode.ERROR)
+        stop(f"{refused} of {format_count(len(hooks), 'answer')} were refused", ExitCode.ERROR)
 
 
 async def _signal(client: ApiClient, hook: Json, body: Mapping[str, Json]) -> Json:

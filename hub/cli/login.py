@@ -55,7 +55,7 @@ def login(server: ConnectionOptions) -> None:
     connection = replace(connection, credentials=credentials)
     session = ask_with(connection, _read_session)
     context = SavedContext(connection.url, connection.project, connection.credentials.user, token)
-    _write(saved.saved(name, context))
+    _write(saved.add(name, context))
     where = f"{connection.url}, project {connection.project}"
     typer.echo(f"Logged in to {where}, as {session['name']}.")
     typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
@@ -123,7 +123,7 @@ def show_(
 def use(name: Name) -> None:
     """Make a context the current one."""
     try:
-        _write(_read().used(name))
+        _write(_read().select(name))
     except ContextError as error:
         stop(str(error), ExitCode.ERROR)
 
@@ -132,7 +132,7 @@ def use(name: Name) -> None:
 def delete(name: Name) -> None:
     """Delete a context with its token from this machine. The token stays valid."""
     try:
-        _write(_read().deleted(name))
+        _write(_read().remove(name))
     except ContextError as error:
         stop(str(error), ExitCode.ERROR)
 

@@ -43,16 +43,16 @@ class SavedContexts:
         raise ContextError(f'there is no context "{name}"; saved: {known}. Save it with '
                            f"`headgate login --context {name}`.")  # fmt: skip
 
-    def saved(self, name: str, context: SavedContext) -> "SavedContexts":
+    def add(self, name: str, context: SavedContext) -> "SavedContexts":
         """With this context, which becomes the current one."""
         return SavedContexts(name, {**self.contexts, name: context})
 
-    def used(self, name: str) -> "SavedContexts":
+    def select(self, name: str) -> "SavedContexts":
         """Raises ContextError."""
         self.find(name)
         return replace(self, current=name)
 
-    def deleted(self, name: str) -> "SavedContexts":
+    def remove(self, name: str) -> "SavedContexts":
         """Raises ContextError."""
         self.find(name)
         left = {other: one for other, one in self.contexts.items() if other != name}

@@ -19,7 +19,7 @@ from hub.cli.client import (
     read_waiting_hooks,
     stack_path,
 )
-from hub.cli.confirmation import confirm, counted, resource_facts
+from hub.cli.confirmation import confirm, format_count, resource_facts
 from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.files import InputError
@@ -230,7 +230,10 @@ def delete_facts(stack: Json, resources: Sequence[Json]) -> list[str]:
     status = f"Stack {stack['stack_name']} ({stack['id']}) is {stack['stack_status']}"
     if not resources:
         return [f"{status} and has no resources."]
-    lines = [f"{status} and has {counted(len(resources), 'resource')}:", *resource_facts(resources)]
+    lines = [
+        f"{status} and has {format_count(len(resources), 'resource')}:",
+        *resource_facts(resources),
+    ]
     return [*lines, "Physical resources with `deletion_policy: Retain` stay."]
 
 

@@ -92,7 +92,7 @@ def diff(
     label = str(template) if template is not None else f"version {after['version']}"
     lines = list(compare(before, after, f"version {before['version']}", label))
     document = {"from": before["version"], "to": after.get("version"), "lines": lines}
-    print_result(document, server.format, lambda: Text("\n").join(map(_colored, lines)))
+    print_result(document, server.format, lambda: Text("\n").join(map(_color_line, lines)))
 
 
 def _read_local(template: Path) -> Mapping[str, Json]:
@@ -152,7 +152,7 @@ def _texts(content: Mapping[str, Json]) -> dict[str, str]:
     return texts | {f"file {name}": text for name, text in content["files"].items()}
 
 
-def _colored(line: str) -> Text:
+def _color_line(line: str) -> Text:
     return Text(
         line, next((color for start, color in COLORS.items() if line.startswith(start)), "")
     )

@@ -20,7 +20,7 @@ GAP = 2
 #: Characters that a shortened ID has at least.
 SHORT_ID = 8
 #: Characters that a column keeps, and those that it keeps on a very narrow terminal.
-KEPT, LEAST = 8, 3
+KEPT, MIN_WIDTH = 8, 3
 #: Fields with times in the future.
 FUTURE = ("deadline", "expires_at")
 STYLE = {
@@ -94,7 +94,7 @@ class DataTable:
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         short = options.max_width < UNLIMITED
-        columns = self._shown() if short else self.columns
+        columns = self._select_columns() if short else self.columns
         cells = self._cells(columns, short=short)
         widths = [max(map(cell_len, column)) for column in cells]
         if short:
@@ -106,7 +106,7 @@ class DataTable:
         for number, row in enumerate(zip(*cells, strict=True)):
             yield _line(row, widths, bold=number == 0)
 
-    def _shown(self) -> Mapping[str, Column]:
+    def _select_columns(self) -> Mapping[str, Column]:
         """Without columns that are empty in each row."""
         shown = {
             key: column
@@ -195,7 +195,7 @@ def fit(widths: Sequence[int], kept: Sequence[int], available: int) -> list[int]
     """Shorten the widest columns so that a line fits. kept: below this width, a column is shortened
     last. Pure."""
     room, fitted = available - GAP * (len(widths) - 1), list(widths)
-    for least in ([max(KEPT, one) for one in kept], [LEAST] * len(widths)):
+    for least in ([max(KEPT, one) for one in kept], [MIN_WIDTH] * len(widths)):
         for cap in range(max(widths, default=0), 0, -1):
             pairs = zip(widths, least, strict=True)
             fitted = [min(width, max(cap, one)) for width, one in pairs]

@@ -107,9 +107,9 @@ def test_a_login_is_saved_and_used(token_server: ServerProcess, tmp_path: Path) 
         "login", server=token_server, code=1, typed="hgt_wrong\n", environment=mine
     )
     assert "the server refused the token; nothing was saved" in error and not file.exists()
-    said, _ = run_command("login", server=token_server, typed=token, environment=mine)
-    assert f"Logged in to {token_server.url}, project web, as lin." in said
-    assert token.strip() not in said and stat.S_IMODE(file.stat().st_mode) == 0o600
+    printed, _ = run_command("login", server=token_server, typed=token, environment=mine)
+    assert f"Logged in to {token_server.url}, project web, as lin." in printed
+    assert token.strip() not in printed and stat.S_IMODE(file.stat().st_mode) == 0o600
     who, _ = run_command("token", "whoami", "-o", "jsonpath={.name}", environment=mine)
     assert who == "lin\n"
 

@@ -20,11 +20,11 @@ WEB, DB = SavedContext("http://a", "web", "ann", "hgt_1"), SavedContext("https:/
 
 def test_contexts_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "contexts.json"
-    saved = SavedContexts().saved("a", WEB).saved("b", DB)
+    saved = SavedContexts().add("a", WEB).add("b", DB)
     write_contexts(path, saved)
     assert read_contexts(path) == saved and saved.current == "b"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    write_contexts(path, saved.used("a").deleted("b"))
+    write_contexts(path, saved.select("a").remove("b"))
     assert read_contexts(path) == SavedContexts("a", {"a": WEB})
     assert [one.name for one in path.parent.iterdir()] == ["contexts.json"]
 
@@ -34,18 +34,18 @@ def test_without_a_file_there_are_no_contexts(tmp_path: Path) -> None:
 
 
 def test_the_current_context_can_be_deleted() -> None:
-    assert SavedContexts().saved("a", WEB).deleted("a") == SavedContexts("", {})
+    assert SavedContexts().add("a", WEB).remove("a") == SavedContexts("", {})
 
 
 def test_an_unknown_context_is_refused_with_the_known_ones() -> None:
-    for change in (SavedContexts.find, SavedContexts.used, SavedContexts.deleted):
+    for change in (SavedContexts.find, SavedContexts.select, SavedContexts.remove):
         with pytest.raises(ContextError, match='no context "b"; saved: a'):
-            change(SavedContexts().saved("a", WEB), "b")
+            change(SavedContexts().add("a", WEB), "b")
 
 
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "contexts.json"
-    write_contexts(path, SavedContexts().saved("a", WEB))
+    write_contexts(path, SavedContexts().add("a", WEB))
     path.chmod(0o640)
     with pytest.raises(ContextError, match="chmod 600"):
         read_contexts(path)
