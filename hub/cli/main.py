@@ -3,14 +3,17 @@
 This module loads no command; see hub/cli/lazy_commands.py.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from hub.cli.exit_codes import epilog
+from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.lazy_commands import CommandSource, LazyGroup
 
+#: Packages that only an installation of the server has completely.
+SERVER_PACKAGES = ("hub", "engine", "channels")
 #: Groups: name -> module and one-line help. A test compares the help with that of the group.
 GROUPS: Mapping[str, tuple[str, str]] = {
     "stack": ("stack_commands", "Create, update, show, list and delete stacks."),
@@ -59,11 +62,19 @@ app = typer.Typer(
 )
 
 
+def installed_version() -> str:
+    """Of the server, or of the command line alone."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("headgate")
+    except PackageNotFoundError:
+        return version("headgate-cli")
+
+
 def _print_version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import version
-
-        typer.echo(f"headgate {version('headgate')}")
+        typer.echo(f"headgate {installed_version()}")
         raise typer.Exit
 
 
@@ -80,7 +91,23 @@ def headgate(
 
 def run() -> None:
     """The console script."""
-    app()
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        from importlib.util import find_spec
+        from itertools import takewhile
+
+        of_server = (error.name or "").split(".")[0] in SERVER_PACKAGES
+        if not of_server or find_spec("hub.program") is not None:
+            raise
+        from hub.cli.context import complain
+
+        command = " ".join(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+        complain(
+            f"`headgate {command}` needs the server, which headgate-cli does not contain. Install"
+            " it in place of headgate-cli: `pipx install headgate`."
+        )
+        sys.exit(ExitCode.ERROR)
 
 
 if __name__ == "__main__":

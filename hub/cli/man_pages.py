@@ -1,7 +1,6 @@
 """headgate man: manual pages of all commands, from their help."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,13 +26,14 @@ def man(
 ) -> None:
     """Write manual pages of all commands to a directory."""
     from hub.cli.main import app as program
+    from hub.cli.main import installed_version
 
     root = typer.main.get_command(program)
     context = root.make_context(PROGRAM, [], resilient_parsing=True)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         count = 0
-        for name, text in pages(root, context, version(PROGRAM)):
+        for name, text in pages(root, context, installed_version()):
             (directory / f"{name}.1").write_text(text)
             count += 1
     except OSError as error:

@@ -134,7 +134,7 @@ def test_a_wheel_has_the_requirements_that_its_modules_import() -> None:
     modules, libraries = wheels.cli_modules()
     assert {"hub.cli.main", "headgate.client", "engine.errors"} <= modules
     assert libraries == {
-        "aio_pika", "aiohttp", "orjson", "rich", "typer", "yaml", "yarl",
+        "aio_pika", "aiohttp", "jsonpath", "orjson", "rich", "typer", "yaml", "yarl",
     }  # fmt: skip
     run, cli = ((wheels.ROOT / "requirements" / f"{one}.in").read_text() for one in ("run", "cli"))
     names = {line.split("#")[0].strip() for line in cli.splitlines()}
