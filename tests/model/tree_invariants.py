@@ -313,12 +313,18 @@ def a_batch_changes_no_more_members(
 def each_batch_waits_for_its_answer(
     before: TreeState, move: TreeMove, after: TreeState
 ) -> str | None:
-    """With a rule for `pre-batch`, each batch has an approving answer of its own."""
+    """With a rule for `pre-batch`, each batch has an approving answer of its own, except
+    after `run`. Members that an earlier change has not created are no batch."""
     for number, by, group in _updated_groups(after):
         parent = after.stacks[after.positions[number].parent]
-        if not any(rule.point == Point.PRE_BATCH for rule in group.rules):
+        runs = parent.traversal(by.traversal).step_mode is StepMode.RUN
+        if runs or not any(rule.point == Point.PRE_BATCH for rule in group.rules):
             continue
-        rows = {row.name for row in after.stacks[number].rows if row.value == group.value}
+        rows = {
+            row.name
+            for row in after.stacks[number].rows
+            if row.value == group.value and row.action == "UPDATE"
+        }
         changed = rows | _begun_members(after, number)
         key = (by.traversal, by.node, Point.PRE_BATCH)
         approved = [hook for hook in parent.hooks if hook[:3] == key and hook.state == "continue"]
