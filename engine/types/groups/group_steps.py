@@ -164,7 +164,8 @@ def run_steps(
     at = (
         Progress(**call.progress) if call.progress else Progress(kept=plan.compute_records(current))
     )
-    if at.step and call.child is not None and call.child.step == at.step:
+    if call.child is not None and _is_last_step(call.child, at):
+        at = replace(at, step=call.child.step, kept={**at.kept, **current.group})
         ended = run_nested(call, at.step, ReconcileNested(None), done)
         if not isinstance(ended, Done):
             return ended
@@ -175,6 +176,14 @@ def run_steps(
     if placer is None or not step.change.created:
         return _start(plan, step, current, at, {})
     return _place(call, plan, step, current, at, placer)
+
+
+def _is_last_step(child: Child, at: Progress) -> bool:
+    """Whether the step has run on the nested stack. If the call that started it was lost, `at` has
+    no name of it, and the nested stack has its records. An answer to the hook before this step
+    counts for this step only.
+    """
+    return child.step == at.step if at.step else child.step.endswith(f"-{at.number}")
 
 
 #: Definitions of members that a preview compares; after more, it takes the rest as one step.

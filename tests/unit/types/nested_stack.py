@@ -34,13 +34,15 @@ async def is_finished(outcome: Any) -> Outcome:
 
 @dataclass
 class NestedStack:
-    """goals: the commands so far. broken: members that fail when they are created or changed."""
+    """goals: the commands so far. broken: members that fail when they are created or changed.
+    lost: steps whose call is lost after the command has run, because the worker crashed."""
 
     child: Child | None = None
     goals: list[RunNested] = field(default_factory=list)
     confirmations: list[Confirm] = field(default_factory=list)
     waits: list[timedelta] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
 
     @property
     def bodies(self) -> dict[str, Any]:
@@ -67,6 +69,10 @@ class NestedStack:
                 case RunNested(step=step, goal=goal, progress=progress):
                     self.goals.append(outcome)
                     self._run_command(step, goal, tuple(self.broken))
+                    if step in self.lost:
+                        self.lost.remove(step)
+                        call = replace(call, child=self.child)
+                        continue
                     call = replace(call, progress=progress, child=self.child, confirmation=None)
                 case Wait(until=until, progress=progress):
                     assert until is not None

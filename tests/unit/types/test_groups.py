@@ -131,6 +131,26 @@ def test_a_rolling_update_changes_the_highest_numbers_first() -> None:
     assert values(inside) == dict.fromkeys("012", "w")
 
 
+def test_an_answer_counts_for_one_batch_if_the_worker_crashes_after_its_start() -> None:
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(3, "v"))
+    inside.lost = {"batch-1"}
+    done = inside.run(GROUP, "update", group_properties(3, "w"), update_policy=rolling())
+    assert isinstance(done, Done)
+    assert steps(inside)[1:] == ["batch-1", "batch-2", "batch-3"]
+    assert [one.seen["members"] for one in inside.confirmations] == [["2"], ["1"], ["0"]]
+    assert values(inside) == dict.fromkeys("012", "w")
+
+
+def test_the_members_that_an_answer_has_removed_are_known_after_a_crash() -> None:
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(3, "v"))
+    inside.lost = {"scale-in-1"}
+    inside.run(GROUP, "update", group_properties(2, "v"), answering=lambda _: {"victims": ["0"]})
+    assert steps(inside)[1:] == ["scale-in-1"]
+    assert set(inside.bodies) == {"1", "2"}
+
+
 def test_a_group_grows_temporarily_to_keep_enough_members_in_service() -> None:
     inside = NestedStack()
     inside.run(GROUP, "create", group_properties(2, "v"))
