@@ -11,6 +11,10 @@ from engine.words import Json
 MAX_HEADER = 150
 MAX_SECTION = 3_000
 MAX_FIELDS = 10
+#: In `text`. A space without width separates the characters of a mention and of a Markdown link.
+HARMLESS = (
+    ("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "@\u200b"), ("](", "]\u200b("),
+)  # fmt: skip
 
 
 def slack_message(summary: Summary) -> dict[str, Json]:
@@ -35,5 +39,7 @@ def _plain_text(text: str, limit: int) -> Json:
 
 
 def _escape(text: str) -> str:
-    """Without the characters that begin a mention or a link."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Without what begins a mention or a link, also in programs that read Markdown."""
+    for special, harmless in HARMLESS:
+        text = text.replace(special, harmless)
+    return text

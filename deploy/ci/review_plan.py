@@ -35,10 +35,11 @@ class ReviewError(Exception):
 
 @dataclass(frozen=True)
 class Comment:
-    """address: for a change of the comment."""
+    """is_edited: it is not as this program has written it. Who may write to the repository may edit
+    the comments of others."""
 
     text: str
-    address: str
+    is_edited: bool
 
 
 def marker(stack: str) -> str:
@@ -88,8 +89,8 @@ class Service:
         """The comments that this program has written, oldest first. Others are not trusted."""
         raise NotImplementedError
 
-    def write(self, number: str, text: str, old: Comment | None) -> None:
-        """Write a comment, or change the old one."""
+    def write(self, number: str, text: str) -> None:
+        """Add a comment."""
         raise NotImplementedError
 
 
@@ -118,13 +119,10 @@ class GitHub(Service):
     def comments(self, number: str) -> Iterator[Comment]:
         for one in self.pages(f"{self._repository}/issues/{number}/comments"):
             if one["user"]["login"] == self._author:
-                yield Comment(one["body"], f"{self._repository}/issues/comments/{one['id']}")
+                yield Comment(one["body"], one["updated_at"] != one["created_at"])
 
-    def write(self, number: str, text: str, old: Comment | None) -> None:
-        if old is None:
-            self.call("POST", f"{self._repository}/issues/{number}/comments", {"body": text})
-        else:
-            self.call("PATCH", old.address, {"body": text})
+    def write(self, number: str, text: str) -> None:
+        self.call("POST", f"{self._repository}/issues/{number}/comments", {"body": text})
 
 
 class GitLab(Service):
@@ -147,13 +145,10 @@ class GitLab(Service):
         path = f"{self._project}/merge_requests/{number}/notes"
         for one in sorted(self.pages(path), key=lambda note: int(note["id"])):
             if one["author"]["id"] == own:
-                yield Comment(one["body"], f"{path}/{one['id']}")
+                yield Comment(one["body"], one["updated_at"] != one["created_at"])
 
-    def write(self, number: str, text: str, old: Comment | None) -> None:
-        if old is None:
-            self.call("POST", f"{self._project}/merge_requests/{number}/notes", {"body": text})
-        else:
-            self.call("PUT", old.address, {"body": text})
+    def write(self, number: str, text: str) -> None:
+        self.call("POST", f"{self._project}/merge_requests/{number}/notes", {"body": text})
 
 
 def required(variables: Mapping[str, str], name: str) -> str:
@@ -194,9 +189,7 @@ def plan(service: Service, stack: str, arguments: list[str]) -> None:
         raise ReviewError(f"there is no plan: headgate ended with exit code {done.returncode}")
     if not DIGEST.search(done.stdout):
         raise ReviewError("the output of the dry run has no digest")
-    number = service.request_number()
-    old = last_comment(service, number, stack)
-    service.write(number, comment_text(stack, done.stdout.strip()), old)
+    service.write(service.request_number(), comment_text(stack, done.stdout.strip()))
 
 
 def apply(service: Service, stack: str, arguments: list[str]) -> int:
@@ -205,6 +198,8 @@ def apply(service: Service, stack: str, arguments: list[str]) -> int:
     if number is None:
         raise ReviewError("no merged request has made this commit, so nobody has reviewed a plan")
     comment = last_comment(service, number, stack)
+    if comment is not None and comment.is_edited:
+        raise ReviewError(f"the last plan in request {number} was edited after it was written")
     digests = DIGEST.findall(comment.text) if comment else []
     if not digests:
         raise ReviewError(f'request {number} has no plan of the stack "{stack}"')

@@ -39,7 +39,8 @@ class Comments:
     def add(self, text: str, author: str) -> None:
         number = len(self.stored) + 1
         users = {"user": {"login": author}, "author": {"id": 1 if author == BOT else 2}}
-        self.stored.append({"id": number, "body": text, **users})
+        times = {"created_at": "2026-01-01", "updated_at": "2026-01-01"}
+        self.stored.append({"id": number, "body": text, **users, **times})
 
     async def respond(self, request: web.Request) -> web.Response:
         path = request.path
@@ -53,11 +54,7 @@ class Comments:
         if request.method == "GET":
             size, page = int(request.query["per_page"]), int(request.query["page"])
             return web.json_response(self.stored[(page - 1) * size : page * size])
-        text = (await request.json())["body"]
-        if request.method == "POST":
-            self.add(text, BOT)
-        else:
-            self.stored[int(path.rpartition("/")[2]) - 1]["body"] = text
+        self.add((await request.json())["body"], BOT)
         return web.json_response({})
 
 
@@ -152,7 +149,7 @@ async def test_exactly_the_plan_in_the_comment_is_applied(
     for value in ("first", "```second"):
         planned = await job.run("plan", stack, "-t", template(job.folder, value))
         assert planned.returncode == 0, planned.stderr
-    (text,) = comments.texts  # the second plan has replaced the first
+    _, text = comments.texts
     assert "```second" in text and "\n````\n" in text
     comments.add(text.replace(text[-64:], "0" * 64), OTHER)
     applied = await job.run("apply", stack, "-t", template(job.folder, "```second"))
@@ -178,6 +175,18 @@ async def test_a_plan_without_review_is_not_applied(
     direct = await job.run("apply", stack, "-t", changed, commit="direct")
     assert direct.returncode == 1
     assert "nobody has reviewed a plan" in direct.stderr
+
+
+async def test_a_plan_that_was_edited_is_not_applied(
+    job: Job, comments: Comments, request: pytest.FixtureRequest
+) -> None:
+    stack = await create(job, request)
+    changed = template(job.folder, "new")
+    await job.run("plan", stack, "-t", changed)
+    comments.stored[0] |= {"body": comments.texts[0].replace("new", "old"), "updated_at": "later"}
+    refused = await job.run("apply", stack, "-t", changed)
+    assert (refused.returncode, await value_of(job, stack)) == (1, "old")
+    assert "was edited" in refused.stderr
 
 
 async def test_a_stack_that_has_changed_since_is_not_updated(

@@ -1,6 +1,7 @@
 """Summaries of events, and their forms in chats and e-mails."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -109,7 +110,7 @@ def test_events_of_a_stack_and_of_a_resource_lead_to_the_stack() -> None:
 
 
 SUMMARY = Summary(
-    title="a <!channel> & <https://evil.example|b>",
+    title="a <!channel> @all & <https://evil.example|b> [c](https://evil.example)",
     text="[c](https://evil.example)",
     facts=[("Stack", "<@U1>")],
     changes=["d: 1 -> <b>2</b>"],
@@ -121,7 +122,7 @@ SUMMARY = Summary(
 
 def test_slack_shows_values_as_plain_text() -> None:
     message = slack_message(SUMMARY)
-    assert "<" not in message["text"]
+    assert not {"<", "@all", "]("}.intersection(re.findall(r"<|@all|\]\(", message["text"]))
     texts = [block["text"] for block in message["blocks"] if "text" in block]
     fields = message["blocks"][2]["fields"]
     assert {text["type"] for text in texts + fields} == {"plain_text"}
