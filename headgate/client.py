@@ -568,21 +568,24 @@ class EventClient:
         loop, last = asyncio.get_running_loop(), last_event_id
         lost_at, pause = loop.time(), FIRST_RETRY
         while True:
+            connected = False
             try:
                 async with self._connection.stream(query=query, last=last) as events:
                     if on_connect is not None:
                         await on_connect()
-                    pause = FIRST_RETRY
+                    connected, pause = True, FIRST_RETRY
                     async for event in events:
                         last = event.id
                         yield event
-                        lost_at = loop.time()
                 lost_at = loop.time()
             except RequestError as error:
                 lasting = error.status and error.status < 500
                 if lasting and not isinstance(error, RateLimitError):
                     raise
-                if loop.time() - lost_at > reconnect_timeout:
+                now = loop.time()
+                if connected:
+                    lost_at = now
+                if now - lost_at > reconnect_timeout:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY)

@@ -12,6 +12,7 @@ import pytest
 import headgate
 from headgate.connection import StreamedEvent
 from tests.support.program import Program, ServerProcess, program, resource, template
+from tests.support.relay import running_relay
 
 GUARDED = {
     "hooks": [
@@ -191,6 +192,34 @@ async def follow_over_a_restart(server: ServerProcess) -> None:
             await client.stacks.create("two", template=template({}))
             assert stack_of(await following) == "two"
             assert connected.qsize() >= 1
+
+
+async def test_an_idle_stream_that_loses_its_connection_connects_again(run: Program) -> None:
+    async with (
+        running_relay(run.url) as relay,
+        headgate.Client(relay.url, "p") as client,
+    ):
+        connected = asyncio.Queue[None]()
+
+        async def note() -> None:
+            connected.put_nowait(None)
+
+        # The time without an event is longer than this timeout.
+        stream = client.events.stream(reconnect_timeout=0, on_connect=note)
+        async with aclosing(stream) as events, asyncio.timeout(2 * ENDS):
+            following = asyncio.ensure_future(anext(events))
+            await connected.get()
+            relay.cut()
+            relay.restore()
+            again = asyncio.ensure_future(connected.get())
+            await asyncio.wait({following, again}, return_when=asyncio.FIRST_COMPLETED)
+            assert again.done(), following.exception()
+            await run.create("one", {})
+            assert stack_of(await following) == "one"
+            relay.cut()
+            with pytest.raises(headgate.UnreachableError):
+                while True:
+                    await anext(events)
 
 
 def stack_of(event: StreamedEvent) -> str:
