@@ -207,7 +207,7 @@ async def test_a_handler_may_run_for_longer_than_the_timeout(run: Program) -> No
         return headgate.Continue()
 
     async with serving(app, run):
-        await run.create("s", {"a": resource()}, environment=rules(timeout="2s"))
+        await run.create("s", {"a": resource()}, environment=rules(timeout="10s"))
         assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert (await hook_of(run))["decision"] == "continue"
 
