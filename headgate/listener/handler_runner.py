@@ -78,9 +78,18 @@ class HandlerRunner:
             await asyncio.wait(left)
 
     def resume(self, sender: AnswerSender) -> None:
-        """Run the handlers of the journal again, after the channel is open."""
-        for entry in [*(self._journal.entries.values() if self._journal else ())]:
-            self.accept(entry["event"], sender, entry["reply_to"], limited=False)
+        """Run the handlers of the journal again, after the channel is open. Removes the entries
+        that no handler accepts any more."""
+        if self._journal is None:
+            return
+        obsolete = [
+            hook_id
+            for hook_id, entry in [*self._journal.entries.items()]
+            if self.accept(entry["event"], sender, entry["reply_to"], limited=False) is None
+        ]
+        if obsolete:
+            log.warning("no handler accepts %d hooks of the journal any more", len(obsolete))
+            self._journal.remove(*obsolete)
 
     def accept(
         self,

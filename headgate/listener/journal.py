@@ -22,8 +22,8 @@ class Journal:
         self.entries[key] = dict(entry)
         self._write()
 
-    def remove(self, key: str) -> None:
-        if self.entries.pop(key, None) is not None:
+    def remove(self, *keys: str) -> None:
+        if any([self.entries.pop(key, None) is not None for key in keys]):
             self._write()
 
     def _write(self) -> None:

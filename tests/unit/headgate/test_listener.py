@@ -1,6 +1,7 @@
 """Listeners without a server, with `headgate.testing`."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
@@ -339,6 +340,33 @@ async def test_a_stopping_listener_waits_for_handlers_and_then_cancels_them(
     assert ends == ["cancelled", "ended"]
     assert client.result(event).decision == "continue"
     assert journal.read_text() == "{}"
+
+
+async def test_the_journal_keeps_no_hook_that_no_handler_accepts(tmp_path: Path) -> None:
+    journal, go_on = tmp_path / "journal.json", asyncio.Event()
+
+    def listener(*points: str) -> headgate.Listener:
+        app = headgate.Listener(grace=0, journal=journal)
+
+        @app.hook(*points)
+        async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+            await go_on.wait()
+            return headgate.Continue()
+
+        return app
+
+    kept, obsolete = notification("pre-create"), notification("pre-delete")
+    app = listener("pre-create", "pre-delete")
+    async with ListenerClient(app) as client:
+        for event in (kept, obsolete):
+            run = client.start(event)
+            assert run is not None
+            app.keep(run)
+    assert len(json.loads(journal.read_text())) == 2
+    app = listener("pre-create")
+    async with ListenerClient(app) as client:
+        app.resume(client._sender)
+        assert list(json.loads(journal.read_text())) == [kept["data"]["hook"]["id"]]
 
 
 async def test_other_events_have_handlers_of_their_own() -> None:
