@@ -57,12 +57,12 @@ class HookWatch:
         await self._guard.run(turn, stop)
 
     async def make_due(self) -> int:
-        """Make the observations of what hooks show due; return how many stacks there were."""
+        """Make the observations of what hooks show due; return how many hooks there were."""
         async with self._database.transaction() as conn:
-            due = await mark_due(conn, self._every, BATCH)
+            hooks, due = await mark_due(conn, self._every, BATCH)
             if due:
                 await report_resources(conn, due)
-        return len(due)
+        return hooks
 
     async def renew(self, stack_ids: Sequence[UUID]) -> None:
         """Replace the hooks of observed stacks whose resource has changed since they opened."""

@@ -10,7 +10,8 @@ from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.words import Json
 
-#: Marks the hooks that are due, and returns their resources. $1: how often. $2: how many hooks.
+#: Marks the hooks that are due, and returns their number and their resources, by stack.
+#: $1: how often. $2: how many hooks.
 MARK_DUE = """
 with due as materialized (
     select stack_id, id, traversal, node from hook
@@ -21,13 +22,14 @@ with due as materialized (
     update hook h set watched_at = clock_timestamp()
       from due d where h.stack_id = d.stack_id and h.id = d.id
 )
-select d.stack_id, array_agg(distinct r.id) as resources
+select d.stack_id, count(distinct d.id) as hooks,
+       array_agg(distinct r.id) filter (where r.id is not null) as resources
   from due d
-  join node n on n.stack_id = d.stack_id and n.traversal = d.traversal and n.id = d.node
-  join resource r on r.stack_id = n.stack_id
-                 and r.id = case when n.phase = 'post' and n.operation = 'replace'
-                                 then n.replacement_id else n.resource_id end
- where r.physical_id is not null and r.replaced_by is null
+  left join node n on n.stack_id = d.stack_id and n.traversal = d.traversal and n.id = d.node
+  left join resource r on r.stack_id = n.stack_id
+                      and r.id = case when n.phase = 'post' and n.operation = 'replace'
+                                      then n.replacement_id else n.resource_id end
+                      and r.physical_id is not null and r.replaced_by is null
  group by d.stack_id
 """
 #: $1: stacks. state: null: the resource is as recorded.
@@ -103,11 +105,14 @@ class HookReplacement:
     wake_after: timedelta | None
 
 
-async def mark_due(conn: Connection, every: timedelta, limit: int) -> list[tuple[UUID, list[UUID]]]:
-    """The stacks and resources of hooks that have not been observed for `every`; they count as
-    observed from now on."""
+async def mark_due(
+    conn: Connection, every: timedelta, limit: int
+) -> tuple[int, list[tuple[UUID, list[UUID]]]]:
+    """How many hooks have not been observed for `every`, and their stacks and resources; they count
+    as observed from now on."""
     rows = await conn.fetch(MARK_DUE, every, limit)
-    return [(row["stack_id"], row["resources"]) for row in rows]
+    due = [(row["stack_id"], row["resources"]) for row in rows if row["resources"]]
+    return sum(row["hooks"] for row in rows), due
 
 
 async def read_watched(conn: Connection, stack_ids: Sequence[UUID]) -> list[WatchedHook]:

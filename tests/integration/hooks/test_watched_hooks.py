@@ -45,8 +45,8 @@ async def run(database_url: str) -> AsyncIterator[Program]:
 
 
 async def look(run: Program, *, again: bool = True) -> int:
-    """Observe what the watched hooks show; return the number of their stacks. again: not only those
-    that are due."""
+    """Observe what the watched hooks show; return their number. again: not only those that are
+    due."""
     observer = Observer(run.database, REGISTRY["last"])
     if again:
         due = "update hook set opened_at = now() - interval '1h', watched_at = null"
@@ -211,7 +211,7 @@ async def test_rules_of_the_operator_and_of_templates_watch(
         first = {one["resource_name"]: one for one in await run.waiting_hooks("s", 2)}
         for one in (await run.resources("s")).values():
             things.objects[one["physical_resource_id"]]["size"] = 7
-        await look(run)
+        assert await look(run) == 2
         second = {one["resource_name"]: one for one in await run.waiting_hooks("s", 2)}
         assert set(second) == {"a", "b"}
         for name in "ab":
