@@ -205,7 +205,7 @@ class CompletionObserver:
                 finally:
                     await self._endpoints.charge({endpoint[2]: count.sent - 1})
         except ObjectsUnknown as error:
-            if not error.retry_after:
+            if error.retry_after is None:
                 raise
             failure = Observation.unknown(str(error), str(error), error.retry_after)
             pauses = await self._endpoints.record([], {endpoint: failure}, known)

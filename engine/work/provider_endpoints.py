@@ -13,7 +13,13 @@ from engine.store.observer import provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
 from engine.types.observation import Observation
 from engine.types.text_cleaning import replace_nul
-from engine.work.endpoint_back_off import REMEMBERED, Endpoint, FailedEndpoint, pause_after
+from engine.work.endpoint_back_off import (
+    REMEMBERED,
+    Endpoint,
+    FailedEndpoint,
+    is_throttled,
+    pause_after,
+)
 
 #: By how much of itself the wait for a budget is longer at most.
 VARIATION = 0.1
@@ -95,7 +101,7 @@ class ProviderEndpoints:
             pause_after(failures, observation.retry_after, self._chance()),
             replace_nul(observation.reason[:MAX_REASON]),
             replace_nul(observation.public_reason[:MAX_REASON]),
-            bool(observation.retry_after),
+            is_throttled(observation),
         )
 
     async def take(self, project: str, needs: Mapping[str, int]) -> dict[str, BudgetGrant]:

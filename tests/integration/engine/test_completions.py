@@ -336,8 +336,10 @@ async def test_an_unusable_answer_completes_nothing_and_is_sent_again_later(
     await until_waiting(run, 1)
     finish(things)
     things.faults = [fault]
+    end_pause = "update provider_failure set until = now()"  # a 429 requests one
     for failures in (1, 2, 3):
         await send_now(run, observer)
+        await run.database.pool.execute(end_pause)
         counted = await run.database.pool.fetchval("select failures from completion_request")
         assert counted == failures
     assert await states(run) == {"parked": 1}

@@ -1,12 +1,13 @@
 """Budgets of requests to providers, and pauses after failures, which all processes share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from engine import request_budget
 from engine.types.registry import TypeRegistry
 from engine.work.completion_observer import CompletionObserver
 from engine.work.observer import Observer
@@ -22,6 +23,12 @@ DUE = """
 update observation_schedule set next_at = now() - interval '1s'
  where next_at is not null and deferred is null
 """
+#: $1: the name of the stack.
+DUE_OF_STACK = f"{DUE} and stack_id = (select id from stack where name = $1)"
+#: A requested pause that does not end during a test.
+LONG_PAUSE = "update provider_failure set until = now() + interval '1h'"
+#: Requests per minute: one more in 10 minutes, so that the time that a test takes does not matter.
+SLOW = 0.1
 DEFERRED_DUE = """
 with due as (update observation_schedule set next_at = now() where deferred is not null)
 update provider_budget
@@ -35,6 +42,16 @@ update provider_budget
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
+
+
+@pytest.fixture
+def requests_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets how many requests the rate SLOW allows at once."""
+
+    def change(count: int) -> None:
+        monkeypatch.setattr(request_budget, "BURST", count * 60 / SLOW)
+
+    return change
 
 
 @pytest.fixture
@@ -183,10 +200,13 @@ async def test_projects_take_turns(run: Program, things: Things) -> None:
     assert (await drift_of(run))["paused"][0]["resources"] == 4
 
 
-async def test_pages_of_a_list_are_paid_afterwards(run: Program, things: Things) -> None:
+async def test_pages_of_a_list_are_paid_afterwards(
+    run: Program, things: Things, requests_at_once: Callable[[int], None]
+) -> None:
+    requests_at_once(2)
     await create(run, things, 7, listed=True)  # three pages
     things.requests.clear()
-    observer = observer_of(run, 12.0)
+    observer = observer_of(run, SLOW)
     await observe_due(run, observer)
     assert things.requests == {"list": 3}
     await observe_due(run, observer)
@@ -194,12 +214,16 @@ async def test_pages_of_a_list_are_paid_afterwards(run: Program, things: Things)
     assert (await drift_of(run))["paused"][0]["resources"] == 7
 
 
-async def test_observers_of_all_processes_share_a_budget(run: Program, things: Things) -> None:
+async def test_observers_of_all_processes_share_a_budget(
+    run: Program, things: Things, requests_at_once: Callable[[int], None]
+) -> None:
+    requests_at_once(5)
     for name in ("s", "t", "u"):
         await create(run, things, 4, name)
     things.requests.clear()
-    await run.database.pool.execute(DUE)
-    await asyncio.gather(*(observer_of(run, 30.0).observe_due() for _ in range(3)))
+    for name in ("s", "t", "u"):
+        await run.database.pool.execute(DUE_OF_STACK, name)
+        await observer_of(run, SLOW).observe_due()
     assert things.requests == {"read": 5}
 
 
@@ -236,6 +260,19 @@ async def test_a_requested_pause_also_holds_for_users(run: Program, things: Thin
     assert states(await drift_of(run)) == {"r0": "unknown"}
 
 
+async def test_a_429_without_a_time_also_holds_for_users(run: Program, things: Things) -> None:
+    await create(run, things, 1, listed=True)
+    things.faults = [429]
+    things.requests.clear()
+    await observe_due(run, observer_of(run))
+    await run.database.pool.execute(LONG_PAUSE)
+    things.faults = []
+    await run.act("s", "observe")
+    await observer_of(run).observe_due()
+    assert things.requests == {"list": 1}
+    assert states(await drift_of(run)) == {"r0": "unknown"}
+
+
 async def test_a_throttled_endpoint_gets_no_further_requests(run: Program, things: Things) -> None:
     """Also if some of its objects were read before."""
     await create(run, things, 40)
@@ -261,7 +298,7 @@ async def test_operations_that_wait_for_a_list_share_the_budget(
         return bool(await run.database.pool.fetchval("select count(*) from completion"))
 
     await eventually(waits)
-    endpoints = ProviderEndpoints(run.database, RequestRates(1.0), lambda: 0.0)
+    endpoints = ProviderEndpoints(run.database, RequestRates(SLOW), lambda: 0.0)
     observer = CompletionObserver(run.database, REGISTRY[run.url], endpoints=endpoints)
     due = "update completion_request set next_at = now() - interval '1s'"
     things.requests.clear()
@@ -281,6 +318,15 @@ async def test_operations_that_wait_for_a_list_share_the_budget(
     await run.database.pool.execute(due)
     await observer.send_due()
     assert things.requests["list"] == 2
+    # Also one without a time.
+    things.retry_after = ""
+    await run.database.pool.execute("delete from provider_failure")
+    for _ in range(2):
+        await run.database.pool.execute(due)
+        await observer.send_due()
+        await run.database.pool.execute(LONG_PAUSE)
+        await run.database.pool.execute("delete from provider_budget")
+    assert things.requests["list"] == 3
     things.faults = []
     things.objects[next(iter(things.objects))]["state"] = "up"
     await run.database.pool.execute("update provider_failure set until = now()")
