@@ -8,7 +8,7 @@ from uuid import UUID
 from playwright.async_api import Page, expect
 
 from tests.browser.inbox import audit_entries, card, hook_rule, inbox_of
-from tests.support.program import Http, Json, Program, resource
+from tests.support.program import Http, Json, Program, eventually, resource
 
 Visit = Callable[..., Any]
 CHANGE_DIGEST = "update hook set digest = repeat('0', 64) where id = $1"
@@ -105,7 +105,8 @@ async def test_a_draft_survives_a_reload_without_its_secrets(visit: Visit, http:
     await row.get_by_label("pin").fill("s3cret-pin")
     await row.get_by_role("button", name="Continue").press("Enter")
     await expect(row.get_by_text("ann approved.").first).to_be_visible()
-    await page.wait_for_function("!JSON.stringify(sessionStorage).includes('OPS-17')")
+    forgotten = "!JSON.stringify(sessionStorage).includes('OPS-17')"
+    await eventually(lambda: page.evaluate(forgotten))
 
 
 async def test_the_desktop_notifies_about_new_hooks(visit: Visit, http: Http) -> None:
@@ -131,7 +132,7 @@ async def test_the_desktop_notifies_about_new_hooks(visit: Visit, http: Http) ->
     )
     hooks = {one["resource_name"]: one for one in await http.waiting_hooks("web", 2)}
     await expect(page.get_by_text("2 waiting, 1 for you")).to_be_visible()
-    await page.wait_for_function("shown.length > 0")
+    await eventually(lambda: page.evaluate("shown.length > 0"))
     shown = "shown.map(({ title, body, tag }) => [title, body, tag])"
     assert await page.evaluate(shown) == [
         ["mine waits before create", "Stack web, requested by anonymous", hooks["mine"]["id"]]
