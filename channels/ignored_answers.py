@@ -66,11 +66,14 @@ class IgnoredAnswer:
     """An answer by message that does not count.
 
     subscription_id: the subscription whose token it has; None: it has no valid token of the hook.
-    answer: its content without the token; recorded only with a subscription_id.
+    answer: its content without the token; recorded only with a subscription_id. status, error_type:
+    of the response if the answer had come over HTTP.
     """
 
     reason: str
     kind: IgnoredReason
+    status: int
+    error_type: str
     subscription_id: UUID | None = None
     answer: str = ""
 

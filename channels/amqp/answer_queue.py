@@ -98,7 +98,7 @@ class Answers:
     async def _process(self, message: AbstractIncomingMessage) -> None:
         ignored = await self._submit(message)
         try:
-            await self._reply(message, ignored.reason if ignored is not None else None)
+            await self._reply(message, ignored)
             if ignored is not None:
                 await self._move_to_refused(message, ignored.reason)
                 self._ignored(ignored.kind)
@@ -124,12 +124,14 @@ class Answers:
         try:
             hook_id, token, answer = read(message.correlation_id, message.body)
         except InvalidMessage as error:
-            return IgnoredAnswer(kept_text(str(error)), IgnoredReason.MALFORMED)
+            reason = kept_text(str(error))
+            return IgnoredAnswer(reason, IgnoredReason.MALFORMED, 400, "Invalid")
         submission = self._take(hook_id, token, answer, message.user_id or "")
         ignored = await self._guard.attempt(submission, hook=str(hook_id))
         if isinstance(ignored, Fault):
             # Redelivery would raise the same error again.
-            return IgnoredAnswer(str(ignored), IgnoredReason.INTERNAL_ERROR)
+            reason = str(ignored)
+            return IgnoredAnswer(reason, IgnoredReason.INTERNAL_ERROR, 500, "InternalError")
         if ignored is None or ignored.subscription_id is None:
             return ignored
         reason = kept_text(ignored.reason.replace(token, HIDDEN))
@@ -147,11 +149,17 @@ class Answers:
             return
         await self._guard.attempt(self._record(hook_id, ignored), hook=str(hook_id))
 
-    async def _reply(self, message: AbstractIncomingMessage, refusal: str | None) -> None:
+    async def _reply(self, message: AbstractIncomingMessage, ignored: IgnoredAnswer | None) -> None:
         """Send the result to the queue in `reply_to`, if any. A missing queue is only logged."""
         if not message.reply_to:
             return
-        document = {"accepted": refusal is None, "reason": refusal}
+        document = {
+            "accepted": ignored is None,
+            "reason": ignored.reason if ignored else None,
+            "status": ignored.status if ignored else None,
+            "type": ignored.error_type if ignored else None,
+            "message_id": message.message_id,
+        }
         reply = Message(
             orjson.dumps(document),
             content_type="application/json",

@@ -12,9 +12,10 @@ import orjson
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from headgate.connection import CONNECT
-from headgate.errors import UnreachableError
+from headgate.errors import UnreachableError, response_error
 from headgate.listener.handler_runner import HandlerRunner, is_hook_notification
-from headgate.listener.notification import AnswerInvalid, HookClosed, HookNotification
+from headgate.listener.notification import HookClosed, HookNotification
+from headgate.listener.sending import read_refusals
 
 if TYPE_CHECKING:
     from headgate.listener.sources import AmqpQueue
@@ -33,32 +34,27 @@ class QueueSender:
     def __init__(self, channel: AbstractChannel, replies: str) -> None:
         self._channel = channel
         self._replies = replies
+        #: By the ID of the message with the answer, because a hook can get several answers.
         self._results: dict[str, asyncio.Future[Json]] = {}
-        #: One answer of a hook at a time, because results are found by the ID of the hook.
-        self._locks: dict[str, asyncio.Lock] = {}
 
     async def send(self, notification: HookNotification, body: Mapping[str, Json]) -> str | None:
-        hook_id, token = notification.id, notification.data["token"]
+        token = notification.data["token"]
         if not notification.reply_to or token is None:
             raise HookClosed("the subscription may not answer this hook")
-        lock = self._locks.setdefault(hook_id, asyncio.Lock())
-        try:
-            async with lock:
-                result = await self._publish(notification, {**body, "token": token})
-        finally:
-            if not lock.locked():
-                self._locks.pop(hook_id, None)
-        if result.get("accepted"):
-            return None
-        reason = str(result.get("reason") or "the answer was refused")
-        # The result does not say whether the hook still waits.
-        raise AnswerInvalid(reason)
+        async with read_refusals():
+            result = await self._publish(notification, {**body, "token": token})
+            if not result.get("accepted"):
+                error = {"type": result.get("type"), "message": result.get("reason")}
+                raise response_error(int(result["status"]), {"error": error})
+        return None
 
     async def _publish(self, notification: HookNotification, body: Mapping[str, Json]) -> Json:
+        message_id = uuid4().hex
         result = asyncio.get_running_loop().create_future()
-        self._results[notification.id] = result
+        self._results[message_id] = result
         message = aio_pika.Message(
             orjson.dumps(body),
+            message_id=message_id,
             correlation_id=notification.id,
             reply_to=self._replies,
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
@@ -71,13 +67,14 @@ class QueueSender:
             reason = "Headgate did not report the result of an answer over AMQP"
             raise UnreachableError(reason, "Check that the server and the broker run.") from error
         finally:
-            self._results.pop(notification.id, None)
+            del self._results[message_id]
 
     async def take_result(self, message: AbstractIncomingMessage) -> None:
         await message.ack()
-        waiting = self._results.get(message.correlation_id or "")
+        document = _json_object(message.body)
+        waiting = self._results.get(str(document.get("message_id")))
         if waiting is not None and not waiting.done():
-            waiting.set_result(_json_object(message.body))
+            waiting.set_result(document)
 
 
 def _json_object(body: bytes) -> dict[str, Json]:

@@ -27,6 +27,7 @@ from engine.service.hooks.answering import Hooks
 from engine.store.database import Database
 from engine.tracing import Tracer
 from engine.words import AnswerChannel, Json
+from hub.api.error_middleware import status_of
 from hub.api.hook_answers import read_signal
 from hub.auth.hook_tokens import HookTokens
 from hub.metrics import Metrics
@@ -143,7 +144,8 @@ class Delivery:
     ) -> str | None:
         """Apply the answer in the response of a receiver; return why it was refused, or None."""
         body = {"decision": decision.decision, "reason": decision.reason, **decision.more}
-        return await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
+        refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
+        return None if refused is None else str(refused)
 
     async def _answer_from_message(
         self, hook_id: UUID, token: str, body: Mapping[str, Json], sender: str
@@ -151,11 +153,14 @@ class Delivery:
         """Apply an answer over AMQP, which is authorized by the hook token."""
         automation = await self._hook_tokens.holder(hook_id, token)
         if automation is None:
-            return IgnoredAnswer("this is not the hook's token", IgnoredReason.INVALID_TOKEN)
+            reason = "this is not the hook's token"
+            return IgnoredAnswer(reason, IgnoredReason.INVALID_TOKEN, 401, "Unauthorized")
         refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.AMQP, sender)
         if refused is None:
             return None
-        return IgnoredAnswer(refused, IgnoredReason.REFUSED, automation.id)
+        return IgnoredAnswer(
+            str(refused), IgnoredReason.REFUSED, status_of(refused), refused.code, automation.id
+        )
 
     async def _apply_answer(
         self,
@@ -164,7 +169,7 @@ class Delivery:
         automation: Automation,
         channel: AnswerChannel,
         address: str,
-    ) -> str | None:
+    ) -> HeadgateError | None:
         try:
             answer = read_signal(
                 body, automation.principal, channel, automation=automation, address=address
@@ -173,5 +178,5 @@ class Delivery:
         except Unavailable:
             raise
         except HeadgateError as error:
-            return str(error)
+            return error
         return None

@@ -58,12 +58,19 @@ class AmqpClient:
                 return message
 
     async def publish(
-        self, correlation: str | None, body: bytes | Json, *, to: str = "", reply: bool = True
+        self,
+        correlation: str | None,
+        body: bytes | Json,
+        *,
+        to: str = "",
+        reply: bool = True,
+        message_id: str | None = None,
     ) -> None:
         """Publish to the answer queue."""
         message = aio_pika.Message(
             body if isinstance(body, bytes) else orjson.dumps(body),
             correlation_id=correlation,
+            message_id=message_id,
             reply_to=self.replies.name if reply else None,
         )
         key = to or f"answers.{self.name}"

@@ -41,7 +41,9 @@ async def test_an_answer_to_a_notification_decides_the_hook(run: Program, amqp: 
     (hook,) = await run.waiting_hooks("s")
     assert notice.correlation_id == hook["id"]
     assert notice.reply_to == f"answers.{amqp.name}"
-    assert await amqp.answer(notice, reason="looks well") == {"accepted": True, "reason": None}
+    reply = await amqp.answer(notice, reason="looks well")
+    assert reply.pop("message_id")
+    assert reply == {"accepted": True, "reason": None, "status": None, "type": None}
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     ((kind, by, channel, why),) = await audit_log(run, hook["id"])
     assert (kind, channel, why) == ("continue", "amqp", "looks well")
@@ -59,6 +61,7 @@ async def test_a_repeated_answer_is_accepted_and_a_different_one_refused(
     reply = await amqp.answer(notice)
     assert reply["accepted"] is False
     assert "already answered: reject by subscription " in reply["reason"]
+    assert (reply["status"], reply["type"]) == (409, "HookAlreadyAnswered")
     refused = await amqp.next(f"answers.{amqp.name}.refused")
     assert refused.headers["headgate-reason"] == reply["reason"]
     assert orjson.loads(refused.body)["decision"] == "continue"
@@ -73,7 +76,8 @@ async def test_data_progress_and_patches(run: Program, amqp: AmqpClient, world: 
     assert (await amqp.answer(notice, "progress", extend="2h"))["accepted"]
     (hook,) = await run.waiting_hooks("s")
     assert hook["deadline"] > before
-    assert not (await amqp.answer(notice, "patch", properties={"place": "there"}))["accepted"]
+    refused = await amqp.answer(notice, "patch", properties={"place": "there"})
+    assert (refused["accepted"], refused["status"]) == (False, 400)
     assert (await amqp.answer(notice, "patch", properties={"size": 7}))["accepted"]
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert list(world.things.values()) == [7]
@@ -115,23 +119,29 @@ async def test_an_invalid_answer_is_moved_to_the_refused_queue(
 
 
 @pytest.mark.parametrize(
-    ("correlation", "reason"),
+    ("correlation", "reason", "status", "kind"),
     [
-        (None, "the correlation id is not the id of a hook"),
-        ("web", "the correlation id is not the id of a hook"),
-        (str(UUID(int=9)), "this is not the hook's token"),
+        (None, "the correlation id is not the id of a hook", 400, "Invalid"),
+        ("web", "the correlation id is not the id of a hook", 400, "Invalid"),
+        (str(UUID(int=9)), "this is not the hook's token", 401, "Unauthorized"),
     ],
 )
 async def test_an_answer_without_a_hook_is_moved_to_the_refused_queue(
-    run: Program, amqp: AmqpClient, correlation: str | None, reason: str
+    run: Program, amqp: AmqpClient, correlation: str | None, reason: str, status: int, kind: str
 ) -> None:
     await amqp.channel.declare_queue(f"answers.{amqp.name}.refused", passive=False, durable=True,
                                     arguments={"x-queue-type": "quorum"})  # fmt: skip
     await amqp.channel.declare_queue(f"answers.{amqp.name}", durable=True,
                                     arguments={"x-queue-type": "quorum"})  # fmt: skip
-    await amqp.publish(correlation, {"decision": "continue", "token": "t"})
+    await amqp.publish(correlation, {"decision": "continue", "token": "t"}, message_id="m-1")
     reply = orjson.loads((await amqp.next(amqp.replies)).body)
-    assert reply == {"accepted": False, "reason": reason}
+    assert reply == {
+        "accepted": False,
+        "reason": reason,
+        "status": status,
+        "type": kind,
+        "message_id": "m-1",
+    }
     refused = await amqp.next(f"answers.{amqp.name}.refused")
     assert refused.correlation_id == correlation
 
@@ -198,7 +208,7 @@ async def test_a_token_of_another_hook_is_refused(run: Program, amqp: AmqpClient
     token = orjson.loads(one.body)["data"]["token"]
     await amqp.publish(other.correlation_id, {"decision": "continue", "token": token})
     reply = orjson.loads((await amqp.next(amqp.replies)).body)
-    assert reply == {"accepted": False, "reason": "this is not the hook's token"}
+    assert (reply["accepted"], reply["reason"]) == (False, "this is not the hook's token")
     assert len(await run.waiting_hooks("s", 2)) == 2
 
 

@@ -1,11 +1,17 @@
 """A listener that consumes a queue of a real RabbitMQ."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
+import aio_pika
+import orjson
 import pytest
 
 import headgate
+from headgate.listener.amqp import QueueSender
+from headgate.listener.notification import AnswerInvalid
+from headgate.testing import notification
 from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program, resource
@@ -130,6 +136,110 @@ async def test_a_superseded_hook_cancels_its_handler(
             await superseded.wait()
         await run.until_ended("s")
     assert [one["state"] for one in await hooks_of(run)] == ["superseded", "answered"]
+
+
+async def test_an_answer_after_that_of_a_person_ends_the_handler(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit, caplog: pytest.LogCaptureFixture
+) -> None:
+    app, started, answered = headgate.Listener(), asyncio.Event(), asyncio.Event()
+    caplog.set_level(logging.INFO, "headgate.listener")
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        started.set()
+        await answered.wait()
+        return headgate.Continue("late")
+
+    # Without events about answers, the listener learns of the person from the result only.
+    await subscribe(run, amqp, events=["headgate.hook.waiting"])
+    async with app.serving(queue_of(amqp, rabbit)):
+        await run.create("s", {"a": resource()}, environment=rules())
+        async with asyncio.timeout(60):
+            await started.wait()
+        (hook,) = await run.waiting_hooks("s")
+        assert (await run.signal(hook, "reject"))[0] == 200
+        answered.set()
+
+        async def is_over() -> bool:
+            return "already answered" in caplog.text
+
+        await eventually(is_over)
+    assert "no answer: decision: " in caplog.text
+    assert "Headgate refused" not in caplog.text
+
+
+async def test_each_answer_of_a_hook_gets_its_own_result(amqp: AmqpClient) -> None:
+    sender = QueueSender(amqp.channel, amqp.replies.name)
+    await amqp.replies.consume(sender.take_result)
+    event = notification()
+    hook = headgate.HookNotification(event, sender, amqp.queue.name)
+
+    async def report(accepted: bool) -> None:
+        """The result of the next answer."""
+        answer = await amqp.next()
+        refusal = {"reason": "too late", "status": 409, "type": "HookExpired"}
+        result = {"accepted": accepted, "message_id": answer.message_id}
+        await amqp.channel.default_exchange.publish(
+            aio_pika.Message(
+                orjson.dumps(result | ({} if accepted else refusal)),
+                correlation_id=answer.correlation_id,
+            ),
+            answer.reply_to or "",
+        )
+
+    def send(decision: str) -> asyncio.Task[None]:
+        return asyncio.create_task(hook.send({"decision": decision}))
+
+    async with asyncio.timeout(60):
+        first, second = send("progress"), send("continue")
+        await report(True)
+        await first
+        third = send("progress")
+        await report(False)
+        await report(True)
+        with pytest.raises(headgate.HookClosed, match="too late"):
+            await second
+        await third
+        # A result that arrives late belongs to no later answer.
+        cancelled = send("progress")
+        late = await amqp.next()
+        cancelled.cancel()
+        await asyncio.wait({cancelled})
+        answer = send("continue")
+        await amqp.channel.default_exchange.publish(
+            aio_pika.Message(
+                orjson.dumps({"accepted": True, "message_id": late.message_id}),
+                correlation_id=late.correlation_id,
+            ),
+            late.reply_to or "",
+        )
+        await report(False)
+        with pytest.raises(headgate.HookClosed, match="too late"):
+            await answer
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, AnswerInvalid),
+        (401, headgate.HookClosed),
+        (409, headgate.HookClosed),
+        (500, headgate.ServerError),
+    ],
+)
+async def test_a_refusal_means_the_same_as_over_http(
+    amqp: AmqpClient, status: int, error: type[Exception]
+) -> None:
+    sender = QueueSender(amqp.channel, amqp.replies.name)
+    await amqp.replies.consume(sender.take_result)
+    hook = headgate.HookNotification(notification(), sender, amqp.queue.name)
+    sending = asyncio.create_task(hook.send({"decision": "continue"}))
+    answer = await amqp.next()
+    result = {"accepted": False, "reason": "because", "status": status, "type": "X"}
+    body = orjson.dumps(result | {"message_id": answer.message_id})
+    await amqp.channel.default_exchange.publish(aio_pika.Message(body), answer.reply_to or "")
+    with pytest.raises(error, match="because"):
+        await sending
 
 
 async def test_a_message_that_is_no_event_is_discarded(
