@@ -14,7 +14,7 @@ from hub.checks.doctor import run_checks
 from hub.settings.settings import load_settings
 from tests.support.changes import thing, until_started
 from tests.support.keys import key_file
-from tests.support.program import Program, eventually, program
+from tests.support.program import PATIENCE, Program, eventually, program
 from tests.support.replication import ReplicatedPair, running_pair
 from tests.support.scripted_type import Thing, World
 
@@ -91,7 +91,8 @@ async def _lose(pair: ReplicatedPair, run: Program, world: World, blocked: Block
     await counting.note_position()
     pair.first.kill()
     await pair.second.promote()
-    await blocked.cancelled.wait()
+    async with asyncio.timeout(PATIENCE):
+        await blocked.cancelled.wait()
 
 
 def _stop_none(operations: Sequence[object]) -> None:
