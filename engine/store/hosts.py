@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 #: Values of `target_session_attrs` with which the server accepts writes.
 WRITABLE = ("read-write", "primary")
 DEFAULT_PORT = "5432"
+LAST_PORT = 65_535
 
 
 class Host(NamedTuple):
@@ -37,7 +38,7 @@ def hosts_of(url: str) -> list[Host]:
 
 def _host(text: str, default_port: str) -> Host:
     if text.startswith("/"):
-        return Host(unquote(text), int(default_port))
+        return Host(unquote(text), _port(default_port))
     if text.startswith("["):
         name, _, port = text[1:].partition("]")
         port = port.removeprefix(":")
@@ -45,7 +46,14 @@ def _host(text: str, default_port: str) -> Host:
         name, _, port = text.partition(":")
     if not name:
         raise ValueError("a host has no name")
-    return Host(unquote(name), int(port or default_port))
+    return Host(unquote(name), _port(port or default_port))
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= LAST_PORT:
+        raise ValueError(f"{port} is not a port")
+    return port
 
 
 def target_of(url: str) -> str:

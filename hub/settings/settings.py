@@ -160,7 +160,9 @@ class DatabaseSettings(Section):
         except ValueError:
             raise invalid(
                 "has hosts or ports that cannot be read",
-                "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE",
+                "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE with ports from 1 to"
+                " 65535, and percent-encode special characters of the user and the password: # is"
+                " %23, [ is %5B",
             ) from None
         if (target := target_of(text)) and target not in WRITABLE:
             raise invalid(

@@ -20,6 +20,7 @@ NOW = datetime(2026, 11, 27, tzinfo=UTC)
         ("postgresql://u:p%40@h1,h2:6000/db", [Host("h1", 5432), Host("h2", 6000)]),
         ("postgresql://u@h1,h2/db?port=6000", [Host("h1", 6000), Host("h2", 6000)]),
         ("postgresql:///db?host=/a,/b&port=1,2", [Host("/a", 1), Host("/b", 2)]),
+        ("postgresql://u:p%23%5B@h:65535/db", [Host("h", 65535)]),
         ("postgresql://[::1]:7,[fe80::1]/db", [Host("::1", 7), Host("fe80::1", 5432)]),
     ],
 )
@@ -32,7 +33,16 @@ def test_hosts_are_read_in_order(
 
 @pytest.mark.parametrize(
     "url",
-    ["postgresql://u@h1,h2,h3/db?port=1,2", "postgresql://u@h1,:6/db", "postgresql://u@h:x,h2/db"],
+    [
+        "postgresql://u@h1,h2,h3/db?port=1,2",
+        "postgresql://u@h1,:6/db",
+        "postgresql://u@h:x,h2/db",
+        "postgresql://u@h:0/db",
+        "postgresql://u@h1,h2:65536/db",
+        "postgresql:///db?host=/a&port=70000",
+        "postgresql://u:p[@h/db",
+        "postgresql://u:p#@h/db",
+    ],
 )
 def test_hosts_that_cannot_be_read_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -8,6 +8,7 @@ from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, get_args, get_origin
+from urllib.parse import quote
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -498,3 +499,13 @@ def test_a_database_url_without_a_primary_is_refused(url: str, reason: str) -> N
         load_settings(None, {"database.url": url}, environment={})
     assert refused.value.finding.place.startswith("[database] url")
     assert "geheim" not in str(refused.value)
+
+
+@pytest.mark.parametrize("password", ["geheim[", "geheim]", "geheim#", "geheim/", "geheim?"])
+def test_a_password_with_a_special_character_is_to_be_percent_encoded(password: str) -> None:
+    with pytest.raises(errors.Invalid, match="cannot be read") as refused:
+        load_settings(None, {"database.url": f"postgresql://a:{password}@h/db"}, environment={})
+    assert "percent-encode special characters" in refused.value.finding.remedy
+    assert "geheim" not in str(refused.value)
+    encoded = f"postgresql://a:{quote(password, safe='')}@h/db"
+    assert load_settings(None, {"database.url": encoded}, environment={})
