@@ -45,6 +45,7 @@ class FailoverCheck:
         self._stop = stop
         self._guard = (supervisor or Supervisor()).guard("failover", max_pause=INTERVAL)
         self._position = 0
+        self._unrecorded: list[StartedOperation] = []  # stopped, but not yet recorded
         database.connector.on_failover(self.compare)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -59,23 +60,30 @@ class FailoverCheck:
 
     async def note_position(self) -> None:
         async with self._database.connection() as conn:
-            self._position = max(self._position, await read_position(conn))
+            position = await read_position(conn)
+        self._position = max(self._position, position)
 
     async def compare(self, conn: Connection, failover: Failover) -> None:
         """Stop operations that the promoted database does not know, and record what it lacks.
 
-        No other connection of this process is used before.
+        No other connection of this process is used before. If it raises, it is called again.
         """
         position = await read_position(conn)
         missing = max(0, self._position - position)
-        unknown = await find_unknown(conn, self._started())
-        self._stop(unknown)
+        found = await find_unknown(conn, self._started())
+        self._stop(found)
+        self._unrecorded = [*dict.fromkeys([*self._unrecorded, *found])]
+        if missing or self._unrecorded:
+            await self._report(conn, failover, missing)
+        self._unrecorded = []
         self._position = position
-        if not (missing or unknown):
-            return
-        former, current = failover.former.timeline, failover.current.timeline
-        await record_loss(conn, self._process, (former, current), missing, unknown)
+
+    async def _report(self, conn: Connection, failover: Failover, missing: int) -> None:
+        """Log first: the database may refuse the record."""
+        unknown = self._unrecorded
         remedy = "Run `headgate admin doctor`; it names the resources to look at"
         log.error("failover.commits_lost", at_least=missing, operations=len(unknown), remedy=remedy)
         for one in unknown:
             log.error("failover.operation_unknown", **one.document)
+        timelines = failover.former.timeline, failover.current.timeline
+        await record_loss(conn, self._process, timelines, missing, unknown)

@@ -155,7 +155,7 @@ class NodeRunner:
             log.error(
                 "node.given_up", expired_leases=work.expired_leases, bytes=work.size, type=work.type
             )
-            self.claims[work.key] = None
+            self._take(work)
             self._queue.add(
                 _waiting_step(bare_failure(NodeContext(work), reason), NodeContext(work))
             )
@@ -178,7 +178,7 @@ class NodeRunner:
 
         later: nodes that may be executed after it, in a run.
         """
-        self.claims[work.key] = None
+        self._take(work)
         if is_last_try(work.expired_leases):
             self._last_tries[work.key] = claimed_at
         with _LogContext(work):
@@ -199,6 +199,10 @@ class NodeRunner:
                 seconds = asyncio.get_running_loop().time() - claimed_at
                 self.measure(lambda metrics: metrics.record_claim(seconds))
                 self._execute(group, job, job.prepared, later)
+
+    def _take(self, work: Work) -> None:
+        self._queue.accept(work)
+        self.claims[work.key] = None
 
     async def _await_outcome(self, prepared: PreparedNode, outcome: Awaitable[Outcome]) -> Outcome:
         """Await an operation. One that is interrupted is called again, to end."""
@@ -271,11 +275,14 @@ class NodeRunner:
 
     def abandon(self, claims: Collection[Claim]) -> None:
         """Stop these operations: the database does not know their claims."""
-        for claim in claims:
+        abandoned = {*claims}
+        for claim in abandoned:
             task = self.claims.pop(claim, None)
             if task is not None:
                 task.cancel()
-        self._queue.drop(claims)
+        kept = (pair for pair in self._started if pair[1].claim not in abandoned)
+        self._started = deque(kept, maxlen=MAX_STARTED)
+        self._queue.drop(abandoned)
 
     def _begin_call(self, work: Work) -> _Call:
         return _Call(asyncio.get_running_loop().time(), self._begin_span(work))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.store.traversals.advance import BATCH_BYTES, Claim
+from engine.store.traversals.advance import BATCH_BYTES, Claim, Work
 from engine.words import Json
 from engine.work.internal_error import NodeContext
 from engine.work.job import Job, NodeInput
@@ -69,7 +69,7 @@ class StepQueue:
         self._max_bytes = max_bytes
         self._steps: deque[WaitingStep] = deque()
         self._apart: deque[WaitingStep] = deque()
-        self._dropped: set[Claim] = set()
+        self._dropped: dict[Claim, Work | None] = {}  # claims, with the work that has them again
 
     def __len__(self) -> int:
         return len(self._steps) + len(self._apart)
@@ -104,9 +104,18 @@ class StepQueue:
 
     def drop(self, claims: Collection[Claim]) -> None:
         """Remove the steps of these claims, also of those that are put back later."""
-        self._dropped |= {*claims}
+        self._dropped |= dict.fromkeys(claims)
         self._steps = deque(self._without_dropped(self._steps))
         self._apart = deque(self._without_dropped(self._apart))
 
+    def accept(self, work: Work) -> None:
+        """Keep the steps of this work, also if its claim was dropped: after a failover, the same
+        claim can be taken again."""
+        if work.key in self._dropped:
+            self._dropped[work.key] = work
+
     def _without_dropped(self, steps: Iterable[WaitingStep]) -> list[WaitingStep]:
-        return [one for one in steps if one.claim not in self._dropped]
+        return [one for one in steps if self._is_kept(one)]
+
+    def _is_kept(self, one: WaitingStep) -> bool:
+        return one.claim not in self._dropped or self._dropped[one.claim] is one.context.work

@@ -508,4 +508,5 @@ def test_a_password_with_a_special_character_is_to_be_percent_encoded(password: 
     assert "percent-encode special characters" in refused.value.finding.remedy
     assert "geheim" not in str(refused.value)
     encoded = f"postgresql://a:{quote(password, safe='')}@h/db"
-    assert load_settings(None, {"database.url": encoded}, environment={})
+    loaded = load_settings(None, {"database.url": encoded}, environment={})
+    assert loaded.database.url.get_secret_value() == encoded

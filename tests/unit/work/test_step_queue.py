@@ -1,5 +1,6 @@
 """Steps of claims that the database does not know are written neither now nor later."""
 
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -7,10 +8,13 @@ from uuid import UUID
 from engine.store.traversals.advance import Claim
 from engine.work.step_queue import StepQueue, WaitingStep
 
+#: Makes steps of one claim unequal.
+COUNTER = count()
+
 
 def step(node: int) -> WaitingStep:
-    context: Any = SimpleNamespace(work=SimpleNamespace(key=Claim(UUID(int=1), 1, node, 1)))
-    return WaitingStep({}, 1, cast(Any, context))
+    work = SimpleNamespace(key=Claim(UUID(int=1), 1, node, 1), nth=next(COUNTER))
+    return WaitingStep({}, 1, cast(Any, SimpleNamespace(work=work)))
 
 
 def test_dropped_steps_are_removed_and_do_not_return() -> None:
@@ -26,3 +30,18 @@ def test_dropped_steps_are_removed_and_do_not_return() -> None:
     queue.put_back(batch)
     queue.set_apart(first)
     assert sorted(one.claim.node for one in queue) == [0, 3, 5]
+
+
+def test_steps_of_a_dropped_claim_that_was_taken_again_are_kept() -> None:
+    queue = StepQueue(max_steps=2)
+    before, again = step(1), step(1)
+    queue.drop([before.claim])
+    queue.accept(again.context.work)
+    queue.put_back([before, again])
+    assert [*queue] == [again]
+    queue.take()
+    queue.set_apart([before, again])
+    assert [*queue] == [again]
+    queue.drop([again.claim])
+    queue.put_back([before, again])
+    assert [*queue] == []
