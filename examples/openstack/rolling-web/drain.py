@@ -5,7 +5,8 @@
 Waits for hooks at `pre-batch`. For each, it sets the weight of the members of the batch to 0, so
 that they get no new connections, and waits until they have none: until the command prints 0 for the
 address of each. Then it answers `continue`. Without a command, it waits for --seconds. If a member
-still has connections after --at-most seconds, it restores the weights and answers `reject`.
+still has connections after --at-most seconds, it restores the weights and answers `reject`. It also
+restores them if Headgate refuses the answer: the hook has been answered, or its batch has changed.
 
 It acts as the user whose credentials are in the environment, as for `openstack`: OS_CLOUD, or
 OS_AUTH_URL and others. The change continues with the token of its answers.
@@ -19,6 +20,7 @@ from typing import Any
 
 import openstack
 from openstack.connection import Connection
+from openstack.exceptions import ConflictException, NotFoundException
 
 
 def members_of(balancing: Any, pool: Any, names: Sequence[str]) -> list[Any]:
@@ -30,8 +32,15 @@ def members_of(balancing: Any, pool: Any, names: Sequence[str]) -> list[Any]:
 def set_weight(balancing: Any, pool: Any, member: Any, weight: int) -> None:
     """A load balancer takes one change at a time."""
     (balancer,) = pool.loadbalancers
-    balancing.wait_for_load_balancer(balancer["id"], interval=1)
-    balancing.update_member(member, pool, weight=weight)
+    while True:
+        balancing.wait_for_load_balancer(balancer["id"], interval=1)
+        try:
+            balancing.update_member(member, pool, weight=weight)
+            break
+        except ConflictException:  # another change has begun
+            time.sleep(1)
+        except NotFoundException:  # the batch has replaced the member
+            return
     balancing.wait_for_load_balancer(balancer["id"], interval=1)
 
 
@@ -46,22 +55,38 @@ def is_drained(options: argparse.Namespace, addresses: Sequence[str], began: flo
     return not any(connections(options.connections, one) for one in addresses)
 
 
-def drain(cloud: Connection, hook: Mapping[str, Any], options: argparse.Namespace) -> str:
-    """Take the members of a batch out of the pool; return the decision about the hook."""
+def handle(
+    cloud: Connection, endpoint: str, hook: Mapping[str, Any], options: argparse.Namespace
+) -> None:
+    """Take the members of a batch out of the pool, and answer the hook."""
     balancing: Any = cloud.load_balancer
     pool = balancing.find_pool(hook["stack_name"], ignore_missing=False)
-    members = members_of(balancing, pool, hook["resource"]["seen"]["members"])
-    weights = {one.id: one.weight for one in members}
+    names = hook["resource"]["seen"]["members"]
+    members = members_of(balancing, pool, names)
+
+    def restore() -> None:
+        for one in members:
+            set_weight(balancing, pool, one, weights[one.id])
+
+    # A run of this program that has ended may have left a weight of 0.
+    weights = {one.id: one.weight or options.weight for one in members}
     for one in members:
         set_weight(balancing, pool, one, 0)
-    began = time.monotonic()
+    decision, began = "continue", time.monotonic()
     while not is_drained(options, [one.address for one in members], began):
         if time.monotonic() - began > options.at_most:
-            for one in members:
-                set_weight(balancing, pool, one, weights[one.id])
-            return "reject"
+            decision = "reject"
+            restore()
+            break
         time.sleep(1)
-    return "continue"
+    # Headgate refuses the answer if the batch differs from the drained one, or if the hook has been
+    # answered meanwhile.
+    answer = {"decision": decision, "digest": hook["digest"]}
+    url = f"{endpoint}/hooks/{hook['id']}/signal"
+    response = cloud.session.post(url, json=answer, raise_exc=False)
+    print(hook["path"], names, decision, response.status_code, flush=True)
+    if response.status_code >= 400:
+        restore()
 
 
 def main() -> None:
@@ -70,18 +95,17 @@ def main() -> None:
     parser.add_argument("--connections", help="prints the number of connections of an address")
     parser.add_argument("--seconds", type=float, default=30, help="the wait without a command")
     parser.add_argument("--at-most", type=float, default=600, help="seconds until it gives up")
+    parser.add_argument(
+        "--weight", type=int, default=1, help="restored if a member has the weight 0 before"
+    )
     options = parser.parse_args()
     with openstack.connect() as cloud:
-        endpoint = options.endpoint or cloud.orchestration.get_endpoint()
+        endpoint: Any = options.endpoint or cloud.orchestration.get_endpoint()
         while True:
             waiting = cloud.session.get(f"{endpoint}/hooks?state=waiting").json()["hooks"]
             for hook in waiting:
                 if hook["point"] == "pre-batch":
-                    decision = drain(cloud, hook, options)
-                    print(hook["path"], hook["resource"]["seen"]["members"], decision, flush=True)
-                    # Headgate refuses the answer if the batch differs from the drained one.
-                    answer = {"decision": decision, "digest": hook["digest"]}
-                    cloud.session.post(f"{endpoint}/hooks/{hook['id']}/signal", json=answer)
+                    handle(cloud, endpoint, hook, options)
             time.sleep(2)
 
 
