@@ -7,7 +7,7 @@ redelivers it if the connection is lost, perhaps to another process.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import orjson
@@ -25,9 +25,19 @@ from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Submits an answer: hook id, token, the answer, the user of the broker. Returns the answer if it
-#: does not count, else None. Raises Unavailable if it cannot be stored now.
-TakeAnswer = Callable[[UUID, str, Mapping[str, Json], str], Awaitable[IgnoredAnswer | None]]
+
+@dataclass(frozen=True, slots=True)
+class AcceptedAnswer:
+    """An answer that counts. deadline: of the hook, after the answer, as its events have it."""
+
+    deadline: str | None
+
+
+#: Submits an answer: hook id, token, the answer, the user of the broker. Raises Unavailable if it
+#: cannot be stored now.
+TakeAnswer = Callable[
+    [UUID, str, Mapping[str, Json], str], Awaitable[AcceptedAnswer | IgnoredAnswer]
+]
 
 #: Records an answer to a hook that does not count. Raises Unavailable.
 RecordIgnored = Callable[[UUID, IgnoredAnswer], Awaitable[None]]
@@ -96,47 +106,47 @@ class Answers:
         await message.ack()
 
     async def _process(self, message: AbstractIncomingMessage) -> None:
-        ignored = await self._submit(message)
+        outcome = await self._submit(message)
         try:
-            await self._reply(message, ignored)
-            if ignored is not None:
-                await self._move_to_refused(message, ignored.reason)
-                self._ignored(ignored.kind)
+            await self._reply(message, outcome)
+            if isinstance(outcome, IgnoredAnswer):
+                await self._move_to_refused(message, outcome.reason)
+                self._ignored(outcome.kind)
         except NotPublished as error:
             log.warning("amqp.answer.requeued", message=message.message_id, reason=str(error))
             await message.nack(requeue=True)
         else:
             await message.ack()
 
-    async def _submit(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
-        """Submit an answer. Records and returns one that does not count; None: it was accepted."""
+    async def _submit(self, message: AbstractIncomingMessage) -> AcceptedAnswer | IgnoredAnswer:
+        """Submit an answer. Records one that does not count."""
         while True:
             try:
-                ignored = await self._judge(message)
-                if ignored is not None:
-                    await self._record_ignored(message, ignored)
-                return ignored
+                outcome = await self._judge(message)
+                if isinstance(outcome, IgnoredAnswer):
+                    await self._record_ignored(message, outcome)
+                return outcome
             except Unavailable as error:
                 log.warning("amqp.answer.deferred", hook=message.correlation_id, reason=str(error))
                 await asyncio.sleep(PAUSE)
 
-    async def _judge(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
+    async def _judge(self, message: AbstractIncomingMessage) -> AcceptedAnswer | IgnoredAnswer:
         try:
             hook_id, token, answer = read(message.correlation_id, message.body)
         except InvalidMessage as error:
             reason = kept_text(str(error))
             return IgnoredAnswer(reason, IgnoredReason.MALFORMED, 400, "Invalid")
         submission = self._take(hook_id, token, answer, message.user_id or "")
-        ignored = await self._guard.attempt(submission, hook=str(hook_id))
-        if isinstance(ignored, Fault):
+        outcome = await self._guard.attempt(submission, hook=str(hook_id))
+        if isinstance(outcome, Fault):
             # Redelivery would raise the same error again.
-            reason = str(ignored)
+            reason = str(outcome)
             return IgnoredAnswer(reason, IgnoredReason.INTERNAL_ERROR, 500, "InternalError")
-        if ignored is None or ignored.subscription_id is None:
-            return ignored
-        reason = kept_text(ignored.reason.replace(token, HIDDEN))
+        if isinstance(outcome, AcceptedAnswer) or outcome.subscription_id is None:
+            return outcome
+        reason = kept_text(outcome.reason.replace(token, HIDDEN))
         return replace(
-            ignored, reason=reason, answer=recordable_text(answer).replace(token, HIDDEN)
+            outcome, reason=reason, answer=recordable_text(answer).replace(token, HIDDEN)
         )
 
     async def _record_ignored(
@@ -149,15 +159,19 @@ class Answers:
             return
         await self._guard.attempt(self._record(hook_id, ignored), hook=str(hook_id))
 
-    async def _reply(self, message: AbstractIncomingMessage, ignored: IgnoredAnswer | None) -> None:
+    async def _reply(
+        self, message: AbstractIncomingMessage, outcome: AcceptedAnswer | IgnoredAnswer
+    ) -> None:
         """Send the result to the queue in `reply_to`, if any. A missing queue is only logged."""
         if not message.reply_to:
             return
+        ignored = outcome if isinstance(outcome, IgnoredAnswer) else None
         document = {
             "accepted": ignored is None,
             "reason": ignored.reason if ignored else None,
             "status": ignored.status if ignored else None,
             "type": ignored.error_type if ignored else None,
+            "deadline": outcome.deadline if isinstance(outcome, AcceptedAnswer) else None,
             "message_id": message.message_id,
         }
         reply = Message(

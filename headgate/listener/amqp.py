@@ -46,7 +46,7 @@ class QueueSender:
             if not result.get("accepted"):
                 error = {"type": result.get("type"), "message": result.get("reason")}
                 raise response_error(int(result["status"]), {"error": error})
-        return None
+        return str(result.get("deadline") or "") or None
 
     async def _publish(self, notification: HookNotification, body: Mapping[str, Json]) -> Json:
         message_id = uuid4().hex

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
 from uuid import UUID
 
-from channels.amqp.answer_queue import Answers
+from channels.amqp.answer_queue import AcceptedAnswer, Answers
 from channels.amqp.broker import Broker
 from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
@@ -15,6 +15,7 @@ from channels.chat.channel import chat_channels
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
 from channels.email.channel import EmailChannel
+from channels.envelope import rfc3339
 from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers, IgnoredReason
 from channels.plugins import load_installed as installed_channels
 from channels.retry import horizon
@@ -25,8 +26,9 @@ from engine.hooks.answer_rights import Automation
 from engine.loop_guard import LoopRun, Supervisor
 from engine.service.hooks.answering import Hooks
 from engine.store.database import Database
+from engine.store.records import HookRecord
 from engine.tracing import Tracer
-from engine.words import AnswerChannel, Json
+from engine.words import DRIFT, AnswerChannel, Json
 from hub.api.error_middleware import status_of
 from hub.api.hook_answers import read_signal
 from hub.auth.hook_tokens import HookTokens
@@ -144,22 +146,22 @@ class Delivery:
     ) -> str | None:
         """Apply the answer in the response of a receiver; return why it was refused, or None."""
         body = {"decision": decision.decision, "reason": decision.reason, **decision.more}
-        refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
-        return None if refused is None else str(refused)
+        outcome = await self._apply_answer(hook_id, body, automation, AnswerChannel.WEBHOOK, target)
+        return str(outcome) if isinstance(outcome, HeadgateError) else None
 
     async def _answer_from_message(
         self, hook_id: UUID, token: str, body: Mapping[str, Json], sender: str
-    ) -> IgnoredAnswer | None:
+    ) -> AcceptedAnswer | IgnoredAnswer:
         """Apply an answer over AMQP, which is authorized by the hook token."""
         automation = await self._hook_tokens.holder(hook_id, token)
         if automation is None:
             reason = "this is not the hook's token"
             return IgnoredAnswer(reason, IgnoredReason.INVALID_TOKEN, 401, "Unauthorized")
-        refused = await self._apply_answer(hook_id, body, automation, AnswerChannel.AMQP, sender)
-        if refused is None:
-            return None
+        outcome = await self._apply_answer(hook_id, body, automation, AnswerChannel.AMQP, sender)
+        if not isinstance(outcome, HeadgateError):
+            return AcceptedAnswer(None if outcome.point == DRIFT else rfc3339(outcome.deadline))
         return IgnoredAnswer(
-            str(refused), IgnoredReason.REFUSED, status_of(refused), refused.code, automation.id
+            str(outcome), IgnoredReason.REFUSED, status_of(outcome), outcome.code, automation.id
         )
 
     async def _apply_answer(
@@ -169,14 +171,14 @@ class Delivery:
         automation: Automation,
         channel: AnswerChannel,
         address: str,
-    ) -> HeadgateError | None:
+    ) -> HookRecord | HeadgateError:
+        """Returns the hook, or why the answer was refused."""
         try:
             answer = read_signal(
                 body, automation.principal, channel, automation=automation, address=address
             )
-            await self._hooks.answer(hook_id, answer, project=None)
+            return await self._hooks.answer(hook_id, answer, project=None)
         except Unavailable:
             raise
         except HeadgateError as error:
             return error
-        return None

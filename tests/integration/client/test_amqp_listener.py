@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import aio_pika
 import orjson
@@ -95,8 +96,14 @@ async def test_a_message_that_is_delivered_again_calls_no_second_handler(
 
         await eventually(is_called)
         path = f"/subscriptions/{subscription['id']}"
-        _, response = await run.call("GET", f"{path}/deliveries?state=delivered")
-        for one in response["deliveries"]:
+
+        async def delivered() -> list[Json]:
+            """The deliveries, when the results of both are recorded."""
+            _, response = await run.call("GET", f"{path}/deliveries?state=delivered")
+            found = list(response["deliveries"])
+            return found if len(found) >= 2 else []
+
+        for one in await eventually(delivered):
             body = {"delivery": one["id"]}
             assert (await run.call("POST", f"{path}/redeliver", body))[0] < 300
 
@@ -136,6 +143,33 @@ async def test_a_superseded_hook_cancels_its_handler(
             await superseded.wait()
         await run.until_ended("s")
     assert [one["state"] for one in await hooks_of(run)] == ["superseded", "answered"]
+
+
+async def test_the_deadline_is_extended_once_per_half_of_the_time(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    app = headgate.Listener()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        opened = hook.deadline
+
+        async def is_over() -> bool:
+            assert opened is not None
+            return datetime.now(UTC) > opened
+
+        await eventually(is_over)
+        return headgate.Continue()
+
+    await subscribe(run, amqp)
+    async with app.serving(queue_of(amqp, rabbit)):
+        await run.create("s", {"a": resource()}, environment=rules(timeout="6s"))
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+    (hook,) = await hooks_of(run)
+    _, response = await run.call("GET", f"/hooks/{hook['id']}/decisions")
+    kinds = [one["kind"] for one in response["decisions"]]
+    assert kinds[-1] == "continue"
+    assert kinds.count("progress") <= 3, kinds
 
 
 async def test_an_answer_after_that_of_a_person_ends_the_handler(
