@@ -157,7 +157,6 @@ class Call:
     properties: Mapping[str, Json] = field(repr=False)
     previous: Mapping[str, Json] | None = field(default=None, repr=False)
     changed: frozenset[str] = frozenset()
-    failed: bool = False
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
@@ -179,6 +178,7 @@ class Call:
     adjusted: Mapping[str, Json] | None = None
     repeated: bool = False
     replaced: str | None = None
+    failed: bool = False
 
     def touches(self, name: str) -> bool:
         """Whether a create or update concerns a property."""

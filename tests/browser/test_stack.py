@@ -14,6 +14,7 @@ from tests.browser.conftest import Visitor
 from tests.support.access import insert_credential
 from tests.support.postgres import TestServer
 from tests.support.program import Http, Json, Program, ServerProcess, resource
+from tests.support.receiver import until
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 INNER = """
@@ -476,8 +477,13 @@ async def test_the_timeline_shows_the_graphs_that_were_shown_live(
     await page.get_by_role("button", name="Back to live").click()
     await expect(page.get_by_role("region", name="Past graph of shop")).to_have_count(0)
     await expect(node(page, "a")).to_be_in_viewport(ratio=0.99)
+    before = await drawn_places(page)
     await page.get_by_role("button", name="Zoom in").click()
-    places = await drawn_places(page)
+
+    async def zoomed() -> list[str]:
+        return places if (places := await drawn_places(page)) != before else []
+
+    places = await until(zoomed, "the graph is zoomed")
     await page.get_by_role("button", name="Timeline").click()
     slider = page.get_by_role("slider", name="Event")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("create completed$"))

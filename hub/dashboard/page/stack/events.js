@@ -72,10 +72,10 @@ function Row({ event, viewState, show }) {
     show("graph");
     if (node) viewState.select(node.key);
   };
-  const text = eventText(event);
+  const text = html`<${Breakable} text=${eventText(event)} />`;
   return html`<li>
     <${Badge} state=${tone === "other" ? "waiting" : tone} word=${TONE_LABELS[tone]} />
-    ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}>${text}</button>` : html`<span class="stack-sentence breaks">${text}</span>`}
+    ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}><span>${text}</span></button>` : html`<span class="stack-sentence breaks">${text}</span>`}
     <code class="muted breaks"><${Breakable} text=${event.type} /></code>
     <${Ago} at=${event.time} />
   </li>`;

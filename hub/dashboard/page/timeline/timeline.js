@@ -8,6 +8,7 @@ import { currentPlace, setQuery } from "../app/route.js";
 import { graphModel } from "../graph/model.js";
 import { formatTime } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { Breakable } from "../parts/breakable.js";
 import { ProblemBox } from "../parts/problem.js";
 import { eventText, TONE_LABELS, toneOf } from "../stack/event_text.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
@@ -213,7 +214,7 @@ export function EventList({ replay }) {
       const count = first + index + 1;
       return html`<li key=${event.id} data-to-come=${count > at.value}>
         <button class="plain stack-sentence breaks" aria-current=${count === at.value ? "true" : undefined}
-          onClick=${() => seek(count)}>${eventText(event)}</button>
+          onClick=${() => seek(count)}><span><${Breakable} text=${eventText(event)} /></span></button>
       </li>`;
     })}
   </ol>`;
