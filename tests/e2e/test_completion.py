@@ -68,7 +68,7 @@ def test_names_of_the_server_are_completed(server: ServerProcess) -> None:
     made = headgate_json(server, "subscription", "create", "http://127.0.0.1:9/completed")
     for words in ("stack show", "why", "hook list --stack", "watch", "hook continue --stack"):
         assert until_completed(f"headgate {words} complet", server.url) == ["completes-me"]
-    assert completed("headgate stack show other", server.url) == []
+    assert completed("headgate stack show no-such-", server.url) == []
     hooks = until_completed("headgate hook continue completes", server.url)
     assert hooks == ["completes-me:app:pre-create"]
     assert until_completed("headgate resource show completes-me a", server.url) == ["app"]

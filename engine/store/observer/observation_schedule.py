@@ -87,7 +87,9 @@ with page as materialized (
 )
 select max(id::text)::uuid from page
 """
-_INSERT_REPORTED = """
+#: A part of the next two statements: makes the stacks of `changed` due.
+_DUE = """
+due as (
     insert into observation_schedule as q (stack_id, project, next_at, reported, reported_at)
     select stack_id, project, '1970-01-01 00:00:01+00', ids, clock_timestamp() from changed
      order by stack_id
@@ -99,6 +101,7 @@ _INSERT_REPORTED = """
            next_at = case when q.claimed_at is null
                           then least(q.next_at, excluded.next_at) else q.next_at end
     returning stack_id
+)
 """
 #: Makes resources whose change was reported due, unless their stack is observed now. $1: the
 #: project; null: any. $2, $3: their physical IDs and types; null: any type. Found by the start of
@@ -128,9 +131,7 @@ with wanted as materialized (
 ), changed as materialized (
     select stack_id, project, array_agg(distinct id) as ids from found where replaced_by is null
      group by stack_id, project
-), due as (
-    {_INSERT_REPORTED}
-), notified as (
+), {_DUE.strip()}, notified as (
     select pg_notify('headgate_observe', '') from due limit 1
 )
 select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as resources,
@@ -149,9 +150,7 @@ with changed as materialized (
     select d.stack_id, s.project, d.ids
       from jsonb_to_recordset($1) d (stack_id uuid, ids uuid[])
       join stack s on s.id = d.stack_id and s.deleted_at is null
-), due as (
-    {_INSERT_REPORTED}
-)
+), {_DUE.strip()}
 select pg_notify('headgate_observe', '') from due limit 1
 """  # noqa: S608 - of constants
 #: Of one project: one requested observation, or several of reported changes, or several that

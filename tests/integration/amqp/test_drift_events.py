@@ -59,9 +59,8 @@ async def test_drift_is_sent_and_answered_over_amqp_and_shown_in_the_stream(
         assert waiting["data"]["hook"]["point"] == "drift"
         assert waiting["data"]["resource"]["drift"]["state"] == "missing"
         # The token of the message answers, and the answer repairs.
-        assert await amqp.answer(notice, reason="deleted by mistake") == {
-            "accepted": True, "reason": None
-        }  # fmt: skip
+        result = await amqp.answer(notice, reason="deleted by mistake")
+        assert (result["accepted"], result["reason"]) == (True, None)
         await until_status(run, "s", "UPDATE_COMPLETE")
         assert len(world.things) == 2 and lost not in world.things
         await observed(run)

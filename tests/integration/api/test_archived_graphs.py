@@ -180,7 +180,7 @@ async def test_archived_graphs_of_nested_stacks(run: Program) -> None:
     assert "stacks" not in await graph(run, "s", "traversal=1")
     second = await graph(run, "s", "nested=true&traversal=2")
     assert [one["traversal"]["action"] for one in second["stacks"]] == ["UPDATE", "UPDATE"]
-    assert {one["operation"] for one in second["stacks"][1]["nodes"]} == {"update", "delete"}
+    assert {one["operation"] for one in second["stacks"][1]["nodes"]} == {"update"}
 
 
 async def test_archived_graphs_contain_no_values(run: Program) -> None:

@@ -87,8 +87,8 @@ async def test_a_wrong_statement_in_a_routine_is_found(
 ) -> None:
     """PostgreSQL creates the routine without an error."""
     async with database.connection() as conn:
-        (text,) = [one["definition"] for one in await conn.fetch(ROUTINES)
-                   if right in one["definition"]]  # fmt: skip
+        texts = [one["definition"] for one in await conn.fetch(ROUTINES)]
+        text = next(one for one in texts if right in one)
         await conn.execute(text.replace(right, typo))
         _, found = await wrong(conn)
     assert len(found) == 1 and error in found[0]

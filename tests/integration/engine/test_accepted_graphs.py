@@ -77,7 +77,7 @@ async def test_small_and_large_graphs_are_stored_alike(
     await changed_stack(engine, "large")
     async with database.connection() as conn:
         small, large = [await stored_rows(conn, name) for name in ("small", "large")]
-    assert [len(small[table]) for table in ("node", "resource", "traversal")] == [9, 3, 2]
+    assert [len(small[table]) for table in ("node", "resource", "traversal")] == [6, 3, 2]
     for table, rows in small.items():
         for row, other in zip(rows, large[table], strict=True):
             for column in row:
