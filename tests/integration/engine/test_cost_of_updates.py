@@ -20,7 +20,7 @@ SIZES = (10, 100, 1_000)
 STATEMENTS = 10
 #: The first update queues the graph of the create, which has a node for each resource.
 WRITTEN = Counter(
-    stack=1, template=1, traversal=1, node=2, resource=1, event=1, outbox=1, archive_queue=1
+    stack=1, template=1, traversal=1, node=1, resource=1, event=1, outbox=1, archive_queue=1
 )
 TABLES = """
 select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace

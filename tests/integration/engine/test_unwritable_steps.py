@@ -114,16 +114,6 @@ async def test_a_batch_of_steps_is_limited_in_bytes() -> None:
     assert batches == [["a", "b"], ["c"], ["d"], ["e"]]
 
 
-async def test_steps_of_a_failed_batch_are_written_one_at_a_time() -> None:
-    queue = StepQueue(10)
-    steps = [WaitingStep({"node": name}, 1, NodeContext(None)) for name in "abc"]  # type: ignore[arg-type]
-    for one in steps:
-        queue.add(one)
-    batch, _ = queue.take()
-    queue.set_apart(batch)
-    assert [queue.take() for _ in "abc"] == [([one], True) for one in steps]
-
-
 async def test_a_resource_with_attributes_above_the_quota_fails(database_url: str) -> None:
     few = {"engine.poll": "1s", "quotas.resource_bytes": 1000}
     async with program(database_url, few, types=[UnwritableType()]) as run:

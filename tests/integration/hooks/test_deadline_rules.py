@@ -207,6 +207,7 @@ def test_only_the_statements_of_the_rules_write_deadlines() -> None:
         "engine.store.maintenance.clock_correction.WRITE_HOOKS",
         "engine.store.hooks.drift_hooks.OPEN",
         "engine.store.hooks.deadlines.WRITE_CLOCKS",
+        "engine.store.hooks.watched_hooks.REPLACE",
     }
 
 
@@ -228,6 +229,7 @@ def test_only_the_functions_compute_or_compare_deadlines() -> None:
         "1_hook_deadline.sql",
         "4_apply_transitions.sql",
         "engine.store.hooks.drift_hooks.OPEN",
+        "engine.store.hooks.watched_hooks.REPLACE",
     }
 
 

@@ -45,3 +45,13 @@ def test_steps_of_a_dropped_claim_that_was_taken_again_are_kept() -> None:
     queue.drop([again.claim])
     queue.put_back([before, again])
     assert [*queue] == []
+
+
+def test_steps_of_a_failed_batch_are_written_one_at_a_time() -> None:
+    queue = StepQueue(max_steps=10)
+    steps = [step(node) for node in range(3)]
+    for one in steps:
+        queue.add(one)
+    batch, _ = queue.take()
+    queue.set_apart(batch)
+    assert [queue.take() for _ in steps] == [([one], True) for one in steps]
