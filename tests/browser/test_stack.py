@@ -274,12 +274,15 @@ async def test_a_step_focuses_the_first_missing_field(visitor: Visitor, http: Ht
     page = await visitor.open("stack", "shop", stack)
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("b at pre-create")
+    # The key is ready when the button is.
+    step = debugger.get_by_role("button", name="Step", exact=True)
+    await expect(step).to_be_enabled()
     await page.keyboard.press("s")
     ticket = page.get_by_role("complementary", name="b").get_by_label("ticket")
     await expect(ticket).to_be_focused()
     await expect(ticket).to_have_attribute("aria-invalid", "true")
     await ticket.fill("OPS-17")
-    await debugger.get_by_role("button", name="Step", exact=True).press("Enter")
+    await step.press("Enter")
     await expect_state(page, "c", "waiting for approval at pre-create")
     _, answered = await http.call("GET", f"/hooks/{hook['id']}")
     assert answered["decision"] == "step"  # the server requires the ticket
