@@ -151,5 +151,5 @@ def test_a_login_asks_on_a_terminal_and_does_not_show_the_token(
     mine = {"HEADGATE_CONTEXTS": str(tmp_path / "contexts.json")}
     with terminal("login", server=token_server, columns=200, environment=mine) as user:
         user.read_until("Token (empty if the server needs none):")
-        user.type(token)
+        user.type_hidden(token)
         assert ", as may." in user.wait() and token.strip() not in user.screen

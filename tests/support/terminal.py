@@ -44,6 +44,14 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
+    def type_hidden(self, text: str) -> None:
+        """Type when the terminal shows no input any more: what was typed before is discarded."""
+        deadline = time.monotonic() + PATIENCE
+        while termios.tcgetattr(self._ours)[3] & termios.ECHO:
+            assert time.monotonic() < deadline, self.screen
+            time.sleep(0.01)
+        self.type(text)
+
     def wait(self, code: int = 0) -> str:
         """The whole screen, after the command has ended with this exit code."""
         deadline = time.monotonic() + PATIENCE
