@@ -65,8 +65,8 @@ def until_completed(line: str, url: str) -> list[str]:
 def test_names_of_the_server_are_completed(server: ServerProcess) -> None:
     create = ("stack", "create", "completes-me", "-t", TEMPLATE, "--break-at", "app:pre-create")
     headgate(server, *create, "--until-waiting", code=5)
-    create = ("subscription", "create", "http://127.0.0.1:9/completed", "--stacks", "completes-me")
-    made = headgate_json(server, *create)
+    subscribe = ("subscription", "create", "http://127.0.0.1:9/completed")
+    made = headgate_json(server, *subscribe, "--stacks", "completes-me")
     for words in ("stack show", "why", "hook list --stack", "watch", "hook continue --stack"):
         assert until_completed(f"headgate {words} complet", server.url) == ["completes-me"]
     assert completed("headgate stack show no-such-", server.url) == []
