@@ -1,7 +1,7 @@
 """An event in words, for people who read it in a chat or an e-mail. Pure.
 
-The summary of a hook has neither its token nor its signal URL: whoever reads a chat could answer
-with them. It leads to the dashboard, where the answer needs a right.
+The summary of a hook has neither its token nor its signal URL, because everyone who reads the chat
+could answer with them. It leads to the dashboard, where an answer needs a right.
 """
 
 import json

@@ -196,7 +196,7 @@ def apply(service: Service, stack: str, arguments: list[str]) -> int:
     """Apply the plan of the merged request; return headgate's exit code. Raises ReviewError."""
     number = service.merged_number()
     if number is None:
-        raise ReviewError("no merged request has made this commit, so nobody has reviewed a plan")
+        raise ReviewError("no merged request has made this commit, so no plan was reviewed")
     comment = last_comment(service, number, stack)
     if comment is not None and comment.is_edited:
         raise ReviewError(f"the last plan in request {number} was edited after it was written")

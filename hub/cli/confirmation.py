@@ -21,7 +21,7 @@ def confirm(question: str, facts: Sequence[str], yes: bool) -> None:
     """Ask on the terminal, and end the command unless the answer is yes. facts: what is lost, one
     line each. yes: do not ask.
 
-    Without a terminal there is nobody to ask, and a command that waits for input could block a
+    Without a terminal the command cannot ask, and waiting for input could block a
     script: it is refused.
     """
     if yes:
