@@ -16,6 +16,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def marker(stack: str) -> str:
     return f"<!-- headgate plan of {quote(stack)} -->"
 
 
-class Service:
+class Service(ABC):
     """The API of a service with pull or merge requests. headers: authenticate."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
@@ -77,21 +78,21 @@ class Service:
             if len(items) < 100:
                 return
 
+    @abstractmethod
     def request_number(self) -> str:
         """The pull or merge request under test."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merged_number(self) -> str | None:
         """The request whose merge made the commit of this job; None: there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def comments(self, number: str) -> Iterator[Comment]:
         """The comments that this program has written, oldest first. Others are not trusted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, number: str, text: str) -> None:
         """Add a comment."""
-        raise NotImplementedError
 
 
 class GitHub(Service):
