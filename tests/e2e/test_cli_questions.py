@@ -31,7 +31,7 @@ def test_a_question_ends_with_ctrl_c_and_changes_nothing(server: ServerProcess) 
     headgate(server, "stack", "create", "interrupted", "-t", TEMPLATE, "--wait")
     with terminal("stack", "delete", "interrupted", server=server) as user:
         user.read_until("[y/N]")
-        user.type("\x03")
+        user.interrupt()
         assert "nothing was changed" in user.wait(1)
     assert headgate(server, "stack", "show", "interrupted")
 

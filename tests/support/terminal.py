@@ -52,6 +52,20 @@ class Terminal:
             time.sleep(0.01)
         self.type(text)
 
+    def interrupt(self) -> None:
+        """Press Ctrl-C until the command has ended.
+
+        Python can miss a signal that arrives just before it reads the terminal: it blocks in the
+        read, and the next Ctrl-C interrupts it.
+        """
+        deadline = time.monotonic() + PATIENCE
+        with contextlib.suppress(OSError):  # Linux reports this when the command has ended
+            while time.monotonic() < deadline:
+                self.type("\x03")
+                while select.select([self._ours], [], [], 1)[0]:
+                    self._seen += os.read(self._ours, 65536)
+        self._process.wait(PATIENCE)
+
     def wait(self, code: int = 0) -> str:
         """The whole screen, after the command has ended with this exit code."""
         deadline = time.monotonic() + PATIENCE
