@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 
 from engine.errors import nearest
+from engine.hot.schema.absent_types import ABSENT_TYPES
 from engine.words import Json
 
 #: An attribute of every type.
@@ -219,14 +220,23 @@ class TypeSchema:
 
 #: Prefixes of the types that the operator can turn on, and how.
 OPTIONAL_TYPES: Mapping[str, str] = dict.fromkeys(
-    ("OS::Cinder::", "OS::Glance::", "OS::Neutron::", "OS::Nova::"),
+    (
+        "OS::Cinder::",
+        "OS::Glance::",
+        "OS::Keystone::",
+        "OS::Neutron::",
+        "OS::Nova::",
+        "OS::Octavia::",
+    ),
     "The operator can turn on the types of OpenStack: [resource_types.openstack] enabled = true.",
 )
 
 
 def unknown_type_remedy(name: str, known: Collection[str]) -> str:
-    """Return what to do about an unknown type: how to turn it on, or the nearest known name; ""
-    for none."""
+    """Return what to do about an unknown type: why Headgate does not have it and what to use
+    instead, how to turn it on, or the nearest known name; "" for none."""
+    if (absent := ABSENT_TYPES.get(name)) is not None:
+        return f"{absent.reason} {absent.remedy}"
     for prefix, remedy in OPTIONAL_TYPES.items():
         if name.startswith(prefix) and not any(one.startswith(prefix) for one in known):
             return remedy

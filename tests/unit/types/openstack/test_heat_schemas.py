@@ -3,6 +3,7 @@
 tests/openstack/heat_schemas/schemas.json has the facts of Heat's schemas.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,15 @@ from typing import Any
 import orjson
 import pytest
 
+from engine.errors import NotFound
+from engine.hot.schema.absent_types import ABSENT_TYPES
 from engine.hot.schema.type_schema import SHOW, Attribute, Constraint, Property
+from tests.unit.types.calls import registry
 from tests.unit.types.openstack.clouds import types_of_all_services
 
 Json = Any
 RECORDED = Path(__file__).parents[3] / "openstack" / "heat_schemas" / "schemas.json"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
     "OS::Cinder::",
     "OS::Glance::",
@@ -28,12 +33,6 @@ HEAT: Mapping[str, Json] = {
     for name, schema in orjson.loads(RECORDED.read_bytes()).items()
     if name.startswith(SERVICES)
 }
-#: Types that Headgate does not have.
-MISSING = {
-    "OS::Neutron::FlowClassifier",
-    "OS::Neutron::NetworkGateway",
-    "OS::Neutron::PortPair",
-}
 #: What differs, as docs/reference/openstack-types.md says.
 DIFFERENCES = {
     "OS::Neutron::MeteringRule": ["excluded: default False, in Heat 'False'"],
@@ -44,8 +43,28 @@ TYPES = {one.schema.name: one.schema for one in types_of_all_services()}
 
 
 def test_the_types_are_those_of_heat() -> None:
-    assert HEAT.keys() - TYPES.keys() == MISSING
+    assert HEAT.keys() - TYPES.keys() - ABSENT_TYPES.keys() == set()
     assert TYPES.keys() - HEAT.keys() == set()
+
+
+def test_each_type_of_heat_exists_or_is_refused_with_a_reason() -> None:
+    names = orjson.loads((RECORDED.parent / "names.json").read_bytes())
+    own = {*registry().names(), *TYPES}
+    assert set(names) - own == ABSENT_TYPES.keys()
+    assert own & ABSENT_TYPES.keys() == set()
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT_TYPES))
+def test_an_absent_type_is_refused_with_a_reason_and_a_remedy(name: str) -> None:
+    with pytest.raises(NotFound) as raised:
+        registry().get(name)
+    absent = ABSENT_TYPES[name]
+    assert raised.value.finding.remedy == f"{absent.reason} {absent.remedy}"
+    instead = set(re.findall(r"OS::\w+::\w+", absent.remedy))
+    assert instead <= TYPES.keys() | set(registry().names())
+    section = DOCS.read_text().partition("## Types that Headgate does not have")[2]
+    (row,) = [line for line in section.splitlines() if f"`{name}`" in line.split(" | ")[0]]
+    assert set(re.findall(r"OS::\w+::\w+", row.split(" | ")[-1])) == instead
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))

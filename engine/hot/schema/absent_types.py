@@ -1,0 +1,140 @@
+"""Types of OpenStack Heat 27 that Headgate does not have: why, and what to use instead. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentType:
+    """reason, remedy: sentences for the author of a template."""
+
+    reason: str
+    remedy: str
+
+
+_WITHOUT_REPLACEMENT: Final = (
+    "Map it to a template in the environment's resource_registry, for example one that manages the "
+    "object with Headgate::HTTP."
+)
+
+
+def _in_place_of(reason: str, replacements: Mapping[str, str]) -> dict[str, AbsentType]:
+    """Types with the type to use instead, or with a sentence."""
+    return {
+        name: AbsentType(reason, other if other.endswith(".") else f"Use {other}.")
+        for name, other in replacements.items()
+    }
+
+
+def _of_service(
+    prefix: str, service: str, names: str, reason: str = "Headgate has no types of {}."
+) -> dict[str, AbsentType]:
+    """Types of a service without any replacement."""
+    absent = AbsentType(reason.format(service), _WITHOUT_REPLACEMENT)
+    return {f"{prefix}::{name}": absent for name in names.split()}
+
+
+_HIDDEN: Final = "Heat has hidden this former type."
+_NO_LONGER: Final = "Heat has hidden the types of {}."
+_EXTENSION: Final = "It needs an extension of Neutron that Headgate does not support: {}."
+
+#: By name.
+ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
+    {
+        **_in_place_of(
+            "Headgate does not have this type, which imitates Amazon Web Services.",
+            {
+                "AWS::AutoScaling::AutoScalingGroup": "OS::Heat::AutoScalingGroup",
+                "AWS::AutoScaling::ScalingPolicy": "OS::Heat::ScalingPolicy",
+                "AWS::CloudFormation::Stack": "the file name of the nested template as the type",
+                "AWS::CloudWatch::Alarm": _WITHOUT_REPLACEMENT,
+                "AWS::EC2::EIP": "OS::Neutron::FloatingIP",
+                "AWS::EC2::EIPAssociation": "OS::Neutron::FloatingIPAssociation",
+                "AWS::EC2::Instance": "OS::Nova::Server",
+                "AWS::EC2::InternetGateway": "external_gateway_info of OS::Neutron::Router",
+                "AWS::EC2::NetworkInterface": "OS::Neutron::Port",
+                "AWS::EC2::RouteTable": "OS::Neutron::Router",
+                "AWS::EC2::SecurityGroup": "OS::Neutron::SecurityGroup",
+                "AWS::EC2::Subnet": "OS::Neutron::Subnet",
+                "AWS::EC2::SubnetRouteTableAssociation": "OS::Neutron::RouterInterface",
+                "AWS::EC2::VPC": "OS::Neutron::Net",
+                "AWS::EC2::VPCGatewayAttachment": "external_gateway_info of OS::Neutron::Router",
+                "AWS::EC2::Volume": "OS::Cinder::Volume",
+                "AWS::EC2::VolumeAttachment": "OS::Cinder::VolumeAttachment",
+                "AWS::ElasticLoadBalancing::LoadBalancer": "OS::Octavia::LoadBalancer",
+                "AWS::IAM::AccessKey": _WITHOUT_REPLACEMENT,
+                "AWS::IAM::User": "OS::Keystone::User",
+                "AWS::RDS::DBInstance": _WITHOUT_REPLACEMENT,
+                "AWS::S3::Bucket": _WITHOUT_REPLACEMENT,
+            },
+        ),
+        **_in_place_of(
+            _HIDDEN,
+            {
+                "OS::Glance::Image": "OS::Glance::WebImage",
+                "OS::Heat::HARestarter": "an update of the stack: it replaces failed resources",
+                "OS::Neutron::HealthMonitor": "OS::Octavia::HealthMonitor",
+                "OS::Neutron::LoadBalancer": "OS::Octavia::LoadBalancer",
+                "OS::Neutron::Pool": "OS::Octavia::Pool",
+                "OS::Neutron::PoolMember": "OS::Octavia::PoolMember",
+                "OS::Neutron::RouterGateway": "external_gateway_info of OS::Neutron::Router",
+                "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
+                "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
+            },
+        ),
+        **_of_service(
+            "OS::Aodh",
+            "Aodh",
+            "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
+            "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm "
+            "PrometheusAlarm",
+        ),
+        **_of_service(
+            "OS::Barbican",
+            "Barbican",
+            "CertificateContainer GenericContainer Order RSAContainer Secret",
+        ),
+        **_of_service("OS::Blazar", "Blazar", "Host Lease"),
+        **_of_service("OS::Designate", "Designate", "Domain Record RecordSet Zone"),
+        **_of_service("OS::Ironic", "Ironic", "Port"),
+        **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),
+        **_of_service("OS::Manila", "Manila", "SecurityService Share ShareNetwork ShareType"),
+        **_of_service("OS::Mistral", "Mistral", "CronTrigger ExternalResource Workflow"),
+        **_of_service("OS::Monasca", "Monasca", "AlarmDefinition Notification", _NO_LONGER),
+        **_of_service(
+            "OS::Neutron", "firewalls", "Firewall FirewallPolicy FirewallRule", _EXTENSION
+        ),
+        **_of_service(
+            "OS::Neutron",
+            "layer 2 gateways",
+            "L2Gateway L2GatewayConnection NetworkGateway",
+            _EXTENSION,
+        ),
+        **_of_service(
+            "OS::Neutron",
+            "service function chaining",
+            "FlowClassifier PortChain PortPair PortPairGroup",
+            _EXTENSION,
+        ),
+        **_of_service(
+            "OS::Neutron",
+            "virtual private networks",
+            "IKEPolicy IPsecPolicy IPsecSiteConnection VPNService",
+            _EXTENSION,
+        ),
+        **_of_service(
+            "OS::Sahara",
+            "Sahara",
+            "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",
+            _NO_LONGER,
+        ),
+        **_of_service("OS::Senlin", "Senlin", "Cluster Node Policy Profile Receiver"),
+        **_of_service("OS::Swift", "Swift", "Container"),
+        **_of_service("OS::Trove", "Trove", "Cluster Instance"),
+        **_of_service("OS::Vitrage", "Vitrage", "Template", _NO_LONGER),
+        **_of_service("OS::Zaqar", "Zaqar", "MistralTrigger Queue SignedQueueURL Subscription"),
+        **_of_service("OS::Zun", "Zun", "Container"),
+    }
+)
