@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Dialog, Page, Route, expect
 
 from tests.browser.conftest import PATIENCE, Visitor
 from tests.support.access import insert_credential
@@ -287,6 +287,77 @@ async def test_a_stack_is_deleted_during_editing_and_created_again_from_the_draf
     await until_planned(page, "No changes: 2 unchanged.")
 
 
+async def test_a_draft_survives_a_reload_without_its_secrets(visitor: Visitor, http: Http) -> None:
+    stack = await create_complete(http)
+    assert await http.until_ended("s") == "CREATE_STOPPED"
+    page = await visitor.open("edit", "s", stack)
+    warnings: list[str] = []
+
+    async def accept(dialog: Dialog) -> None:
+        warnings.append(dialog.type)
+        await dialog.accept()
+
+    page.on("dialog", accept)
+    text = page.get_by_role("textbox", name="Template")
+    await text.click()
+    await page.keyboard.press("Control+Home")
+    await page.keyboard.insert_text("# mine\n")
+    await page.get_by_role("tab", name="Parameters").click()
+    await page.get_by_role("combobox", name="tier").select_option("prod")
+    await page.get_by_role("button", name="Change password").click()
+    await page.get_by_role("textbox", name="password").fill("0ther-s3cret")
+    # A reload loses the hidden value, so the browser asks.
+    await page.reload()
+    notice = page.get_by_role("note").filter(has_text="Your changes were restored")
+    await expect(notice).to_contain_text("Hidden values are not stored: enter them again.")
+    assert warnings == ["beforeunload"]
+    assert "0ther-s3cret" not in await page.evaluate("JSON.stringify(sessionStorage)")
+    await expect(text).to_contain_text("# mine")
+    await page.get_by_role("tab", name="Parameters").click()
+    await expect(page.get_by_role("combobox", name="tier")).to_have_value("prod")
+    await until_planned(page, "1 added, 1 unchanged.")
+    assert await visitor.violations() == []
+    # Nothing is lost now. Another user's change is shown, although it came before the page.
+    body = {"parameters": {"size": 2}}
+    status, _ = await http.call(
+        "PATCH", f"/stacks/s/{stack}", body, headers=identity_headers("bob")
+    )
+    assert status == 202
+    await page.reload()
+    await expect(page.get_by_role("alert", name="Stack changed")).to_contain_text("bob changed")
+    assert warnings == ["beforeunload"]
+    await notice.get_by_role("button", name="Discard my changes").click()
+    await expect(notice).to_have_count(0)
+    await expect(text).not_to_contain_text("# mine")
+    await expect(page.get_by_role("alert", name="Stack changed")).to_have_count(0)
+    assert await page.evaluate("Object.keys(sessionStorage)") == []
+
+
+async def test_the_draft_of_a_new_stack_survives_a_reload_and_ends_with_it(
+    visitor: Visitor, http: Http
+) -> None:
+    page = await visitor.open("new")
+    await page.get_by_role("textbox", name="Stack name").fill("shop")
+    text = page.get_by_role("textbox", name="Template")
+    await text.click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text("resources: [")
+    await page.reload()
+    await expect(page.get_by_role("textbox", name="Stack name")).to_have_value("shop")
+    await expect(text).to_contain_text("resources: [")
+    await text.click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(NEW.replace("valu:", "value:"))
+    await until_planned(page, "1 added.")
+    await page.get_by_role("button", name="Create", exact=True).click()
+    await expect(page).to_have_url(re.compile(r"/stack/shop/"))
+    assert await http.until_ended("shop") == "CREATE_COMPLETE"
+    await visitor.open("new")
+    await expect(page.get_by_role("textbox", name="Stack name")).to_have_value("")
+    await expect(text).to_contain_text("OS::Heat::Value")
+    assert await page.evaluate("Object.keys(sessionStorage)") == []
+
+
 async def test_a_session_ends_during_editing_and_a_reader_cannot_edit(
     visit: Visit, token_server: Program
 ) -> None:
@@ -334,9 +405,12 @@ async def test_a_session_ends_during_editing_and_a_reader_cannot_edit(
     await expect(page.get_by_text("Could not sign out")).to_be_visible()
     await expect(text).to_contain_text("# mine")
     await page.unroute("**/session")
+    # As the draft of an answer is stored.
+    await page.evaluate("sessionStorage.setItem('headgate.drafts', '{}')")
     await sign_out.click()
     await unsaved.get_by_role("button", name="Leave").click()
     await expect(page.get_by_label("Token", exact=True)).to_be_visible()
+    assert await page.evaluate("Object.keys(sessionStorage)") == []
 
     watcher = await visit(http)
     page = await watcher.open("edit", "s", stack)

@@ -3,7 +3,6 @@
 import { now } from "../api/clock.js";
 import { connection, follow, unfollow } from "../api/live.js";
 import { enter, mode, session, setUserName, signOut, state } from "../api/session.js";
-import { forgetDrafts } from "../inbox/drafts.js";
 import { waiting, watchInbox } from "../inbox/waiting.js";
 import { formatDuration } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
@@ -193,6 +192,11 @@ function DisconnectedBar() {
     <${Icon} name="broken" />
     <span>The event stream disconnected ${formatDuration(seconds)} ago. This page may be out of date. Reconnecting…</span>
   </div>`;
+}
+
+/** Removes the drafts of answers and templates that the window has stored. */
+function forgetDrafts() {
+  sessionStorage.clear();
 }
 
 function UserMenu() {

@@ -14,13 +14,14 @@ const MANY = 20;
 const SOON = 200;
 
 /**
- * renew: creates a new stack from the draft.
+ * renew: creates a new stack from the draft. newer: a version that is known to be newer.
  * @param {{project: string, draft: import("./draft.js").Draft, renew: () => void,
+ *   newer: import("./loading.js").Loaded | null,
  *   stack: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>,
  *   check: ReturnType<typeof import("./preview.js").livePreview>}} props
  */
-export function ConcurrentChange({ project, draft, stack, check, renew }) {
-  const serverVersion = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
+export function ConcurrentChange({ project, draft, stack, check, renew, newer }) {
+  const serverVersion = useSignal(newer);
   const deleted = useSignal(stack.value !== null && isDeleted(stack.value));
   useEffect(() => watch({ project, draft, stack, check, serverVersion, deleted }), []);
   if (deleted.value)

@@ -30,12 +30,12 @@ export const NO_OPTIONS = {
 /** Placeholder name for previews of a stack without a name. */
 const UNNAMED = `unnamed-${Math.random().toString(36).slice(2)}`;
 
-/** @param {Written} first */
-export function draftOf(first) {
+/** @param {Written} first @param {Written} [written] what the draft has by now */
+export function draftOf(first, written = first) {
   const initial = signal(first);
-  const name = signal(first.name);
-  const texts = signal(first.texts);
-  const options = signal(first.options);
+  const name = signal(written.name);
+  const texts = signal(written.texts);
+  const options = signal(written.options);
   const changed = computed(
     () =>
       name.value !== initial.value.name ||

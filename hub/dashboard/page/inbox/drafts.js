@@ -80,11 +80,6 @@ function storeDraft(id, draft) {
   }
 }
 
-/** Removes the stored drafts, when a user signs out. */
-export function forgetDrafts() {
-  sessionStorage.removeItem(KEY);
-}
-
 /** The fields for secrets in the data of an answer. @param {Hook} hook @returns {string[]} */
 function hiddenPaths({ ask }) {
   /** @param {import("./form.js").Control} control @returns {string[]} */
