@@ -45,7 +45,7 @@ test: $(READY) ## run all checks: format, lint, types, import rules, tests
 
 checks: $(NODE) $(KEYSTONE) types programs docs format-check lint imports
 
-tests: $(READY) $(KEYSTONE) $(NODE) programs ## run the tests only
+tests: $(READY) $(KEYSTONE) $(NODE) $(SCRIPTS) programs ## run the tests only
 ifeq ($(ARGS),)
 	$(PYTHON) -m pytest $(TOGETHER)
 else
@@ -175,7 +175,7 @@ client-documents: $(READY) ## write headgate/documents.py, the types of the Pyth
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life
 
-# MkDocs has a separate environment. The site contains the scripts that draw its diagrams and search it.
+# MkDocs has a separate environment. The site contains the scripts that draw its diagrams, search it and show the API.
 $(DOCS): requirements/docs.lock | $(READY)
 	@echo "make: installing MkDocs in .docs"
 	@rm -rf .docs
@@ -190,9 +190,12 @@ $(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
 	@cd build && sha256sum --check --quiet ../$<
 	@tar -xzOf build/mermaid-*.tgz package/dist/mermaid.min.js >build/mermaid.min.js
 	@tar -xzOf build/iframe-worker-*.tgz package/shim/index.js >build/iframe-worker.js
-	@cd build && rm mermaid-*.tgz iframe-worker-*.tgz
+	@for file in swagger-ui-bundle.js swagger-ui.css; do \
+	    tar -xzOf build/swagger-ui-dist-*.tgz package/$$file >build/$$file; done
+	@cd build && rm mermaid-*.tgz iframe-worker-*.tgz swagger-ui-dist-*.tgz
 
 docs: $(DOCS) $(SCRIPTS) ## build the documentation site in build/docs, and check its links
+	@$(PYTHON) -m tools.openapi_script build/openapi.js
 	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
 
 wheels: $(READY) ## build the wheels headgate (server) and headgate-cli (command line and client) in build/wheels

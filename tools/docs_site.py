@@ -21,8 +21,8 @@ REPOSITORY = "repository"
 #: server, and the site has a copy.
 SHIM = "iframe-worker.js"
 REMOTE_SHIM = re.compile(r'https://[^"]*/iframe-worker/shim')
-#: `make docs` takes these from npm.
-SCRIPTS = ("mermaid.min.js", SHIM)
+#: `make docs` takes these from npm, and writes the description of the API.
+SCRIPTS = ("mermaid.min.js", SHIM, "swagger-ui-bundle.js", "swagger-ui.css", "openapi.js")
 #: [text](target), without titles. The pages use no other form of link.
 LINK = re.compile(r"(?<=\]\()(?P<path>[^)#\s:]+)(?=(#[^)\s]*)?\))")
 #: In Markdown files, code is not searched for links.
