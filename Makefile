@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version client-documents node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -94,6 +94,11 @@ failover-programs: programs
 
 test-failover: $(READY) failover-programs ## run the tests with Patroni: the database fails over under load
 	$(PYTHON) -m pytest $(or $(ARGS),-s tests/failover)
+
+# FROM is a revision of this repository, such as the tag of the previous release.
+FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+test-upgrade: $(READY) programs ## FROM=v1.2.0: replace the processes of the previous release under load
+	HEADGATE_PREVIOUS=$(FROM) $(PYTHON) -m pytest $(or $(ARGS),-s tests/upgrade)
 
 # The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)
@@ -168,6 +173,9 @@ vendor: $(NODE) ## build hub/dashboard/page/vendor from the lock file
 
 routines-version: $(READY) ## record the version of the functions and views, before a release
 	$(PYTHON) -m tools.record_routines
+
+released-statements: $(READY) ## record the SQL statements of this release, for the next one's tests
+	$(PYTHON) -m tests.integration.database.released_statements
 
 client-documents: $(READY) ## write headgate/documents.py, the types of the Python client, from the API
 	@$(PYTHON) -m tools.client_documents

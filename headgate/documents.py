@@ -1305,6 +1305,7 @@ class Service(TypedDict):
     engine_id: str
     topic: str
     status: Literal["up", "down"]
+    version: str
     report_interval: int
     created_at: str
     updated_at: str

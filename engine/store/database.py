@@ -23,7 +23,13 @@ from engine.store.connection import (
     Connection,
     JsonbCodec,
 )
-from engine.store.database_errors import FAILURES, TRANSIENT, connection_errors, unavailable
+from engine.store.database_errors import (
+    FAILURES,
+    TRANSIENT,
+    connection_errors,
+    is_removal,
+    unavailable,
+)
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.listener import NotificationListener
@@ -54,6 +60,10 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
     except (OSError, *TRANSIENT) as error:
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
             _terminate(connection)  # its server is no primary any more
+        raise unavailable(error) from error
+    except asyncpg.InternalServerError as error:
+        if not is_removal(error):
+            raise
         raise unavailable(error) from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # asyncpg raises these for a lost connection and for wrong use; only the former is

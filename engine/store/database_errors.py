@@ -22,7 +22,10 @@ TRANSIENT = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.PostgresSystemError,
     asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InvalidCachedStatementError,  # a migration has changed the columns of its result
 )
+#: PostgreSQL's message about a routine or type that was removed while a statement used it.
+_REMOVED = "cache lookup failed for "
 #: The only one of these that a statement can cause, by taking too long.
 TOO_SLOW = asyncpg.QueryCanceledError
 #: Errors when a connection is opened, returned or probed.
@@ -69,7 +72,15 @@ def classify_error(error: BaseException) -> DataFault:
     return _classify_sqlstate(error)
 
 
+def is_removal(error: BaseException | None) -> bool:
+    """Whether a migration has removed a routine or type while a statement used it. A repetition
+    finds its successor."""
+    return isinstance(error, asyncpg.InternalServerError) and str(error).startswith(_REMOVED)
+
+
 def _classify_sqlstate(error: BaseException | None) -> DataFault:
+    if is_removal(error):
+        return DataFault.NONE
     state = getattr(error, "sqlstate", None)
     if state is None:
         return DataFault.CERTAIN  # an error of Headgate's code

@@ -1,12 +1,18 @@
-"""Reports periodically that this process runs, for the list of services."""
+"""Reports periodically that this process runs, for the list of services and for upgrades."""
 
 import asyncio
 from contextlib import suppress
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
 from engine.bounded_wait import wait_at_most
+from engine.errors import Conflict
 from engine.loop_guard import Supervisor
 from engine.store.database import Database
 from engine.store.maintenance.processes import Process, remove, report
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds to remove the record at the end. If it stays, the process is listed as down for a while.
 LEAVE_TIMEOUT = 2.0
@@ -22,16 +28,22 @@ class Presence:
         self._guard = (supervisor or Supervisor()).guard("presence", max_pause=self._interval)
 
     async def report(self) -> None:
-        """Raises Unavailable."""
+        """Raises Unavailable, and Conflict if the program is too old for the database."""
         async with self._database.connection() as conn:
             await report(conn, self._process)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Report until `stop` is set. Then remove the record, so that the process is not listed as
-        down."""
+        down. Sets `stop` if the database was upgraded for later programs only: a process that could
+        not report for a while counts as ended."""
 
         async def turn() -> None:
-            await self.report()
+            try:
+                await self.report()
+            except Conflict as error:
+                log.error("process.too_old", reason=str(error))
+                stop.set()
+                return
             await wait_at_most(stop, self._interval)
 
         await self._guard.run(turn, stop)

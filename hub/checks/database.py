@@ -19,7 +19,7 @@ from engine.store.maintenance.invariants import INVARIANTS, find_violations
 from engine.store.maintenance.monitoring import count_rows, newest_event_age
 from engine.store.maintenance.reencryption import forms_in_use
 from engine.store.pooler_check import Pooling, check_pooling
-from engine.store.schema.routine_versions import check_not_newer, database_version, own_version
+from engine.store.schema.routine_versions import database_version, own_version
 from engine.store.schema.upgrade import read_pending
 from engine.store.traversals.traversal_credentials import read_encrypted_credentials
 from engine.words import Json
@@ -79,12 +79,12 @@ async def check_pooler(url: str) -> CheckResult:
 
 
 async def check_routines(conn: Connection) -> CheckResult:
-    """Whether the functions and views of the database are those of this program."""
+    """Whether this program works with the functions and views of the database, whose migrations it
+    works with."""
     there, own = await database_version(conn), own_version()
-    try:
-        check_not_newer(there, own)
-    except HeadgateError as error:
-        return error_result("routines", error)
+    if there is not None and own < there:
+        reason = f"the functions and views have {there}, later than {own} of this headgate"
+        return ok_result("routines", f"{reason}, which works with them")
     if there == own:
         return ok_result("routines", f"the functions and views have {own} of this headgate")
     if there is None or there < own:

@@ -17,6 +17,7 @@ from engine.store.encryption.secret_values import KEY_BYTES
 from engine.store.hosts import hosts_of
 from engine.store.maintenance.failover_losses import read_losses
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
+from engine.store.schema.compatibility import list_running
 from engine.store.schema.upgrade import read_pending
 from engine.store.server_check import check_servers
 from hub.checks.database import (
@@ -34,6 +35,7 @@ from hub.checks.database import (
     ok_result,
 )
 from hub.checks.offline_database import connect, locate_database
+from hub.checks.upgrade import check_processes
 from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
 from hub.program.wiring import broker_settings, notification_connection, webhook_settings
 from hub.settings.settings import Settings
@@ -109,6 +111,7 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
         return
     yield ok_result("schema", "the schema is up to date")
     yield await check_routines(conn)
+    yield check_processes(await list_running(conn))
     yield await check_clock(conn)
     async for one in _check_failovers(conn):
         yield one

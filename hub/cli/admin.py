@@ -1,5 +1,5 @@
-"""headgate admin: create-token, purge, migrate, doctor, backup-check, rotate-encryption-key and
-rotate-token-key.
+"""headgate admin: create-token, purge, migrate, upgrade-check, doctor, backup-check,
+rotate-encryption-key and rotate-token-key.
 
 These commands work on the database without a server. Those for the audit log are in
 hub/cli/admin_audit.py.
@@ -130,6 +130,8 @@ def migrate(
     """Upgrade the database schema to this version. A server does this when it starts."""
 
     async def work(settings: "Settings") -> Json:
+        from importlib.metadata import version
+
         from engine.store.schema import upgrade as schema_upgrade
         from engine.store.server_check import check_servers
         from hub.checks.offline_database import connect, locate_database
@@ -140,7 +142,7 @@ def migrate(
                 pending = await schema_upgrade.read_pending(conn)
                 outdated = await schema_upgrade.are_routines_outdated(conn)
             if not dry_run:
-                pending = await schema_upgrade.migrate(url)
+                pending = await schema_upgrade.migrate(url, version=version("headgate"))
         return {"pending": pending, "routines": outdated, "applied": not dry_run}
 
     result = run_offline(offline, work)
@@ -153,6 +155,29 @@ def migrate(
         typer.echo(f"functions and views: {'pending' if dry_run else 'upgraded'}")
     if not result["pending"] and not result["routines"]:
         typer.echo("the schema is up to date")
+
+
+@app.command()
+@with_options
+def upgrade_check(offline: OfflineOptions) -> None:
+    """Check whether this version may start on the database, beside the processes that run on it.
+
+    It changes nothing. The exit code is 1 if a server of this version would refuse to start.
+    """
+
+    async def work(settings: "Settings") -> list[Json]:
+        from importlib.metadata import version
+
+        from engine.store.server_check import check_servers
+        from hub.checks.offline_database import connect, locate_database
+        from hub.checks.upgrade import check_upgrade
+
+        async with locate_database(settings.database) as url:
+            await check_servers(url, time.time)
+            async with connect(url) as conn:
+                return [one.document for one in await check_upgrade(conn, version("headgate"))]
+
+    _print_results(run_offline(offline, work), offline.format)
 
 
 @app.command()
@@ -261,11 +286,11 @@ def rotate_token_key(
             await check_key(conn, keyring)
             return await rotate_token_key(conn, key, keyring, keep=keep, revoke=revoke)
 
-    version = run_offline(offline, work)
+    number = run_offline(offline, work)
     if offline.format.is_document:
-        print_document({"version": version, "revoked": revoke}, offline.format)
+        print_document({"version": number, "revoked": revoke}, offline.format)
         return
-    typer.echo(f"tokens are created with version {version} of the key")
+    typer.echo(f"tokens are created with version {number} of the key")
     if revoke:
         typer.echo("Earlier tokens are revoked.")
     else:

@@ -118,6 +118,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "admin create-token": ("admin create-token ann --role admin --everywhere",),
     "admin purge": ("admin purge --dry-run", "admin purge --older-than 30d"),
     "admin migrate": ("admin migrate --dry-run",),
+    "admin upgrade-check": ("admin upgrade-check", "admin upgrade-check -o json"),
     "admin doctor": ("admin doctor --config /etc/headgate.toml",),
     "admin backup-check": ("admin backup-check --config /etc/headgate.toml",),
     "admin rotate-encryption-key": ("admin rotate-encryption-key",),

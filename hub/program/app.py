@@ -29,6 +29,7 @@ from engine.store.access.token_keys import ensure_token_key, signing_key
 from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
 from engine.store.encryption.secret_values import Keyring
+from engine.store.maintenance.processes import Process, register
 from engine.store.schema.upgrade import migrate
 from engine.store.server_check import check_servers
 from engine.types.contract import ResourceType
@@ -44,7 +45,7 @@ from hub.metrics_exchange import serve_own_metrics
 from hub.program.authenticator import open_authenticator
 from hub.program.command_account import check_run_as
 from hub.program.database_startup import DatabaseStartup, StartupStopped
-from hub.program.loops import Loops
+from hub.program.loops import Loops, make_process
 from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
 from hub.program.wiring import make_admission, make_keyring, new_secret
@@ -206,10 +207,12 @@ async def running(
             check_run_as(settings)
         size = settings.database.pool
 
+        process = make_process(roles, keyring)
+
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
-            await migrate(url)
-            return await _open(url, size, keyring)
+            await migrate(url, version=process.program.version)
+            return await _open(url, size, keyring, process)
 
         startup = DatabaseStartup(settings.server if "api" in roles else None, stop, slot.api)
         database, token_keys = await startup.when_available(migrate_and_open)
@@ -227,7 +230,7 @@ async def running(
             loops.supervise(server)
         await loops.enter(stack)
         group = await stack.enter_async_context(asyncio.TaskGroup())
-        tasks = await loops.start(group, stack, roles, stop)
+        tasks = await loops.start(group, stack, process, stop)
         reduce_gc_frequency()
         if slot.directory is not None:
             exchange = serve_own_metrics(loops.metrics, slot.directory, slot.number)
@@ -245,11 +248,15 @@ async def running(
             await loops.drain(tasks)
 
 
-async def _open(url: str, size: int, keyring: Keyring) -> tuple[Database, StoredTokenKeys]:
-    """A database with its token keys. Raises Unavailable."""
+async def _open(
+    url: str, size: int, keyring: Keyring, process: Process
+) -> tuple[Database, StoredTokenKeys]:
+    """A database where this process is registered, with its token keys. Raises Unavailable, and
+    Conflict if the database is too new."""
     database = await open_database(url, size=size, keyring=keyring)
     try:
         async with database.connection() as conn:
+            await register(conn, process)
             first = await signing_key(conn, secrets.token_bytes(32), keyring)
             await ensure_token_key(conn, first, keyring)
         token_keys = StoredTokenKeys(database, keyring)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from importlib.metadata import version
 from uuid import uuid4
 
 from channels.amqp.notification_listener import ProviderNotificationListener
@@ -27,6 +28,7 @@ from engine.store.maintenance.monitoring import ping
 from engine.store.maintenance.processes import Process
 from engine.store.observer.completions import CHANNEL as COMPLETE
 from engine.store.observer.observation_schedule import CHANNEL as OBSERVE
+from engine.store.schema.upgrade import own_program
 from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
@@ -70,8 +72,12 @@ from hub.settings.settings import Settings
 REPORT_INTERVAL = timedelta(seconds=30)
 
 
-def _process(roles: frozenset[str], keyring: Keyring) -> Process:
-    return Process(uuid4(), socket.gethostname(), sorted(roles), REPORT_INTERVAL, keyring.key_ids)
+def make_process(roles: frozenset[str], keyring: Keyring) -> Process:
+    """This process, as it reports itself to others."""
+    program = own_program(version("headgate"))
+    return Process(
+        uuid4(), socket.gethostname(), sorted(roles), REPORT_INTERVAL, program, keyring.key_ids
+    )
 
 
 class Loops:
@@ -272,13 +278,13 @@ class Loops:
         self,
         group: asyncio.TaskGroup,
         stack: AsyncExitStack,
-        roles: frozenset[str],
+        process: Process,
         stop: asyncio.Event,
     ) -> list[asyncio.Task[None]]:
-        """Start the loops of these roles; each ends soon after `stop` is set."""
-        process = _process(roles, self.keyring)
+        """Start the loops of the roles of a registered process; each ends soon after `stop` is
+        set."""
+        roles = frozenset(process.roles)
         presence = Presence(self.database, process, self.supervisor)
-        await self.supervisor.guard("presence").attempt(presence.report())
         await stack.enter_async_context(self.database.listen(CHANGED, self.token_keys.wake))
         loops: dict[str, LoopRun] = {
             "presence": presence.run,

@@ -1,4 +1,4 @@
-"""A load during which the database fails over, and its checks.
+"""A load during which the database fails over or processes are replaced, and its checks.
 
 Stacks are created all the time. Others run complete lives, and some wait for an answer.
 """
@@ -33,7 +33,12 @@ HOOK = {"hooks": [{"at": "a", "on": "pre-create"}]}
 
 
 class FailoverLoad:
-    def __init__(self, http: RetryingClient, effects: Effects, counts: FaultCounts) -> None:
+    """pace: seconds between two creates."""
+
+    def __init__(
+        self, http: RetryingClient, effects: Effects, counts: FaultCounts, *, pace: float = 0
+    ) -> None:
+        self._pace = pace
         self._http, self._effects, self._counts = http, effects, counts
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
@@ -125,6 +130,7 @@ class FailoverLoad:
         while not self._stop.is_set():
             number += 1
             await self._create_one(f"c{number}")
+            await asyncio.sleep(self._pace)
 
     async def _create_one(self, name: str) -> None:
         """Create a stack; repeat with the same key until it is acknowledged."""

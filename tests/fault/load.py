@@ -198,7 +198,8 @@ async def answer_hook(http: RetryingClient, name: str) -> None:
     """Answer the hook of b. The same answer may have been accepted before a crash."""
     end = time.monotonic() + 2 * PATIENCE
     while True:
-        _, response = await http.request("GET", f"/hooks?stack={name}")
+        status, response = await http.request("GET", f"/hooks?stack={name}")
+        assert status == 200, response
         found = [hook for hook in response["hooks"] if hook["resource_name"] == "b"]
         if found:
             path = f"/hooks/{found[0]['id']}/signal"

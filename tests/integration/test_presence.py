@@ -6,14 +6,16 @@ from uuid import UUID
 
 from engine.store.database import Database
 from engine.store.maintenance.processes import Process, list_processes, report
+from engine.store.schema.upgrade import own_program
 from engine.work.presence import Presence
 from tests.support.program import Program, eventually
 
 PERIOD = timedelta(seconds=60)
+PROGRAM = own_program("1.0.0")
 
 
 def process(number: int, *roles: str) -> Process:
-    return Process(UUID(int=number), f"h{number}", roles, PERIOD)
+    return Process(UUID(int=number), f"h{number}", roles, PERIOD, PROGRAM)
 
 
 async def age(database: Database, number: int, by: timedelta) -> None:
@@ -45,7 +47,8 @@ async def test_a_silent_process_is_down_and_later_removed(database: Database) ->
 async def test_a_process_reports_periodically_and_removes_itself_at_its_end(
     database: Database,
 ) -> None:
-    stop, often = asyncio.Event(), Process(UUID(int=1), "h1", ["api"], timedelta(milliseconds=20))
+    stop = asyncio.Event()
+    often = Process(UUID(int=1), "h1", ["api"], timedelta(milliseconds=20), PROGRAM)
     running = asyncio.create_task(Presence(database, often).run(stop))
 
     async def is_up() -> bool:

@@ -226,7 +226,8 @@ class ServerProcess:
 
     roles: the process roles; all by default. database_url: instead of an embedded database.
     unforked: start a new Python process and initialize the database, as users do. processes: that
-    share the port.
+    share the port. program: a directory with the sources of another version, see
+    tests/support/programs.py.
     """
 
     def __init__(
@@ -239,9 +240,11 @@ class ServerProcess:
         database_url: str = "",
         unforked: bool = False,
         processes: int = 1,
+        program: Path | None = None,
     ) -> None:
         self.folder = folder
-        self._unforked = unforked
+        self._program = program
+        self._unforked = unforked or program is not None
         self._processes = processes
         self._database_url = database_url
         self.roles = roles
@@ -268,9 +271,24 @@ class ServerProcess:
 
         fault: see engine/store/fault_points.py; the process may then die before it is ready.
         """
+        started = time.monotonic()
+        process = self._launch(fault)
+        while not self._is_ready():
+            if fault and process.poll() is not None:
+                break
+            assert process.poll() is None, self.log.read_text()[-3000:]
+            assert time.monotonic() - started < PATIENCE, self.log.read_text()[-3000:]
+            time.sleep(0.02)
+        return time.monotonic() - started
+
+    def refuse(self) -> str:
+        """Start, wait until the process has refused to start, and return what it has logged."""
+        assert self._launch().wait(PATIENCE) == 1
+        return self.log.read_bytes()[self._ready_from :].decode()
+
+    def _launch(self, fault: str = "") -> subprocess.Popen[bytes] | ForkedProcess:
         if not (self._unforked or self._database_url):
             copy_cluster(self.folder / "data")
-        started = time.monotonic()
         arguments = ["serve", "--config", str(self._config)]
         for role in self.roles:
             arguments += ["--role", role]
@@ -279,18 +297,16 @@ class ServerProcess:
             self._ready_from = log.tell()
             if self._unforked:
                 command = [sys.executable, "-m", "hub.cli.main", *arguments]
-                self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+                if self._program is not None:
+                    environment |= {"PYTHONPATH": str(self._program)}
+                self._process = subprocess.Popen(
+                    command, stdout=log, stderr=log, env=environment, cwd=self._program
+                )
             else:
                 self._process = start_forked(
                     arguments, environment, [0, log.fileno(), log.fileno()]
                 )
-        while not self._is_ready():
-            if fault and self._process.poll() is not None:
-                break
-            assert self._process.poll() is None, self.log.read_text()[-3000:]
-            assert time.monotonic() - started < PATIENCE, self.log.read_text()[-3000:]
-            time.sleep(0.02)
-        return time.monotonic() - started
+        return self._process
 
     def _is_ready(self) -> bool:
         if self._processes > 1 or (self.roles and "api" not in self.roles):

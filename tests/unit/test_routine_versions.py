@@ -4,13 +4,9 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
-from engine import errors
 from engine.store.schema.routine_versions import (
     RoutineVersion,
     SqlFile,
-    check_not_newer,
     digest_of,
     own_version,
     released_versions,
@@ -46,25 +42,3 @@ def test_a_release_records_its_routines() -> None:
     unreleased = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if unreleased is None or not unreleased[1].strip():
         assert own_version().released
-
-
-@pytest.mark.parametrize(
-    ("there", "newer"),
-    [
-        ((1, True), False),
-        ((2, False), False),
-        ((2, True), True),
-        ((3, False), True),
-        ((0, False), False),
-    ],
-)
-def test_newer_routines_are_refused(there: tuple[int, bool], newer: bool) -> None:
-    """What is released comes after what was on the way to the same version."""
-    own = RoutineVersion(2, False, "own")
-    found = RoutineVersion(*there, "there")
-    if not newer:
-        check_not_newer(found, own)
-        return
-    with pytest.raises(errors.Conflict, match=f"routines are version {there[0]}.*newer") as refused:
-        check_not_newer(found, own)
-    assert refused.value.code == "DatabaseNewer" and refused.value.finding.remedy

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import total_ordering
 from importlib.resources.abc import Traversable
 
-from engine import errors
 from engine.store.connection import Connection
 
 PRESENT = "select to_regclass('routines') is not null"
@@ -103,17 +102,6 @@ async def database_version(connection: Connection) -> RoutineVersion | None:
         return None
     row = await connection.fetchrow(READ)
     return RoutineVersion(row["version"], row["released"], row["digest"]) if row else None
-
-
-def check_not_newer(installed: RoutineVersion | None, own: RoutineVersion) -> None:
-    """Raise Conflict if the routines of the database are newer than those of this program."""
-    if installed is not None and own < installed:
-        raise errors.Conflict(
-            f"the database's routines are {installed}, newer than those of this headgate, {own}",
-            place="[database]",
-            remedy="Run the version that created them, or a later one",
-            code="DatabaseNewer",
-        )
 
 
 async def record_version(connection: Connection, version: RoutineVersion) -> None:

@@ -6,12 +6,14 @@ files, applied in the order of their names. A database from before the baseline 
 so any number of processes can start at once. There are no downgrades.
 
 Routines (functions and views, see `engine.store.schema.routine_versions`) are upgraded in the same
-transaction. A process does not start if the migrations or routines are newer than its own.
+transaction. A process starts on newer migrations and routines only if they allow its version (see
+`engine.store.schema.compatibility`).
 """
 
 import asyncio
 import importlib.resources
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
@@ -21,9 +23,20 @@ from engine import errors
 from engine.store.connection import Connection, connect
 from engine.store.database_errors import TRANSIENT, unavailable
 from engine.store.pooler_check import check_pooling
+from engine.store.schema.compatibility import (
+    OldestProgram,
+    ProgramVersion,
+    RunningProgram,
+    check_program,
+    check_running,
+    list_running,
+    oldest_beside,
+    read_oldest,
+    record_oldest,
+)
 from engine.store.schema.routine_versions import (
+    RoutineVersion,
     SqlFile,
-    check_not_newer,
     database_version,
     own_version,
     read_sql,
@@ -81,8 +94,11 @@ def read_migrations(directory: Traversable | None = None) -> list[Migration]:
     return read_sql(directory or _STORE / "migrations")
 
 
-def pending_migrations(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
+def pending_migrations(
+    known: Sequence[Migration], applied: Sequence[str], *, may_be_newer: bool = False
+) -> list[Migration]:
     """The files to apply to a database, in order. known: migrations of this version, in order.
+    may_be_newer: this version works with the later migrations of the database.
 
     Raises Conflict if this version cannot upgrade the database: a newer version migrated it
     (DatabaseNewer), it is between two versions from before the baseline (DatabaseUnreleased), or it
@@ -93,7 +109,8 @@ def pending_migrations(known: Sequence[Migration], applied: Sequence[str]) -> li
         if max(applied) < BASELINE:
             return [*_upgrade_to_baseline(max(applied)), *known[names.index(BASELINE) + 1 :]]
         applied = [name for name in applied if name >= BASELINE]
-    if newer := sorted(set(applied) - set(names)):
+    unknown = sorted(set(applied) - set(names))
+    if newer := [name for name in unknown if not may_be_newer or name < names[-1]]:
         raise errors.Conflict(
             f"the database's schema is newer than this headgate, which does not know {newer[0]}",
             place="[database]",
@@ -126,27 +143,34 @@ def _upgrade_to_baseline(newest: str) -> list[Migration]:
     return [one for one in read_sql(_STORE / "upgrades") if one.name == name]
 
 
-async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
-    """Apply the pending migrations; return the names of the applied files, in order.
+async def migrate(
+    url: str, directory: Traversable | None = None, *, version: str = ""
+) -> list[str]:
+    """Apply the pending migrations; return the names of the applied files, in order. version: of
+    this program.
 
-    Raises Conflict (see `pending_migrations`; or the database is behind a pooler in transaction
-    mode), Unavailable (not reachable), and MigrationFailed, which names the file, the line and
+    Raises Conflict (see `pending_migrations`; this program is too old for the database; a running
+    process is too old for this program; or the database is behind a pooler in transaction mode),
+    Unavailable (not reachable), and MigrationFailed, which names the file, the line and
     PostgreSQL's reason. An error leaves the database unchanged.
 
     Processes can work during the migration. If a lock conflicts with theirs, the transaction is
     rolled back and starts again.
     """
     known = read_migrations(directory)
+    own = ProgramVersion(version, known[-1].name, own_version().number)
+    oldest = oldest_beside(known) if directory is None else oldest_beside(known, previous="")
+    own_routines = routines() if directory is None else ()
     await check_pooling(url)
     connection = await connect(url)
     try:
         await connection.execute(SET_LONG_TIMEOUTS)
         for _ in range(TRIES - 1):
             try:
-                return await _migrate(connection, known, routines() if directory is None else ())
+                return await _migrate(connection, own, oldest, known, own_routines)
             except LOCK_ERRORS:
                 await asyncio.sleep(PAUSE)
-        return await _migrate(connection, known, routines() if directory is None else ())
+        return await _migrate(connection, own, oldest, known, own_routines)
     except (OSError, *TRANSIENT) as error:
         raise unavailable(error) from error
     finally:
@@ -154,38 +178,111 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
 
 
 async def _migrate(
-    connection: Connection, known: Sequence[Migration], own_routines: Sequence[SqlFile]
+    connection: Connection,
+    own: ProgramVersion,
+    oldest: str,
+    known: Sequence[Migration],
+    own_routines: Sequence[SqlFile],
 ) -> list[str]:
+    """own: this program. oldest: what programs must know to run beside it."""
     async with connection.transaction():
         await connection.execute(LOCK, LOCK_KEY)
         await connection.execute(CREATE)
-        applied = [row["name"] for row in await connection.fetch(APPLIED)]
-        pending = pending_migrations(known, applied)
+        plan = await _plan(connection, own, oldest, known)
+        plan.check_running()
         await connection.execute(SET_LOCK_TIMEOUT)
-        for migration in pending:
+        for migration in plan.pending:
             await _apply(connection, migration)
         await connection.execute(RECORD, [migration.name for migration in known])
         if own_routines:
             await _upgrade_routines(connection, own_routines)
-    return [migration.name for migration in pending]
+        if plan.raises_oldest:
+            await record_oldest(connection, OldestProgram(oldest, own.version))
+    return [migration.name for migration in plan.pending]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """What the start of a program does to a database.
+
+    pending: the migrations that it applies. unknown: migrations of the database that it does not
+    know, and works with. routines: of the database; None: it has none. required: the oldest program
+    that may use the database now. oldest: what programs must know to run beside this one. running:
+    the running processes.
+    """
+
+    own: ProgramVersion
+    pending: Sequence[Migration]
+    unknown: Sequence[str]
+    routines: RoutineVersion | None
+    required: OldestProgram | None
+    oldest: str
+    running: Sequence[RunningProgram]
+
+    @property
+    def raises_oldest(self) -> bool:
+        """Whether programs that may use the database now may not use it afterwards."""
+        return self.oldest > (self.required.migration if self.required else "")
+
+    def check_running(self) -> None:
+        """Raise Conflict if a running process is too old for this program."""
+        if self.raises_oldest:
+            check_running(self.own, self.oldest, self.running)
+
+
+async def plan_upgrade(connection: Connection, version: str = "") -> UpgradePlan:
+    """What the start of this program, with this version, would do to a database.
+
+    Raises Conflict if it must not use the database (see `migrate`). `UpgradePlan.check_running`
+    checks the running processes.
+    """
+    known = read_migrations()
+    return await _plan(connection, own_program(version), oldest_beside(known), known)
+
+
+def own_program(version: str) -> ProgramVersion:
+    """This program, whose package has this version."""
+    return ProgramVersion(version, read_migrations()[-1].name, own_version().number)
+
+
+async def _plan(
+    connection: Connection, own: ProgramVersion, oldest: str, known: Sequence[Migration]
+) -> UpgradePlan:
+    exists = await connection.fetchval(PRESENT)
+    applied = [row["name"] for row in await connection.fetch(APPLIED)] if exists else []
+    required = await read_oldest(connection)
+    check_program(own, required)
+    pending = pending_migrations(known, applied, may_be_newer=required is not None)
+    names = {migration.name for migration in known}
+    return UpgradePlan(
+        own=own,
+        pending=pending,
+        unknown=[name for name in applied if name not in names and name > BASELINE],
+        routines=await database_version(connection),
+        required=required,
+        oldest=oldest,
+        running=await list_running(connection),
+    )
 
 
 async def read_pending(connection: Connection) -> list[str]:
-    """The names of the pending migrations. Raises the errors of `pending_migrations`."""
-    exists = await connection.fetchval(PRESENT)
-    applied = [row["name"] for row in await connection.fetch(APPLIED)] if exists else []
-    return [migration.name for migration in pending_migrations(read_migrations(), applied)]
+    """The names of the pending migrations. Raises the errors of `plan_upgrade`."""
+    plan = await plan_upgrade(connection)
+    return [migration.name for migration in plan.pending]
 
 
 async def are_routines_outdated(connection: Connection) -> bool:
-    """Whether `migrate` would upgrade the routines. Raises Conflict if they are newer."""
-    installed, own = await database_version(connection), own_version()
-    check_not_newer(installed, own)
-    return installed != own
+    """Whether `migrate` would upgrade the routines."""
+    return is_outdated(await database_version(connection), own_version())
+
+
+def is_outdated(installed: RoutineVersion | None, own: RoutineVersion) -> bool:
+    """Whether a program replaces the routines of a database: those of a later version stay."""
+    return installed is None or (installed != own and not own < installed)
 
 
 async def check_current(connection: Connection) -> None:
-    """Raise Conflict unless the database has the schema of this version."""
+    """Raise Conflict unless this version works with the schema of the database."""
     pending = await read_pending(connection)
     if pending or await are_routines_outdated(connection):
         difference = f"it lacks {pending[0]}" if pending else "its routines have an older version"
@@ -199,15 +296,12 @@ async def check_current(connection: Connection) -> None:
 
 
 async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) -> None:
-    """Create all routines again, unless the database has this version. Raises Conflict if it has a
-    newer one."""
-    installed, own = await database_version(connection), own_version()
-    check_not_newer(installed, own)
-    if installed == own:
+    """Create all routines again, unless the database has this version or a later one."""
+    if not await are_routines_outdated(connection):
         return
     for routine in known:
         await _apply(connection, routine)
-    await record_version(connection, own)
+    await record_version(connection, own_version())
 
 
 class MigrationFailed(errors.HeadgateError):

@@ -67,6 +67,7 @@ def _service(process: ProcessRecord, role: str) -> responses.Service:
         "engine_id": str(process.id),
         "topic": role,
         "status": "up" if process.up else "down",
+        "version": process.version,
         "report_interval": round(process.report_interval.total_seconds()),
         "created_at": _time(process.started_at),
         "updated_at": _time(process.seen_at),

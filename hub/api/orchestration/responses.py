@@ -494,6 +494,7 @@ class Service(TypedDict):
     engine_id: Uuid
     topic: str
     status: Literal["up", "down"]
+    version: str
     report_interval: Count
     created_at: NaiveTime
     updated_at: NaiveTime

@@ -68,7 +68,7 @@ async def test_a_healthy_program_has_no_problems(
     assert problems(results) == []
     assert [one.check for one in results] == [
         "settings", "files", "hooks", "disk", "webhooks", "broker", "servers", "pooler",
-        "database", "clocks", "schema", "routines", "timekeeping",
+        "database", "clocks", "schema", "routines", "processes", "timekeeping",
         "failovers", "key", "rules", "work",
     ]  # fmt: skip
     assert results[-1].reason == "no work is stuck (hooks waiting: 1)"
@@ -172,15 +172,41 @@ async def test_an_older_and_a_newer_schema_are_found(
         CheckState.ERROR,
     ) and "0024_to_0040.sql" in result.reason
     assert result.remedy == "Run `headgate admin migrate`"
-    await insert_stack(database, ("insert into migration (name) values ('9999_later.sql')",))
+    await insert_stack(database, ("update oldest_program set migration = '9999_later.sql'",))
     result = (await check_all(database_url, tmp_path))[-1]
-    assert (result.check, result.state) == ("schema", CheckState.ERROR) and "newer" in result.reason
+    assert (result.check, result.state) == ("schema", CheckState.ERROR)
+    assert "programs that know 9999_later.sql" in result.reason
+
+
+async def test_a_later_schema_and_later_routines_that_this_program_works_with_are_no_problem(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    await insert_stack(database, ("insert into migration (name) values ('9999_later.sql')",))
+    await insert_stack(database, ("update routines set version = version + 1",))
+    results = await check_all(database_url, tmp_path)
+    assert problems(results) == []
+    (routines,) = [one.reason for one in results if one.check == "routines"]
+    assert "later than version" in routines and "works with them" in routines
+
+
+async def test_processes_of_several_versions_are_named(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    report = """
+    insert into process (id, host, roles, report_interval, version, migration)
+    values (gen_random_uuid(), $1, '{engine}', '60 s', $2, '0062_rolling_upgrades.sql')
+    """
+    await insert_stack(database, (report, "h1", "1.0.0"), (report, "h2", "1.0.0"))
+    assert problems(await check_all(database_url, tmp_path)) == []
+    await insert_stack(database, (report, "h3", "1.1.0"))
+    ((check, reason),) = problems(await check_all(database_url, tmp_path))
+    assert check == "processes" and reason.startswith("processes of 2 versions run: headgate 1.0.0")
+    assert "(h1, h2); headgate 1.1.0" in reason
 
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("update routines set version = version + 1", "newer than those of this headgate"),
         ("update routines set version = 0", "older than version"),
         ("update routines set digest = 'changed'", "the database has another build of version"),
         ("delete from routines", "they are missing"),
@@ -294,7 +320,7 @@ async def test_the_command_prints_a_line_per_check_and_its_exit_code_is_the_resu
     key.chmod(0o600)
     done = await run_admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert done.code == 0, done.out + done.err
-    assert [line.split()[1] for line in done.out.splitlines()] == ["ok"] * 17
+    assert [line.split()[1] for line in done.out.splitlines()] == ["ok"] * 18
     await insert_stack(database, SCHEMA_24)
     done = await run_admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert done.code == 1

@@ -6,8 +6,8 @@ from tests.integration.api.test_access import basic, bearer, run_with_tokens, to
 from tests.support.program import program, resource, template
 
 SERVICE = {
-    "id", "host", "hostname", "binary", "engine_id", "topic", "status", "report_interval",
-    "created_at", "updated_at", "deleted_at",
+    "id", "host", "hostname", "binary", "engine_id", "topic", "status", "version",
+    "report_interval", "created_at", "updated_at", "deleted_at",
 }  # fmt: skip
 
 

@@ -189,6 +189,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0059_request_budgets.sql",
         "0060_watched_hooks.sql",
         "0061_failovers.sql",
+        "0062_rolling_upgrades.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
