@@ -82,8 +82,11 @@ async def rolling_upgrade(
             yield upgrade
 
 
-async def replace_all_under_load(upgrade: RollingUpgrade) -> None:
-    """Replace the processes of the old version one by one. Nothing is lost or doubled."""
+async def replace_all_under_load(upgrade: RollingUpgrade, *, other_schema: bool) -> None:
+    """Replace the processes of the old version one by one. Nothing is lost or doubled.
+
+    other_schema: whether the versions know different migrations.
+    """
     api = await upgrade.start("old", "api")
     first, second = [await upgrade.start("old", "engine") for _ in range(2)]
     dispatch = await upgrade.start("old", "dispatch", "purge")
@@ -91,7 +94,7 @@ async def replace_all_under_load(upgrade: RollingUpgrade) -> None:
         load = upgrade.load = FailoverLoad(http, upgrade.effects, upgrade.counts, pace=PACE)
         await load.begin()
         first = await upgrade.replace(first, "new")  # it upgrades the database
-        await upgrade.check_versions(2)
+        await upgrade.check_versions(1 + other_schema)
         await upgrade.until_works(first, second)
         second.kill()
         await asyncio.to_thread(second.start)  # on the upgraded database
