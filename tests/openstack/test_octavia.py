@@ -87,11 +87,13 @@ async def test_a_load_balancer_lives_and_changes(
     of["monitor"] |= {"url_path": "/ready", "expected_codes": "200,204"}
     of["listener"] |= {"allowed_cidrs": ["10.0.0.0/8"], "connection_limit": 9}
     of["pool"] |= {"session_persistence": {"type": "APP_COOKIE", "cookie_name": "c"}}
-    of["two"] |= {"tags": ["u", "v"]}
+    of["two"] |= {"tags": ["u", "v"], "monitor_address": "10.31.0.103", "monitor_port": 8080}
     assert await update(observing, changed) == "UPDATE_COMPLETE"
     assert await physical_ids(observing) == made
     assert await drift_of(observing) == {}
     member = await asyncio.to_thread(cloud.get_member, made["one"], made["pool"])
+    two = await asyncio.to_thread(cloud.get_member, made["two"], made["pool"])
+    assert (two.monitor_address, two.monitor_port) == ("10.31.0.103", 8080)
     pool = await asyncio.to_thread(cloud.get_pool, made["pool"])
     policy = await asyncio.to_thread(cloud.get_l7_policy, made["policy"])
     balancer = await asyncio.to_thread(cloud.get_load_balancer, made["lb"])
@@ -120,7 +122,13 @@ async def test_a_load_balancer_lives_and_changes(
     member = await asyncio.to_thread(cloud.get_member, made["one"], made["pool"])
     assert (pool.session_persistence, pool.lb_algorithm) == (None, "ROUND_ROBIN")
     assert (listener.connection_limit, listener.allowed_cidrs) == (-1, None)
-    assert member.weight == 1
+    two = await asyncio.to_thread(cloud.get_member, made["two"], made["pool"])
+    assert (member.weight, two.monitor_address, two.monitor_port) == (1, None, None)
+    changed = balanced(subnet)
+    changed["monitor"]["properties"] |= {"type": "TCP"}
+    status = await update(observing, changed)
+    assert "It has the place of the health monitor that it replaces, " in status
+    assert "with one update, and add it with the next" in status
     await delete(observing)
 
 

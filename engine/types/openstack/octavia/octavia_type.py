@@ -58,9 +58,20 @@ class OctaviaType(ObjectType):
         except CloudError as error:
             if error.status == CONFLICT and _IMMUTABLE.search(error.message):
                 return await self._wait_until_mutable(call, error)
+            if error.status == CONFLICT and call.replaced is not None:
+                raise self._replacement_error(call, error) from None
             if error.status == 403 and "Quota" in error.message:
                 raise await self._quota_error(call, error) from None
             raise
+
+    def _replacement_error(self, call: Call, error: CloudError) -> CloudError:
+        """The error about a replacement that conflicts with what it replaces, which is deleted
+        after it."""
+        remedy = (
+            f"It has the place of the {self.row.what} that it replaces, {call.replaced}. Remove "
+            "the resource from the template with one update, and add it with the next."
+        )
+        return CloudError(f"{error}. {remedy}", status=error.status, public=error.public)
 
     async def _wait_until_mutable(self, call: Call, error: CloudError) -> Outcome:
         progress = dict(call.progress or {})

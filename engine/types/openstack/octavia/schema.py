@@ -162,12 +162,12 @@ POOL_MEMBER: Final = TypeSchema(
         "protocol_port": Property(
             Kind.INTEGER, "Port of the server.", required=True, constraints=between(1, 65535)
         ),
-        "monitor_address": Property(
+        "monitor_address": updatable(
             Kind.STRING,
             "Address that the health monitor checks; the default is the address of the server.",
             constraints=custom("ip_addr"),
         ),
-        "monitor_port": Property(
+        "monitor_port": updatable(
             Kind.INTEGER,
             "Port that the health monitor checks; the default is the port of the server.",
             constraints=between(1, 65535),

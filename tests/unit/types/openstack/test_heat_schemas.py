@@ -35,6 +35,9 @@ HEAT: Mapping[str, Json] = {
 }
 #: What differs, as docs/reference/openstack-types.md says.
 DIFFERENCES = {
+    "OS::Octavia::PoolMember": [
+        f"monitor_{name}: update 'in_place', in Heat 'replace'" for name in ("address", "port")
+    ],
     "OS::Neutron::MeteringRule": ["excluded: default False, in Heat 'False'"],
     "OS::Neutron::Port": ["fixed_ips.*.subnet_id: missing"],  # a former name
     "OS::Neutron::SecurityGroupRule": ["description: update 'in_place', in Heat 'replace'"],

@@ -54,13 +54,25 @@ async def test_a_load_balancer_in_error_ends_the_wait(status: str) -> None:
         assert isinstance(outcome, Wait)
 
 
+TAKEN = answer(
+    409, {"faultstring": "Another Listener on this Load Balancer is already using port 80"}
+)
+REPLACES = "It has the place of the listener that it replaces, OLD."
+
+
 async def test_a_duplicate_is_not_tried_again() -> None:
-    taken = answer(
-        409, {"faultstring": "Another Listener on this Load Balancer is already using port 80"}
-    )
-    outcome = await create_listener(Answers(taken))
+    outcome = await create_listener(Answers(TAKEN))
     assert isinstance(outcome, Failed) and not outcome.retry
     assert "already using port 80" in outcome.reason
+    assert REPLACES not in outcome.reason
+
+
+async def test_a_replacement_that_conflicts_with_what_it_replaces_says_so() -> None:
+    outcome = await create_listener(Answers(TAKEN), replaced="OLD")
+    assert isinstance(outcome, Failed) and not outcome.retry
+    assert "already using port 80" in outcome.reason
+    assert REPLACES in outcome.reason
+    assert isinstance(await create_listener(Answers(IMMUTABLE), replaced="OLD"), Wait)
 
 
 MARKS: dict[str, tuple[Json, Json]] = {
