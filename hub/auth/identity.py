@@ -90,6 +90,13 @@ class Authenticator(Protocol):
         """The identity with a credential that stays valid during a change."""
         ...
 
+    async def delete_unused(self) -> int:
+        """Delete some of the credentials of `lasting` that no change uses, and return their number.
+
+        Raises Unavailable.
+        """
+        ...
+
     def exchange(self, credential: str) -> str | Awaitable[str]:
         """The credential with which a change acts, for the one stored with its traversal.
 
@@ -122,6 +129,9 @@ class LocalAuthenticator:
 
     async def lasting(self, who: Identity) -> Identity:
         return who
+
+    async def delete_unused(self) -> int:
+        return 0
 
     def exchange(self, credential: str) -> str:
         return credential

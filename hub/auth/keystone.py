@@ -1,8 +1,7 @@
 """Mode ``keystone``: tokens that Keystone issued and verifies."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 import structlog
@@ -10,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Forbidden
 from engine.principal import Principal
+from engine.store.access.trusts import TRUST
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
@@ -19,15 +19,12 @@ from hub.auth.keystone_cloud import KeystoneCloud
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.token_authenticator import unauthorized_error
+from hub.auth.trusts import TRUST_LASTS, Trusts
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: The prefix of a trust, which a traversal stores because a token could expire before its end.
-TRUST = "keystone-trust:"
 #: The prefix of the IDs of principals.
 OF_USER = "keystone:"
-#: The lifetime of a trust. A trust is reused for half of it, so a change has the other half.
-TRUST_LASTS = timedelta(days=7)
 #: Seconds for which a token from a trust is reused; Keystone's default lifetime is an hour.
 TOKEN_LASTS = 600.0
 
@@ -53,15 +50,15 @@ class Keystone:
         rules: KeystoneRules,
         *,
         challenge: str,
-        now: Callable[[], datetime],
+        trusts: Trusts | None,
         ca_pem: str = "",
     ) -> None:
-        """ca_pem: the CA certificate of the services in the catalog."""
+        """trusts: None: they cannot be stored, and changes act by the tokens of requests. ca_pem:
+        the CA certificate of the services in the catalog."""
         self._client = client
         self._rules = rules
-        self._now = now
+        self._trusts = trusts
         self._known: TtlCache[str, TokenScope] = TtlCache()
-        self._trusts: TtlCache[str, str] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
         self._trust_of: TtlCache[str, str] = TtlCache()
         self._ca_pem = ca_pem
@@ -135,24 +132,19 @@ class Keystone:
     async def lasting(self, who: Identity) -> Identity:
         """With a trust: one for each user, project and set of roles. If Keystone refuses it because
         the token itself is from a trust, with the token."""
-        if not self._rules.trusts or not who.credential:
+        if self._trusts is None or not self._rules.trusts or not who.credential:
             return who
         of = self._known.get(_key(RequestCredentials(token=who.credential)), monotonic())
         if of is None:  # from the header X-Headgate-Credential, and never verified
             return who
-        place = cache_key(
-            RequestCredentials(token=who.key, user=",".join(sorted(of.roles))), of.project_id
-        )
-        trust = self._trusts.get(place, monotonic())
+        trust = await self._trusts.get(who.credential, of)
         if trust is None:
-            until = (self._now() + TRUST_LASTS).astimezone(UTC)
-            expires_at = until.isoformat(timespec="microseconds").replace("+00:00", "Z")
-            trust = await self._client.make_trust(who.credential, of, expires_at)
-            if trust is None:
-                log.warning("keystone.trust_failed", user=who.name, project=of.project_id)
-                return who
-            self._trusts.keep(place, trust, monotonic() + TRUST_LASTS.total_seconds() / 2)
-        return replace(who, credential=TRUST + trust)
+            log.warning("keystone.trust_failed", user=who.name, project=of.project_id)
+            return who
+        return replace(who, credential=trust)
+
+    async def delete_unused(self) -> int:
+        return await self._trusts.delete_unused() if self._trusts is not None else 0
 
     def exchange(self, credential: str) -> str | Awaitable[str]:
         """A token for a trust; other credentials unchanged."""
@@ -162,7 +154,12 @@ class Keystone:
         """Raises Unavailable, Forbidden."""
         found = self._tokens.get(credential, monotonic())
         if found is None:
-            found = await self._client.token_by_trust(credential.removeprefix(TRUST))
+            try:
+                found = await self._client.token_by_trust(credential.removeprefix(TRUST))
+            except Forbidden:
+                if self._trusts is not None:
+                    self._trusts.drop(credential)
+                raise
             self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
             place = cache_key(RequestCredentials(token=found))
             self._trust_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())

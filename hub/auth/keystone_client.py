@@ -118,12 +118,28 @@ class KeystoneClient:
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
 
+    async def delete_trust(self, trust: str, token: str | None) -> None:
+        """Delete a trust, with a token of its user, or from the trust itself; None: with that of
+        the service user. Keystone may refuse it. Raises Unavailable."""
+        path = f"/OS-TRUST/trusts/{trust}"
+        try:
+            if token is None:
+                status, _, _ = await self._ask("DELETE", path)
+            else:
+                status, _, _ = await self._request("DELETE", path, None, {"X-Auth-Token": token})
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if _is_temporary(status):
+            raise unavailable(f"it responded with {status}")
+
     async def token_by_trust(self, trust: str) -> str:
         """Raises Unavailable, and Forbidden if the trust is no longer valid."""
         try:
             status, _, headers = await self._log_in({"OS-TRUST:trust": {"id": trust}})
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
+        if _is_temporary(status):
+            raise unavailable(f"it responded with {status}")
         if status != 201:
             raise Forbidden(
                 f"the trust of this change is no longer valid: Keystone responded with {status}",
@@ -173,12 +189,15 @@ class KeystoneClient:
         raise unavailable(f"it responded with {status} to the request for the service catalog")
 
     async def _ask(
-        self, method: str, path: str, *, subject: str
+        self, method: str, path: str, *, subject: str = ""
     ) -> tuple[int, Json, Mapping[str, str]]:
-        """With the service user's token, which is renewed once if it has expired."""
+        """With the service user's token, which is renewed once if it has expired. subject: the
+        token that the request is about."""
         own, seen = await self._renew(None), 0
         while True:
-            headers = {"X-Auth-Token": own.token, "X-Subject-Token": subject}
+            headers = {"X-Auth-Token": own.token}
+            if subject:
+                headers["X-Subject-Token"] = subject
             found = await self._request(method, path, None, headers)
             if found[0] != 401 or seen:
                 return found
@@ -220,8 +239,13 @@ class KeystoneClient:
             raise RuntimeError("the Keystone client is used outside its context manager")
         url = f"{self._access.url}/v3{path}"
         async with self._session.request(method, url, json=body, headers=headers) as response:
-            document = await response.json() if response.status < 300 else None
+            has_document = response.status < 300 and response.status != 204
+            document = await response.json() if has_document else None
             return response.status, document, response.headers
+
+
+def _is_temporary(status: int) -> bool:
+    return status == 429 or status >= 500
 
 
 def _scope_of(token: Mapping[str, Json]) -> TokenScope:

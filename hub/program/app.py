@@ -219,7 +219,7 @@ async def running(
         stack.push_async_callback(database.close)
         hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
         authenticator = await stack.enter_async_context(
-            open_authenticator(settings.auth, database, hasher)
+            open_authenticator(settings.auth, database, hasher, keyring)
         )
         tracer = await stack.enter_async_context(tracing(settings.tracing))
         loops = Loops(

@@ -9,19 +9,21 @@ from typing import assert_never
 from engine.store.access.password_lockout import AttemptLimits
 from engine.store.access.tokens import CHANNEL
 from engine.store.database import Database
+from engine.store.encryption.secret_values import Keyring
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.passwords import PasswordChecker, PasswordHasher
 from hub.auth.token_authenticator import Tokens
+from hub.auth.trusts import Trusts
 from hub.settings.access import Auth
 
 
 @asynccontextmanager
 async def open_authenticator(
-    auth: Auth, database: Database, hasher: PasswordHasher
+    auth: Auth, database: Database, hasher: PasswordHasher, keyring: Keyring | None
 ) -> AsyncIterator[Authenticator]:
-    """Raises Unavailable."""
+    """keyring: encrypts trusts; None: changes act by tokens. Raises Unavailable."""
     remember = auth.cache_ttl.total_seconds()
     match auth.mode:
         case "none":
@@ -34,11 +36,14 @@ async def open_authenticator(
                 yield tokens
         case "keystone":
             async with KeystoneClient(keystone_access(auth)) as client:
+                trusts = None
+                if keyring is not None:  # also those of a time when changes acted by trusts
+                    trusts = Trusts(client, database, keyring, lambda: datetime.now(UTC))
                 yield Keystone(
                     client,
                     _rules(auth),
                     challenge=f'Keystone uri="{keystone_access(auth).url}"',
-                    now=lambda: datetime.now(UTC),
+                    trusts=trusts,
                     ca_pem=_read(auth.keystone.ca_file),
                 )
         case _:

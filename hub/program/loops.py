@@ -58,6 +58,7 @@ from hub.program.delivery import Delivery
 from hub.program.process_slot import ProcessSlot
 from hub.program.resource_type_registry import ProcessTypes, cloud_access
 from hub.program.traversal_ends import TraversalEnds
+from hub.program.trust_deletion import TrustDeletion
 from hub.program.wiring import (
     ages,
     listener_settings,
@@ -261,6 +262,7 @@ class Loops:
             supervisor=self.supervisor,
         )
         self.archiving = ArchiveLoop(self.database, supervisor=self.supervisor)
+        self.trusts = TrustDeletion(self.authenticator, supervisor=self.supervisor)
         self.usage = UsageRollUp(self.database, OBSERVER, supervisor=self.supervisor)
         data_dir = settings.database.data_dir
         self.audit_signing = AuditSigning(
@@ -320,6 +322,7 @@ class Loops:
                 "archiving": self.archiving.run,
                 "usage": self.usage.run,
                 "purging": self.purging.run,
+                "trusts": self.trusts.run,
                 "audit_signing": self.audit_signing.run,
             }
         if roles & {"api", "dispatch"} and (amqp := self.delivery.amqp("dispatch" in roles)):

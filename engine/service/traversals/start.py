@@ -43,6 +43,7 @@ from engine.service.requests.policy_check import check_policy
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
 from engine.service.traversals.thread_pool import ThreadPool
+from engine.store.access.trusts import trust_id
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring, Scope
@@ -413,6 +414,7 @@ class Traversals:
                 stack,
                 number,
                 encrypt(traversal_credentials.scope(projects[stack], stack), credential),
+                trust_id(credential),
             )
             for (stack, number), credential in kept.items()
             if stack in projects

@@ -5,13 +5,15 @@ was interrupted can be repeated.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import asyncpg
 
+from engine.store.access import trusts
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import (
     DecryptionFailed,
@@ -65,12 +67,20 @@ TABLES = (
                    ("properties", "metadata", "data")),
     EncryptedTable("completion", (_STACK, KeyColumn("operation_key")), ("definition", "result")),
     EncryptedTable("credential", (_STACK, KeyColumn("traversal", "integer")), (), ("encrypted",)),
+    EncryptedTable("trust", (_ID,), (), ("encrypted",), of_stack=False),
     EncryptedTable("subscription", (_ID,), ("secrets",), of_stack=False),
     EncryptedTable("software_config", (_ID,), ("config", "inputs", "outputs", "options"),
                    of_stack=False),
     EncryptedTable("software_deployment", (_ID,), ("input_values", "output_values"),
                    of_stack=False),
 )  # fmt: skip
+
+
+#: The scope of the encryption of texts.
+_TEXT_SCOPES: Mapping[str, Callable[[str, UUID], Scope]] = {
+    "credential": traversal_credentials.scope,
+    "trust": trusts.scope,
+}
 
 
 @dataclass(slots=True)
@@ -250,7 +260,7 @@ def _reencrypt_row(
         scope = Scope(project, owner, f"{table.name}.{name}")
         values.append(_reencrypt_document(row[name], scope, keyring, result))
     for name in table.texts:
-        scope = traversal_credentials.scope(project, owner)
+        scope = _TEXT_SCOPES[table.name](project, owner)
         values.append(_reencrypt_text(row[name], scope, keyring, result))
     changed = any(one is not other for one, other in zip(values, before, strict=True))
     return values if changed else None

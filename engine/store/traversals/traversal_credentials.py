@@ -8,17 +8,19 @@ from engine.store.encryption.secret_values import Scope
 
 #: Only for traversals with a node that is ready, runs or waits for a timer.
 INSERT = """
-insert into credential (stack_id, traversal, encrypted)
+insert into credential (stack_id, traversal, encrypted, trust)
 select s.*
-  from unnest($1::uuid[], $2::integer[], $3::bytea[]) s (stack_id, traversal, encrypted)
+  from unnest($1::uuid[], $2::integer[], $3::bytea[], $4::uuid[])
+       s (stack_id, traversal, encrypted, trust)
  where exists (select from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
                   and n.wake_at is not null)
-on conflict (stack_id, traversal) do update set encrypted = excluded.encrypted
+on conflict (stack_id, traversal)
+do update set encrypted = excluded.encrypted, trust = excluded.trust
 """
 COPY = """
-insert into credential (stack_id, traversal, encrypted)
-select $1, $3, encrypted from credential where stack_id = $1 and traversal = $2
+insert into credential (stack_id, traversal, encrypted, trust)
+select $1, $3, encrypted, trust from credential where stack_id = $1 and traversal = $2
 on conflict do nothing
 """
 READ = "select encrypted from credential where stack_id = $1 and traversal = $2"
@@ -35,8 +37,11 @@ def scope(project: str, stack_id: UUID) -> Scope:
     return Scope(project, stack_id, "credential.sealed")
 
 
-async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes]]) -> None:
-    """Store or replace (stack, traversal, ciphertext) for traversals that have work now."""
+async def store(
+    conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UUID | None]]
+) -> None:
+    """Store or replace (stack, traversal, ciphertext, ID of the trust) for traversals that have
+    work now."""
     await conn.execute(INSERT, *map(list, zip(*encrypted, strict=True)))
 
 

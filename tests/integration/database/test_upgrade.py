@@ -190,6 +190,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0060_watched_hooks.sql",
         "0061_failovers.sql",
         "0062_rolling_upgrades.sql",
+        "0063_trusts.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,14 +11,17 @@ import pytest
 import pytest_asyncio
 
 from engine.errors import Forbidden
-from engine.types.contract import ResourceType
-from hub.auth.keystone import TRUST
+from engine.store.access.trusts import TRUST
+from engine.types.contract import Call, Outcome, ResourceType, Wait
 from hub.auth.keystone_client import KeystoneClient
+from hub.auth.passwords import PasswordHasher
 from hub.auth.roles import Right
-from hub.program.authenticator import keystone_access
+from hub.program.authenticator import keystone_access, open_authenticator
+from hub.program.wiring import make_keyring
 from hub.settings.settings import load_settings
 from tests.support.agent import OUTPUTS, SERVER, collect_metadata
 from tests.support.changes import thing
+from tests.support.keys import key_file
 from tests.support.keystone import PASSWORD, Keystone, Project
 from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.scripted_type import Thing, World
@@ -264,6 +268,120 @@ async def test_the_changes_of_a_user_share_one_trust(
         forged = headers | {"X-Headgate-Credential": TRUST + found["trusts"][0]["id"]}
         status, response = await run.call("GET", "/session", headers=forged)
         assert (status, response["error"]["place"]) == (403, "X-Headgate-Credential")
+
+
+async def test_a_trust_is_deleted_when_no_change_uses_it(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    busy = Busy(World())
+    async with run_with_keystone(
+        database_url, keystone, home, types=[busy], more={"keystone.trusts": True}
+    ) as run:
+        user = await keystone.user(name_in(home, "leaving"), home, ["member"])
+        headers = await token(keystone, home, "leaving")
+        sent = {"stack_name": "s", "template": template({"a": thing(1)})}
+        assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        assert await delete_unused(run, keystone, home) == 0  # its time has not come
+        [trust] = await trusts_of(keystone, user)
+        async with run.database.connection() as conn:
+            assert trust["id"] not in str(await conn.fetch("select t::text from trust t"))
+            await conn.execute("update trust set due_at = statement_timestamp()")
+        assert await delete_unused(run, keystone, home) == 0  # the change may need it
+        assert await trusts_of(keystone, user) == [trust]
+        busy.ready = True
+        await eventually(lambda: without_credentials(run))
+        assert await delete_unused(run, keystone, home) == 1
+        assert await trusts_of(keystone, user) == []
+        assert await delete_unused(run, keystone, home) == 0
+
+
+async def test_a_trust_of_a_disabled_user_is_deleted(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    async with run_with_keystone(
+        database_url, keystone, home, types=[Thing(World())], more={"keystone.trusts": True}
+    ) as run:
+        user = await keystone.user(name_in(home, "disabled"), home, ["member"])
+        headers = await token(keystone, home, "disabled")
+        sent = {"stack_name": "s", "template": template({"a": thing(1)})}
+        assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        await eventually(lambda: without_credentials(run))
+        async with run.database.connection() as conn:
+            await conn.execute("update trust set due_at = statement_timestamp()")
+        await keystone.admin("PATCH", f"/users/{user}", {"user": {"enabled": False}})
+        assert await delete_unused(run, keystone, home) == 1
+        assert await trusts_of(keystone, user) == []
+
+
+async def test_a_trust_that_keystone_refuses_is_replaced_at_the_next_request(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    world = World()
+    async with run_with_keystone(
+        database_url, keystone, home, types=[Thing(world)], more={"keystone.trusts": True}
+    ) as run:
+        user = await keystone.user(name_in(home, "tidy"), home, ["member"])
+        headers = await token(keystone, home, "tidy")
+        breakpoints = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
+        sent = {"stack_name": "s", "environment": breakpoints,
+                "template": template({"a": thing(1)})}  # fmt: skip
+        assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        [hook] = await eventually(lambda: waiting(run, headers))
+        [trust] = await trusts_of(keystone, user)
+        await keystone.admin("DELETE", f"/OS-TRUST/trusts/{trust['id']}")
+        path = f"/hooks/{hook['id']}/signal"
+        assert (await run.call("POST", path, {"decision": "continue"}, headers=headers))[0] == 200
+        await eventually(lambda: failed(run, headers))
+        update = {"template": template({"a": thing(2)})}
+        path = await stack_path(run, headers)
+        assert (await run.call("PUT", path, update, headers=headers))[0] == 202
+        await eventually(lambda: until_called(world, 1))
+        assert len(await trusts_of(keystone, user)) == 1
+
+
+class Busy(Thing):
+    """Its creates are complete when `ready` is set."""
+
+    ready = False
+
+    def create(self, call: Call) -> Outcome:
+        if not self.ready:
+            return Wait(call.now + timedelta(seconds=0.1), {}, "busy")
+        return super().create(call)
+
+
+async def delete_unused(run: Program, keystone: Keystone, home: Project) -> int:
+    """Delete unused trusts, as another process of the installation does."""
+    values = {
+        **settings(keystone, home, **{"keystone.trusts": True}),
+        "credentials.key_file": str(key_file()),
+    }
+    loaded = load_settings(None, values, environment={})
+    hasher = PasswordHasher(at_once=1)
+    async with open_authenticator(
+        loaded.auth, run.database, hasher, make_keyring(loaded)
+    ) as authenticator:
+        return await authenticator.delete_unused()
+
+
+async def trusts_of(keystone: Keystone, user: str) -> list[Json]:
+    found = await keystone.admin("GET", f"/OS-TRUST/trusts?trustor_user_id={user}")
+    return list(found["trusts"])
+
+
+async def stack_path(run: Program, headers: Mapping[str, str]) -> str:
+    _, found = await run.call("GET", "/stacks/s", headers=headers)
+    return f"/stacks/s/{found['stack']['id']}"
+
+
+async def without_credentials(run: Program) -> bool:
+    async with run.database.connection() as conn:
+        return not await conn.fetchval("select exists (select from credential)")
+
+
+async def failed(run: Program, headers: Mapping[str, str]) -> bool:
+    _, response = await run.call("GET", "/stacks/s", headers=headers)
+    return bool(response["stack"]["stack_status"] == "CREATE_FAILED")
 
 
 async def test_a_deleted_trust_fails_the_change_with_a_remedy(

@@ -115,8 +115,9 @@ drop index stack_listed;
 drop index resource_by_physical_id;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
-    provider_budget, provider_failure, failover_loss, oldest_program;
+    provider_budget, provider_failure, failover_loss, oldest_program, trust;
 alter table process drop column version, drop column migration, drop column routines;
+alter table credential drop column trust;
 drop index traversal_repairs;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';
