@@ -4,6 +4,7 @@ Every name here is a row of the glossary (docs/reference/glossary.md). This modu
 module of Headgate, so that all of them can import it.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NewType
 from uuid import UUID
@@ -162,6 +163,17 @@ class TraversalState(StrEnum):
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
+
+#: The status of a stack by the state of its current traversal, which is never SUPERSEDED, and of a
+#: snapshot by the traversal that took it. `traversal_status` in SQL is the same.
+STATUS_OF: Mapping[TraversalState, Status] = {
+    TraversalState.RUNNING: Status.IN_PROGRESS,
+    TraversalState.ENDING: Status.IN_PROGRESS,
+    TraversalState.COMPLETE: Status.COMPLETE,
+    TraversalState.FAILED: Status.FAILED,
+    TraversalState.STOPPED: Status.STOPPED,
+    TraversalState.SUPERSEDED: Status.FAILED,
+}
 
 
 class Point(StrEnum):

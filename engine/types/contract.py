@@ -68,8 +68,10 @@ __all__ = [
 class Member:
     """A current resource of the nested stack. Replaced resources are not included.
 
-    status: of its action. created_at: when it was first planned. secret: the names of its secret
-    attributes, "" for its reference and "*" for all attributes.
+    status: of its action. created_at: when it was first planned. secret_attributes: the names of
+    its secret attributes, "" for its reference and "*" for all attributes. up_to_date: False: the
+    last step ended before it had applied the definition in `Child.template`. under_way: an
+    operation on the member has not ended.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Member:
     attributes: Mapping[str, Json] = field(repr=False)
     created_at: datetime
     secret_attributes: Sequence[str] = ()
+    up_to_date: bool = True
+    under_way: bool = False
 
 
 @dataclass(frozen=True, slots=True)

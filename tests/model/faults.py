@@ -31,9 +31,9 @@ from engine.plan import cleanup, forward, gates, passes
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.store.traversals.nested_stacks import NestedStackRecord
 from engine.types.contract import Call, Child, Done, Outcome
-from engine.types.groups import group_steps, step_plans
+from engine.types.groups import group_steps, member_changes, member_template, step_plans
 from engine.types.groups.group import Batch, Policy
-from engine.types.groups.group_steps import GroupPlan, GroupStep, Progress
+from engine.types.groups.group_steps import GroupPlan, GroupStep, MemberChange, Progress
 from engine.types.groups.member_template import CurrentMembers
 from engine.words import (
     Action,
@@ -432,6 +432,7 @@ _NEVER_GIVEN_BACK = {
     if at != (State.RUNNING, Phase.PRE, BreakpointAdded)
 }
 _real_ask, _real_next_step = group_steps._ask_confirmation, group_steps._next_step
+_real_batch = member_changes._batch
 
 
 def _batch_of_all(target: int, current: int, up_to_date: int, policy: Policy) -> Batch | None:
@@ -444,6 +445,14 @@ def _ask_once(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
 
 def _ignore_rejection(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     return _real_ask(replace(call, confirmation=None), step, at)
+
+
+def _bodies_of_existing(current: CurrentMembers, names: Sequence[str]) -> dict[str, Any]:
+    return {name: current.bodies[name] for name in names if name in current.bodies}
+
+
+def _ignore_operations(current: CurrentMembers, *others: Any) -> MemberChange:
+    return _real_batch(replace(current, under_way=frozenset()), *others)
 
 
 def _end_after_first_step(
@@ -1038,6 +1047,21 @@ FAULTS: tuple[Fault, ...] = (
         "a change that was superseded between two batches begins the next",
         stack_tree, "may_start", lambda state: True, tree_scenarios.BATCHES_SUPERSEDED,
         "only_a_running_traversal_starts_nested_ones",
+    ),
+    Fault(
+        "a member that a superseded batch has not changed seems to have its definition",
+        member_template, "_unapplied", lambda child: {}, tree_scenarios.BATCHES_SUPERSEDED,
+        "a_batch_changes_no_more_members",
+    ),
+    Fault(
+        "a batch begins beside an operation of a superseded batch",
+        member_changes, "_batch", _ignore_operations, tree_scenarios.SMALLER_BATCHES,
+        "a_batch_changes_no_more_members",
+    ),
+    Fault(
+        "the definition with which a superseded change creates a member is lost",
+        CurrentMembers, "previous_bodies", _bodies_of_existing,
+        tree_scenarios.SMALLER_BATCHES, "a_batch_changes_no_more_members",
     ),
     Fault(
         "a nested stack that begins after running to its resource has no breakpoint",

@@ -27,7 +27,7 @@ class ResourceSpec(NamedTuple):
     computes: its create only computes. nested: the template of its nested stack; its value is a
     parameter, which is to differ whenever the template does. data: an entry of the section `data`,
     whose name begins with "data.". batch: a group whose members, in `nested`, have its value; so
-    many of them change at once.
+    many of them change at once. previous: of a member that a step changes: its value before.
     """
 
     name: str
@@ -41,6 +41,7 @@ class ResourceSpec(NamedTuple):
     nested: tuple["ResourceSpec", ...] = ()
     data: bool = False
     batch: int = 0
+    previous: str = ""
 
 
 class Request(NamedTuple):

@@ -55,6 +55,13 @@ async def test_known_violations_happen_in_the_engine(database: Database) -> None
             await replay_trace(
                 database, scenario, explore_once(scenario).counterexamples[invariant].trace
             )
+    for tree_scenario in tree_scenarios.ALL:
+        for invariant in tree_scenario.known_violations:
+            await replay_tree_trace(
+                database,
+                tree_scenario,
+                explore_once(tree_scenario).counterexamples[invariant].trace,
+            )
 
 
 ROUTINE = "select pg_get_functiondef(oid) from pg_proc where proname = $1"

@@ -166,7 +166,7 @@ def set_successor(system: SystemState, older: int, at: int, successor: int) -> S
 
 def read_existing(system: SystemState) -> CurrentRows:
     """READ_CURRENT: rows with their operations, and rows that these will create."""
-    running = dict(_running_operations(system))
+    running = dict(running_operations(system))
     row_ids = {row.id for row in system.rows}
     future_rows = [
         (_replacement_row(system, one), one)
@@ -176,7 +176,7 @@ def read_existing(system: SystemState) -> CurrentRows:
     return (*((row, running.get(row.id)) for row in system.rows), *future_rows)
 
 
-def _running_operations(system: SystemState) -> Iterator[tuple[int, RunningOperation]]:
+def running_operations(system: SystemState) -> Iterator[tuple[int, RunningOperation]]:
     for number, traversal in enumerate(system.traversals, 1):
         for at, node in enumerate(traversal.nodes):
             if (

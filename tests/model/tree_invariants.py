@@ -303,9 +303,18 @@ def _begun_members(tree: TreeState, number: int) -> set[str]:
 def a_batch_changes_no_more_members(
     before: TreeState, move: TreeMove, after: TreeState
 ) -> str | None:
-    """No step of an update changes more members than the policy allows at once."""
+    """No step of an update changes more members than the policy allows at once. Members that a
+    superseded change still operates on are out of service, too."""
     for number, _, group in _updated_groups(after):
-        if len(members := _begun_members(after, number)) > group.batch:
+        begun = _begun_members(after, number)
+        if not begun - _begun_members(before, number):
+            continue
+        others = {
+            node_plan.name
+            for traversal, _, node_plan, node in nodes_of(after.stacks[number])
+            if traversal != after.stacks[number].current and node.begun and node.state in LIVE
+        }
+        if len(members := begun | others) > group.batch:
             return f"a batch of {group.batch} changes the members {sorted(members)}"
     return None
 

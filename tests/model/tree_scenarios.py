@@ -148,10 +148,17 @@ BATCHES_SUPERSEDED = TreeScenario(
     "a group that changes in batches, updated meanwhile",
     (create(GROUP), update(GROUP2), update(GROUP3)),
     Incidents(),
-    # The members of a create that was superseded are not in service, and change at once.
-    known_violations=frozenset(
-        {"a_batch_changes_no_more_members", "each_batch_waits_for_its_answer"}
+)
+#: Members may still be changed by the larger batch of the superseded change.
+SMALLER_BATCHES = TreeScenario(
+    "a group whose batches become smaller, by two workers",
+    (
+        create(GROUP._replace(rules=())),
+        update(GROUP2._replace(rules=(), batch=2)),
+        update(GROUP3._replace(rules=())),
     ),
+    Incidents(),
+    workers=2,
 )
 BATCHES_FAILING = TreeScenario(
     "a batch that fails or is cancelled",

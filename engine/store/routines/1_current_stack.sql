@@ -1,12 +1,19 @@
 -- A stack with its current traversal and its wanted template version.
 
+-- `STATUS_OF` in engine/words.py: the status of a stack by the state of its current traversal.
+create or replace function traversal_status(p_state text)
+returns text
+language sql immutable as $$
+    select case when p_state = 'running' or p_state = 'ending' then 'IN_PROGRESS'
+                when p_state = 'complete' then 'COMPLETE'
+                when p_state = 'stopped' then 'STOPPED' else 'FAILED' end
+$$;
+
 drop view if exists current_stack cascade; -- with its dependents, which are created later
 
 create view current_stack as
-select s.id, s.project, s.name, v.description, t.action,
-       case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
-                    when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
-       t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
+select s.id, s.project, s.name, v.description, t.action, traversal_status(t.state) as status, t.reason,
+       s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
        case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
        s.traversal, s.version, s.pinned_by, s.pinned_at, s.pinned_reason,
        s.parent_id, s.root_id, s.path, s.private_outputs

@@ -14,7 +14,7 @@ from engine.store.encryption.secret_values import (
     decrypt,
     encrypted_members,
 )
-from engine.words import Json
+from engine.words import STATUS_OF, Json, Status, TraversalState
 
 INSERT_SNAPSHOT = """
 insert into snapshot (stack_id, id, name, traversal, version) values ($1, $2, $3, $4, $5)
@@ -28,9 +28,7 @@ select $1, $2, p.name, $5, $6, coalesce(p.root_id, p.id)
 COUNT_SNAPSHOTS = "select count(*) from snapshot where stack_id = $1 and root_id is null"
 READ_SNAPSHOTS = """
 select p.id, p.name, p.version, p.created_at,
-       case t.state when 'complete' then 'COMPLETE' when 'running' then 'IN_PROGRESS'
-                    when 'ending' then 'IN_PROGRESS' else 'FAILED' end as status,
-       t.reason, t.project,
+       t.state, t.reason, t.project,
        (select coalesce(jsonb_object_agg(k.name, jsonb_build_object(
                'name', k.name, 'resource_id', k.physical_id, 'type', k.type, 'action', 'SNAPSHOT',
                'status', 'COMPLETE', 'metadata', k.metadata, 'properties', k.properties,
@@ -148,6 +146,8 @@ async def read_snapshots(
 def _snapshot(stack_id: UUID, row: Any) -> SnapshotRecord:
     shown, project = dict(row), row["project"]
     del shown["project"]
+    status = STATUS_OF[TraversalState(shown.pop("state"))]
+    shown["status"] = Status.FAILED if status is Status.STOPPED else status  # as in Heat
     reasons: list[str] = []
     shown["resources"] = {
         name: _resource(project, stack_id, encrypted_members(one), reasons)

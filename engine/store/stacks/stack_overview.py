@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.words import TraversalState
+from engine.words import STATUS_OF, Status, TraversalState
 
 #: An index finds the page; then the nested stacks of all its stacks are read. Nodes are those of
 #: the change: of the traversals that the root stack's traversal started, on all levels.
@@ -81,14 +81,9 @@ select t.state, count(*) as count, count(w.id) as waiting
 """
 #: Status of a stack -> the states of its traversal.
 STATES: Mapping[str, Sequence[str]] = MappingProxyType({
-    "IN_PROGRESS": (
-        TraversalState.RUNNING, TraversalState.ENDING, TraversalState.SUPERSEDED,
-    ),
-    "COMPLETE": (TraversalState.COMPLETE,),
-    "FAILED": (TraversalState.FAILED,),
-    "STOPPED": (TraversalState.STOPPED,),
+    status: tuple(state for state, other in STATUS_OF.items() if other is status)
+    for status in Status
 })  # fmt: skip
-_STATUS = {state: status for status, states in STATES.items() for state in states}
 
 
 class PagePosition(NamedTuple):
@@ -151,7 +146,7 @@ class OverviewStack:
 
     @property
     def status(self) -> str:
-        return _STATUS[self.state]
+        return STATUS_OF[TraversalState(self.state)]
 
     @property
     def position(self) -> PagePosition:
@@ -195,6 +190,6 @@ def _counts(rows: Sequence[Any]) -> StatusCounts:
     statuses = dict.fromkeys(STATES, 0)
     waiting = 0
     for row in rows:
-        statuses[_STATUS[row["state"]]] += row["count"]
+        statuses[STATUS_OF[TraversalState(row["state"])]] += row["count"]
         waiting += row["waiting"]
     return StatusCounts(statuses, waiting)

@@ -73,8 +73,21 @@ select coalesce(r.physical_id, c.id::text) as physical_id, c.id, c.name
  where c.parent_id = $1 and c.deleted_at is null
 """
 READ_MEMBERS = """
+with under_way as materialized (
+    select n.resource_id
+      from traversal t join node n on n.stack_id = t.stack_id and n.traversal = t.number
+     where t.stack_id = $1 and t.active_nodes > 0 and is_operating(n.state, n.phase)
+), unapplied as materialized (
+    select n.resource_id
+      from stack s
+      join traversal t on t.stack_id = s.id and t.number = s.traversal and t.state <> 'complete'
+      join node n on n.stack_id = s.id and n.traversal = s.traversal
+     where s.id = $1 and n.direction = 'forward' and is_ended(n.state)
+       and n.state <> 'done'
+)
 select r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.attributes, r.created_at,
-       r.secret_attributes, s.project
+       r.secret_attributes, s.project, r.id in (select resource_id from under_way) as under_way,
+       r.id not in (select resource_id from unapplied) as up_to_date
   from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.replaced_by is null order by r.created_at, r.name
 """
@@ -144,6 +157,8 @@ class MemberRecord:
     attributes: dict[str, Json]
     created_at: datetime
     secret_attributes: list[str] | None
+    up_to_date: bool
+    under_way: bool
 
 
 async def rename_nested_paths(conn: Connection, stack_id: UUID, resource_id: UUID, to: str) -> None:

@@ -117,7 +117,8 @@ class GroupStep:
 class Progress:
     """number: of the step, from 1. step: its name, once it runs. last: the kind of the previous
     step; "" at the first. asked: the last step for which hooks were opened. until: the end of the
-    pause before the step. kept: records for the whole operation.
+    pause before the step. kept: records for the whole operation. shown: the members in the hook of
+    the step `asked`: an answer that chooses no others approves these.
     """
 
     number: int = 1
@@ -126,13 +127,14 @@ class Progress:
     asked: int = 0
     until: str | None = None
     kept: Mapping[str, Json] = field(default_factory=dict)
+    shown: Sequence[str] = ()
 
     def document(self, **changed: Any) -> dict[str, Json]:
         return asdict(replace(self, **changed))
 
     def after(self) -> "Progress":
         kind = self.step.rpartition("-")[0]
-        return replace(self, number=self.number + 1, step="", last=kind, until=None)
+        return replace(self, number=self.number + 1, step="", last=kind, until=None, shown=())
 
 
 class GroupPlan(Protocol):
@@ -238,6 +240,8 @@ def _next_step(
     if outcome is not None:
         return outcome
     names = chosen_members(step.ask, _review_data(step), call.answers.get(step.ask))
+    if names is None and at.asked == at.number and at.shown:
+        names = at.shown
     if names is not None and not isinstance(names, InvalidChoice):
         step = plan.step(current, at, names) or step
     return step
@@ -262,10 +266,11 @@ def _start(
 ) -> RunNested:
     change = step.change
     bodies = {name: with_place(body, places.get(name, {})) for name, body in change.bodies.items()}
+    previous = current.previous_bodies([*change.changed, *change.created])
     known = {**current.group.get(PLACED, {}), **places}
     remembered = {name: known[name] for name in bodies if known.get(name)}
     name, kept = f"{step.kind}-{at.number}", {**at.kept, **step.kept, PLACED: remembered}
-    goal = build_template(bodies, kept, has_secrets=plan.has_secrets)
+    goal = build_template(bodies, kept, has_secrets=plan.has_secrets, previous=previous)
     return RunNested(name, goal, at.document(step=name, kept=kept))
 
 
@@ -286,7 +291,8 @@ def _ask_confirmation(call: Call, step: GroupStep, at: Progress) -> Outcome | No
         return None
     if at.asked != at.number:
         seen = _review_data(step)
-        return Confirm(step.ask, at.document(asked=at.number), seen, public_seen=seen)
+        progress = at.document(asked=at.number, shown=seen[CHOICES[step.ask].key])
+        return Confirm(step.ask, progress, seen, public_seen=seen)
     answer = call.confirmation
     if answer is None or answer.accepted:
         return None

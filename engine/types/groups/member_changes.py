@@ -59,11 +59,8 @@ def indexed_change(
     """
     stay = [name for name in names if name in current.healthy]
     created = [name for name in names if name not in current.healthy]
-    old = [
-        name for name in reversed(stay) if name in target and current.bodies[name] != body_of(name)
-    ]
-    changed = [*(old[: max(changes - len(created), 0)] if chosen is None else chosen)]
-    return _change(current, names, created, changed, old, body_of)
+    old = [name for name in reversed(stay) if name in target and is_old(current, name, body_of)]
+    return _batch(current, names, created, old, changes, body_of, chosen)
 
 
 def aged_change(
@@ -74,14 +71,34 @@ def aged_change(
     too many, failed members are removed first, then the oldest; up-to-date members last."""
     removal_order = sorted(
         current.bodies,
-        key=lambda name: (name in current.healthy, current.bodies[name] == body_of(name)),
+        key=lambda name: (name in current.healthy, not is_old(current, name, body_of)),
     )
     removed = removal_order[: max(len(removal_order) - size, 0)]
     stay = [name for name in current.bodies if name not in removed]
     created = [*islice(new_names, size - len(stay))]
-    old = [name for name in stay if current.bodies[name] != body_of(name)]
-    changed = [*(old[: max(changes - len(created), 0)] if chosen is None else chosen)]
-    return _change(current, [*stay, *created], created, changed, old, body_of)
+    old = [name for name in stay if is_old(current, name, body_of)]
+    return _batch(current, [*stay, *created], created, old, changes, body_of, chosen)
+
+
+def is_old(current: CurrentMembers, name: str, body_of: BodyOf) -> bool:
+    """Whether a batch must change a member. The result of an operation under way is not known."""
+    return current.bodies[name] != body_of(name) or name in current.under_way
+
+
+def _batch(
+    current: CurrentMembers,
+    names: Sequence[str],
+    created: Sequence[str],
+    old: Sequence[str],
+    changes: int,
+    body_of: BodyOf,
+    chosen: Sequence[str] | None,
+) -> MemberChange:
+    """The members on which an earlier change still operates are changed first, and without others:
+    they are out of service, too."""
+    candidates = [name for name in old if name in current.under_way] or old
+    changed = candidates[: max(changes - len(created), 0)] if chosen is None else chosen
+    return _change(current, names, created, [*changed], candidates, body_of)
 
 
 def _change(

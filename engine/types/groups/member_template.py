@@ -2,16 +2,17 @@
 
 The definitions of members are plain values. A value that looks like a template function becomes a
 parameter, and so do all values that may be secret. The group's own records are a parameter too, so
-they change together with the members.
+they change together with the members; and so are the previous definitions of the members that a
+step changes, because the step may end before it has applied the new ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from engine.hot.language.versions import VERSIONS
 from engine.plan.expected_changes import UNKNOWN, contains_unknown
-from engine.types.contract import Child, ReconcileNested
+from engine.types.contract import Child, Member, ReconcileNested
 from engine.words import Json
 
 VERSION: Final = "2015-04-30"
@@ -19,6 +20,7 @@ FUNCTIONS: Final = frozenset(VERSIONS[VERSION].functions)
 #: Parameters of the nested stack.
 LITERALS: Final = "literals"
 GROUP: Final = "group"
+PREVIOUS: Final = "previous"
 #: In the preview of a group: the parameter in place of all values that are not known yet.
 UNKNOWN_VALUES: Final = "unknown_values"
 #: Sections of a member's definition with values from the parent template.
@@ -26,6 +28,7 @@ VALUES: Final = ("properties", "metadata", "update_policy")
 FAILED: Final = "FAILED"
 
 Body = Mapping[str, Json]
+NO_BODIES: Mapping[str, Body] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,32 @@ class CurrentMembers:
 
     bodies: the definitions by name, in the order of removal: failed members first, then the oldest.
     healthy: the names of members that have not failed. references: by name. group: the group's own
-    records.
+    records. under_way: the names of members on which a change that has ended early still operates.
+    creating: the definitions of members that such a change is creating; they are in no other field.
     """
 
     bodies: Mapping[str, Body] = field(default_factory=dict)
     healthy: frozenset[str] = frozenset()
     references: Mapping[str, Json] = field(default_factory=dict)
     group: Mapping[str, Json] = field(default_factory=dict)
+    under_way: frozenset[str] = frozenset()
+    creating: Mapping[str, Body] = field(default_factory=dict)
+
+    def previous_bodies(self, names: Iterable[str]) -> Mapping[str, Body]:
+        """The definitions of members before a step."""
+        known = {**self.creating, **self.bodies}
+        return {name: known[name] for name in names if name in known}
 
 
 def build_template(
-    bodies: Mapping[str, Body], group: Mapping[str, Json], *, has_secrets: bool = False
+    bodies: Mapping[str, Body],
+    group: Mapping[str, Json],
+    *,
+    has_secrets: bool = False,
+    previous: Mapping[str, Body] = NO_BODIES,
 ) -> ReconcileNested:
-    """The command that gives a nested stack these members. has_secrets: they may have secrets."""
+    """The command that gives a nested stack these members. has_secrets: they may have secrets.
+    previous: the current definitions of members that the command changes."""
     literals: dict[str, Json] = {}
     resources = {
         name: _quote_body(name, body, literals, has_secrets) for name, body in bodies.items()
@@ -56,10 +72,13 @@ def build_template(
         "parameters": {
             LITERALS: {"type": "json", "default": {}, "hidden": has_secrets},
             GROUP: {"type": "json", "default": {}},
+            PREVIOUS: {"type": "json", "default": {}, "hidden": has_secrets},
         },
         "resources": resources,
     }
-    return ReconcileNested(document, {LITERALS: literals, GROUP: dict(group)})
+    return ReconcileNested(
+        document, {LITERALS: literals, GROUP: dict(group), PREVIOUS: dict(previous)}
+    )
 
 
 def preview_template(
@@ -98,16 +117,35 @@ def current_members(child: Child | None) -> CurrentMembers:
         return CurrentMembers()
     resources = child.template.get("resources") or {}
     literals = child.parameters.get(LITERALS) or {}
+    previous = _unapplied(child)
+    members = [one for one in child.members if one.name in resources]
+
+    def body(member: Member) -> Body:
+        known = previous.get(member.name)
+        return _unquote(resources[member.name], literals) if known is None else known
+
     ordered = sorted(
-        (one for one in child.members if one.name in resources and one.action != "INIT"),
+        (one for one in members if one.action != "INIT"),
         key=lambda one: (one.status != FAILED, one.created_at, one.name),
     )
     return CurrentMembers(
-        {one.name: _unquote(resources[one.name], literals) for one in ordered},
+        {one.name: body(one) for one in ordered},
         frozenset(one.name for one in ordered if one.status != FAILED),
         {one.name: one.reference for one in ordered},
         child.parameters.get(GROUP) or {},
+        frozenset(one.name for one in ordered if one.under_way),
+        {one.name: body(one) for one in members if one.action == "INIT" and one.under_way},
     )
+
+
+def _unapplied(child: Child) -> Mapping[str, Body]:
+    """The definitions of members to which the last step has not come before it ended."""
+    previous = child.parameters.get(PREVIOUS) or {}
+    return {
+        one.name: previous[one.name]
+        for one in child.members
+        if one.name in previous and not one.up_to_date
+    }
 
 
 def _quote_body(name: str, body: Body, literals: dict[str, Json], has_secrets: bool) -> Body:

@@ -13,6 +13,7 @@ from engine.types.groups.member_changes import (
     change_all,
     indexed_change,
     indexed_names,
+    is_old,
     keep_only,
 )
 from engine.types.groups.member_template import CurrentMembers
@@ -52,7 +53,11 @@ class IndexedPlan:
         removed = at.kept[REMOVED]
         wanted = indexed_names(self.target, removed)
         counted = [name for name in by_index([*current.bodies]) if name not in removed]
-        old = {name for name in wanted if _is_old(current, name, self.body_of)}
+        old = {
+            name
+            for name in current.healthy.intersection(wanted)
+            if is_old(current, name, self.body_of)
+        }
         policy = self.policy if self.creates or old or at.last == BATCH else None
         if len(counted) > self.target and at.last != BATCH:
             return self._scale_in(current, counted, removed, names, rolls=policy is not None)
@@ -105,7 +110,7 @@ class AgedPlan:
         self, current: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         target = at.kept[SIZE]
-        old = {name for name in current.bodies if _is_old(current, name, self.body_of)}
+        old = {name for name in current.healthy if is_old(current, name, self.body_of)}
         policy = self.policy if old or at.last == BATCH else None
         going = [*current.bodies]
         if len(going) > target and at.last != BATCH:
@@ -124,7 +129,3 @@ class AgedPlan:
         whole = [*going, *(next(fresh) for _ in range(target - len(going)))]
         change = change_all(current, whole, self.body_of)
         return GroupStep(MEMBERS, change) if change.any else None
-
-
-def _is_old(current: CurrentMembers, name: str, body_of: BodyOf) -> bool:
-    return name in current.healthy and current.bodies[name] != body_of(name)

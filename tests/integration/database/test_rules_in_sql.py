@@ -16,7 +16,7 @@ from engine.store.traversals.advance import (
     is_given_up,
     is_last_try,
 )
-from engine.words import GATES, Mode, Operation, Phase, State, StepMode, TraversalState
+from engine.words import GATES, STATUS_OF, Mode, Operation, Phase, State, StepMode, TraversalState
 from engine.work.hook_opening import ACTION_OF, CURRENT_ACTION_OF
 from tests.model import store
 from tests.model.system_state import Node, Transition
@@ -50,6 +50,11 @@ async def test_the_ended_states_are_those_of_the_node_machine(database: Database
         )
     assert {row["state"] for row in rows if row["ended"]} == ENDED
     assert len(rows) == len(State)
+
+
+async def test_the_status_of_a_stack_is_that_of_python(database: Database) -> None:
+    found = await values_of(database, "traversal_status($1)", [(one,) for one in TraversalState])
+    assert found == [STATUS_OF[one] for one in TraversalState]
 
 
 async def values_of(database: Database, call: str, cases: Sequence[Sequence[Any]]) -> list[Any]:

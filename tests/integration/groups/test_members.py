@@ -113,6 +113,29 @@ async def test_a_hook_opens_before_each_batch_and_its_answer_chooses_the_members
     assert await values(running) == dict.fromkeys("0123", "w")
 
 
+async def test_members_that_a_superseded_batch_has_not_changed_wait_for_their_batch(
+    running: Program,
+) -> None:
+    await running.create("s", {"g": group(2, "v")})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    both = group(2, "w", policy={"rolling_update": {"max_batch_size": 2}})
+    at_members = {"hooks": [{"at": f"g/{name}", "on": "pre-update"} for name in "01"]}
+    await running.update("s", "PUT", template=template({"g": both}), environment=at_members)
+    assert len(await running.waiting_hooks("s", 2)) == 2
+    single = group(2, "x", policy={"rolling_update": {}})
+    at_group = {"hooks": [{"at": "g", "on": "pre-batch"}]}
+    await running.update("s", "PUT", template=template({"g": single}), environment=at_group)
+    (first,) = await running.waiting_hooks("s")
+    assert (first["point"], first["resource"]["seen"]["members"]) == ("pre-batch", ["1"])
+    assert (await running.signal(first))[0] == 200
+    (second,) = await running.waiting_hooks("s")
+    assert second["resource"]["seen"]["members"] == ["0"]
+    assert await values(running) == {"0": "v", "1": "x"}
+    assert (await running.signal(second))[0] == 200
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await values(running) == {"0": "x", "1": "x"}
+
+
 async def test_an_answer_chooses_the_removed_members(running: Program) -> None:
     await running.create("s", {"g": group(4)})
     assert await running.until_ended("s") == "CREATE_COMPLETE"

@@ -1,5 +1,6 @@
 """Groups compute their nested stack from properties, current members and answers."""
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -7,16 +8,26 @@ from typing import Any
 import pytest
 
 from engine.hot.expressions.member_attributes import read_members
-from engine.types.contract import Done, Failed, ReconcileNested, ResourceType, RunNested
+from engine.types.contract import (
+    Child,
+    Confirm,
+    Confirmation,
+    Done,
+    Failed,
+    ReconcileNested,
+    ResourceType,
+    RunNested,
+)
 from engine.types.group_size import Adjustment, adjusted_size
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.instance_group import InstanceGroup
 from engine.types.groups.member_changes import fresh_names
+from engine.types.groups.member_template import build_template
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
-from engine.words import Json
-from tests.unit.types.calls import KEY, NOW, findings_of
-from tests.unit.types.child_stacks import CHILD
+from engine.words import Json, TraversalState
+from tests.unit.types.calls import KEY, NOW, a_call, findings_of
+from tests.unit.types.child_stacks import CHILD, run_command
 from tests.unit.types.nested_stack import NestedStack
 
 GROUP, CHAIN, SCALING = ResourceGroup(), ResourceChain(), AutoScalingGroup()
@@ -176,6 +187,81 @@ def test_a_rolling_update_continues_an_interrupted_one() -> None:
     inside.members(bodies)
     inside.run(GROUP, "update", group_properties(4, "w"), update_policy=rolling())
     assert [one.seen["members"] for one in inside.confirmations] == [["2"], ["1"], ["0"]]
+
+
+def interrupted(inside: NestedStack, value: str, **members: Json) -> Child:
+    """The nested stack after a step toward a value that ended before it had changed a member.
+    members: fields of all members."""
+    previous = inside.bodies
+    bodies = {name: {"type": "T", "properties": {"value": value}} for name in inside.bodies}
+    inside.members({})
+    assert inside.child is not None
+    goal = build_template(bodies, {}, previous=previous)
+    after = run_command(inside.child, "batch-1", goal)
+    changed = [replace(one, **members) for one in after.members]
+    return replace(after, step="", state=TraversalState.FAILED, members=changed)
+
+
+def test_members_that_a_superseded_batch_has_not_changed_keep_their_definitions() -> None:
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(2, "v"))
+    inside.child = interrupted(inside, "w", up_to_date=False)
+    assert values(inside) == {"0": "v", "1": "v"}
+    inside.run(GROUP, "update", group_properties(2, "x"), update_policy=rolling())
+    assert [one.seen["members"] for one in inside.confirmations] == [["1"], ["0"]]
+    first = inside.goals[1].goal
+    assert isinstance(first, ReconcileNested)
+    assert first.template is not None
+    bodies = first.template["resources"]
+    assert [bodies[name]["properties"]["value"] for name in "01"] == ["v", "x"]
+
+
+def test_definitions_of_an_interrupted_batch_can_be_secret() -> None:
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(1, "v"), has_secrets=True)
+    inside.run(GROUP, "update", group_properties(1, "w"), has_secrets=True)
+    goal = inside.goals[-1].goal
+    assert isinstance(goal, ReconcileNested)
+    assert goal.template is not None
+    shown = [name for name, one in goal.template["parameters"].items() if not one.get("hidden")]
+    assert "v" in str(goal.parameters["previous"])
+    assert shown == ["group"]
+
+
+def test_members_on_which_a_superseded_batch_operates_are_the_next_batch() -> None:
+    """Also if they have the definition already: the operation may fail."""
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(3, "v"))
+    after = interrupted(inside, "w")
+    members = [replace(one, under_way=one.name == "0") for one in after.members]
+    inside.child = replace(after, members=members)
+    inside.run(GROUP, "update", group_properties(3, "w"), update_policy=rolling(max_batch_size=2))
+    assert [one.seen["members"] for one in inside.confirmations] == [["0"]]
+    assert steps(inside)[1:] == ["batch-1"]
+
+
+def test_an_answer_approves_the_members_that_the_hook_shows() -> None:
+    """Also if an operation of a superseded batch has ended meanwhile."""
+    inside = NestedStack()
+    inside.run(GROUP, "create", group_properties(2, "v"))
+    after = interrupted(inside, "w")
+    members = [replace(one, under_way=one.name == "0") for one in after.members]
+    call = replace(
+        a_call(GROUP, group_properties(2, "x"), update_policy=rolling()),
+        child=replace(after, members=members),
+    )
+    asked = GROUP.update(call)
+    assert isinstance(asked, Confirm)
+    assert asked.seen["members"] == ["0"]
+    answered = GROUP.update(
+        replace(
+            call, child=after, progress=asked.progress,
+            confirmation=Confirmation(asked.step, True, "dba", ""),
+        )
+    )  # fmt: skip
+    assert isinstance(answered, RunNested)
+    assert isinstance(answered.goal, ReconcileNested)
+    assert [*answered.goal.parameters["previous"]] == ["0"]
 
 
 def test_an_update_without_changes_reconciles_the_nested_stack() -> None:
