@@ -1050,7 +1050,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a member that a superseded batch has not changed seems to have its definition",
-        member_template, "_unapplied", lambda child: {}, tree_scenarios.BATCHES_SUPERSEDED,
+        member_template, "_previous_bodies", lambda child: {}, tree_scenarios.BATCHES_SUPERSEDED,
         "a_batch_changes_no_more_members",
     ),
     Fault(

@@ -117,7 +117,7 @@ def current_members(child: Child | None) -> CurrentMembers:
         return CurrentMembers()
     resources = child.template.get("resources") or {}
     literals = child.parameters.get(LITERALS) or {}
-    previous = _unapplied(child)
+    previous = _previous_bodies(child)
     members = [one for one in child.members if one.name in resources]
 
     def body(member: Member) -> Body:
@@ -138,7 +138,7 @@ def current_members(child: Child | None) -> CurrentMembers:
     )
 
 
-def _unapplied(child: Child) -> Mapping[str, Body]:
+def _previous_bodies(child: Child) -> Mapping[str, Body]:
     """The definitions of members to which the last step has not come before it ended."""
     previous = child.parameters.get(PREVIOUS) or {}
     return {
