@@ -10,6 +10,7 @@ import pytest
 
 from engine.store.database import Database
 from engine.store.maintenance import reencryption
+from engine.store.schema.routine_versions import routines
 
 STORES = ("engine.store", "channels.store")
 
@@ -45,6 +46,44 @@ def test_the_statements_are_found() -> None:
     assert "channels.store.claim.CLAIM" in FOUND
     folders = {name.rsplit(".", 2)[0] for name in FOUND}
     assert {f"engine.store.{one}" for one in ("hooks", "stacks", "traversals")} <= folders
+
+
+#: `for update of`, `for no key update of` and `do update set` write no other table.
+WRITTEN = re.compile(
+    r"(?i)(?:\binsert into|(?<!for )(?<!key )(?<!do )\bupdate|\bdelete from)\s+([a-z_]+)"
+)
+#: The tables of channels: subscriptions, deliveries, and how far the outbox is published.
+OF_CHANNELS = frozenset({"subscription", "delivery", "outbox", "outbox_cursor"})
+#: Through these routines, channels record events of subscriptions.
+RECORDING = re.compile(r"record_(?:numbered_)?events$")
+
+
+def texts_of(statement: str) -> list[str]:
+    """A statement and the bodies of the routines that it calls."""
+    texts = [statement]
+    names = {name.partition("_")[2].removesuffix(".sql"): text for name, text in ROUTINES.items()}
+    for text in texts:
+        for name, body in names.items():
+            called = re.search(rf"\b{name}\(", text) and not RECORDING.match(name)
+            if called and body not in texts:
+                texts.append(body)
+    return texts
+
+
+ROUTINES = {file.name: file.text for file in routines()}
+
+
+def test_channels_write_no_table_of_the_engine() -> None:
+    """What a delivery means for a hook, they report to `engine.store.hooks.deadlines`."""
+    written = {
+        (name, table)
+        for name, statement in FOUND.items()
+        if name.startswith("channels.")
+        for text in texts_of(statement)
+        for table in WRITTEN.findall(text)
+    }
+    assert {one for one in written if one[1] not in OF_CHANNELS} == set()
+    assert {table for _, table in written} == OF_CHANNELS
 
 
 @pytest.mark.parametrize("statement", ["select nothing from stack", "update stack set name = 1 +"])
