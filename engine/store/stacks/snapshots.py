@@ -147,7 +147,7 @@ def _snapshot(stack_id: UUID, row: Any) -> SnapshotRecord:
     shown, project = dict(row), row["project"]
     del shown["project"]
     status = STATUS_OF[TraversalState(shown.pop("state"))]
-    shown["status"] = Status.FAILED if status is Status.STOPPED else status  # as in Heat
+    shown["status"] = str(Status.FAILED if status is Status.STOPPED else status)  # as in Heat
     reasons: list[str] = []
     shown["resources"] = {
         name: _resource(project, stack_id, encrypted_members(one), reasons)

@@ -81,7 +81,7 @@ select t.state, count(*) as count, count(w.id) as waiting
 """
 #: Status of a stack -> the states of its traversal.
 STATES: Mapping[str, Sequence[str]] = MappingProxyType({
-    status: tuple(state for state, other in STATUS_OF.items() if other is status)
+    status.value: tuple(state for state, other in STATUS_OF.items() if other is status)
     for status in Status
 })  # fmt: skip
 
@@ -146,7 +146,7 @@ class OverviewStack:
 
     @property
     def status(self) -> str:
-        return STATUS_OF[TraversalState(self.state)]
+        return STATUS_OF[TraversalState(self.state)].value
 
     @property
     def position(self) -> PagePosition:
@@ -190,6 +190,6 @@ def _counts(rows: Sequence[Any]) -> StatusCounts:
     statuses = dict.fromkeys(STATES, 0)
     waiting = 0
     for row in rows:
-        statuses[STATUS_OF[TraversalState(row["state"])]] += row["count"]
+        statuses[STATUS_OF[TraversalState(row["state"])].value] += row["count"]
         waiting += row["waiting"]
     return StatusCounts(statuses, waiting)
