@@ -148,6 +148,9 @@ def _check_fields(
             remedy = Quoting(one_of(name, list(fields), "Properties"), known)
             reason = Quoting(f"Unknown Property {name}", "Unknown Property")
             findings.add(place, reason, remedy, at=f"{place}.{name}")
+        elif one.obsolete:
+            unused = f'The property "{name}" has no effect any more.'
+            findings.warn(f"{place}.{name}", unused, "Remove it.", "NoEffect")
         elif type(value) is str and one.kind is Kind.STRING and not one.constraints:
             checked[name] = value
         else:

@@ -56,6 +56,7 @@ class Property:
     former_names: deprecated names that templates may still use. accepts_text: a parameter of a
     nested template; a list may be comma-delimited text, a map JSON text or a list. public: readers
     can see its value, for example as the physical ID, so a value computed from a secret is refused.
+    obsolete: accepted with a warning, because it has no effect any more.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Property:
     fields: Mapping[str, "Property"] | None = None
     items: "Property | None" = None
     former_names: tuple[str, ...] = ()
+    obsolete: bool = False
 
 
 #: A property that an update changes in place.
@@ -190,6 +192,10 @@ class TypeSchema:
             return known.secret
         prefix, _, path = attribute.partition(".")
         return prefix == "resource" and path.partition(".")[0] in self.secret_resources
+
+    def current_properties(self) -> list[tuple[str, Property]]:
+        """Return the properties that are not obsolete, by name."""
+        return [(name, one) for name, one in self.properties.items() if not one.obsolete]
 
     def has_attribute(self, name: str) -> bool:
         """Return whether the attribute exists, including `resource.<name>.<attribute>`."""

@@ -30,11 +30,11 @@ def hot_template(schema: TypeSchema) -> dict[str, Json]:
     return {
         "heat_template_version": HOT_VERSION,
         "description": f"Initial template of {name}",
-        "parameters": {key: _parameter(one) for key, one in schema.properties.items()},
+        "parameters": {key: _parameter(one) for key, one in schema.current_properties()},
         "resources": {
             name: {
                 "type": schema.name,
-                "properties": {key: {"get_param": key} for key in schema.properties},
+                "properties": {key: {"get_param": key} for key, _ in schema.current_properties()},
             }
         },
         "outputs": {**outputs, "OS::stack_id": {"value": {"get_resource": name}}},
@@ -50,11 +50,13 @@ def cfn_template(schema: TypeSchema) -> dict[str, Json]:
     return {
         "HeatTemplateFormatVersion": CFN_VERSION,
         "Description": f"Initial template of {name}",
-        "Parameters": {key: _cfn_parameter(one) for key, one in schema.properties.items()},
+        "Parameters": {key: _cfn_parameter(one) for key, one in schema.current_properties()},
         "Resources": {
             name: {
                 "Type": schema.name,
-                "Properties": {key: _cfn_value(key, one) for key, one in schema.properties.items()},
+                "Properties": {
+                    key: _cfn_value(key, one) for key, one in schema.current_properties()
+                },
             }
         },
         "Outputs": outputs,
@@ -222,7 +224,7 @@ def type_document(schema: TypeSchema) -> responses.ResourceType:
     return {
         "resource_type": schema.name,
         "description": schema.description,
-        "properties": {name: property_document(one) for name, one in schema.properties.items()},
+        "properties": {name: property_document(one) for name, one in schema.current_properties()},
         "attributes": {
             name: {"type": str(one.kind), "description": one.description}
             for name, one in schema.attributes.items()

@@ -17,6 +17,7 @@ NAMED = TypeSchema(
                 Kind.MAP, fields={"port": Property(Kind.INTEGER, former_names=("port_id",))}
             ),
         ),
+        "user": Property(Kind.STRING, obsolete=True),
     },
 )
 TYPES = {"Test::Named": NAMED}
@@ -59,3 +60,12 @@ def test_a_hidden_property_is_hidden_under_its_former_name() -> None:
 def test_errors_of_former_names_are_reported(properties: Json, place: str, part: str) -> None:
     found = faults(named(**properties), types=TYPES)
     assert any(one.place == place and part in str(one) for one in found), found
+
+
+def test_an_obsolete_property_is_a_warning_and_has_no_effect() -> None:
+    definition = defined(named(network="n", user="ann"), types=TYPES)
+    (warning,) = definition.warnings
+    assert (warning.place, warning.code) == ("resources.a.properties.user", "NoEffect")
+    plain = defined(named(network="n"), types=TYPES).resources["a"]
+    assert definition.resources["a"].properties == {"network": "n"}
+    assert definition.resources["a"].digest == plain.digest

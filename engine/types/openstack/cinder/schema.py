@@ -24,8 +24,10 @@ VOLUME = TypeSchema(
             Kind.STRING,
             "Name or ID of the image that is copied to the volume.",
             constraints=(Constraint("custom_constraint", name="glance.image"),),
+            former_names=("imageRef",),
         ),
         "metadata": updatable(Kind.MAP, "Keys and values of the volume.", default={}),
+        "multiattach": Property(Kind.BOOLEAN, "No effect; the volume type has it.", obsolete=True),
         "name": updatable(
             Kind.STRING,
             "Name of the volume; by default derived from the names of the stack and the resource.",

@@ -87,6 +87,9 @@ PORT: Final = TypeSchema(
         "no_fixed_ips": updatable(
             Kind.BOOLEAN, "Whether it has no address; then omit fixed_ips.", default=False
         ),
+        "replacement_policy": Property(
+            Kind.STRING, "No effect; an update decides whether it replaces.", obsolete=True
+        ),
         "security_groups": updatable(
             Kind.LIST, "Names or IDs of security groups; the default is the group `default`."
         ),

@@ -361,6 +361,7 @@ class Server(CloudType):
             "accessIPv6": server.get("accessIPv6") or "",
             "addresses": server_state.addresses_with_ports(server, ports),
             "networks": server_state.networks_attribute(server, ports),
+            "first_address": server_state.first_address(server),
             "instance_name": server.get("OS-EXT-SRV-ATTR:instance_name"),
             "tags": server.get("tags") or [],
             "console_urls": {},

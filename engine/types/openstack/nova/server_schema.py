@@ -13,6 +13,7 @@ SERVER = TypeSchema(
     "OS::Nova::Server",
     description="A virtual machine of Nova.",
     properties={
+        "admin_user": Property(Kind.STRING, "No effect; Nova has no such name.", obsolete=True),
         "admin_pass": updatable(
             Kind.STRING, "Password of the administrator account inside the server."
         ),
@@ -354,6 +355,9 @@ SERVER = TypeSchema(
         ),
         "console_urls": Attribute(
             Kind.MAP, "URLs of consoles; always empty, because they expire.", public=True
+        ),
+        "first_address": Attribute(
+            Kind.STRING, "An address of the server. Use `networks` instead.", public=True
         ),
         "instance_name": Attribute(
             Kind.STRING,

@@ -181,6 +181,13 @@ def addresses_with_ports(
     return found
 
 
+def first_address(server: Mapping[str, Json]) -> str:
+    """The first address of the last network by name that has one, as Heat chooses it."""
+    found: Mapping[str, Json] = server.get("addresses") or {}
+    used = [name for name in sorted(found, reverse=True) if found[name]]
+    return str(found[used[0]][0].get("addr")) if used else ""
+
+
 def networks_attribute(
     server: Mapping[str, Json], ports: Collection[Mapping[str, Json]]
 ) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from engine.types.openstack.nova.server_state import (
     ResizePhase,
     addresses_with_ports,
     fault_reason,
+    first_address,
     is_deleting,
     is_gone,
     judge,
@@ -116,3 +117,19 @@ def test_addresses() -> None:
     assert addresses_with_ports(document, ports) == {"net": [{**address, "port": "p"}]}
     assert networks_attribute(document, ports) == {"net": ["10.0.0.5"], "N": ["10.0.0.5"]}
     assert networks_attribute({"addresses": {}}, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        ({}, ""),
+        ({"a": []}, ""),
+        (
+            {"a": [{"addr": "10.0.0.1"}], "b": [{"addr": "10.0.1.1"}, {"addr": "10.0.1.2"}]},
+            "10.0.1.1",
+        ),
+        ({"a": [{"addr": "10.0.0.1"}], "b": []}, "10.0.0.1"),
+    ],
+)
+def test_the_first_address_is_that_of_heat(addresses: Json, expected: str) -> None:
+    assert first_address({"addresses": addresses}) == expected
