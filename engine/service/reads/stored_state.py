@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from engine.errors import public, without_value
+from engine.errors import Findings, public, without_value
 from engine.hooks.hash_chain import Entry
 from engine.hot.definition.stack import evaluate_output
 from engine.hot.evaluation.resolver import resolve
@@ -64,6 +64,12 @@ class Reads:
     def types(self) -> Mapping[str, TypeSchema]:
         """The schemas of all resource types, by name."""
         return self._registry.schemas()
+
+    def check_properties(
+        self, name: str, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        """Check the rules of a type that concern several properties."""
+        self._registry.check_properties(name, properties, place, findings)
 
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""

@@ -1,6 +1,7 @@
 """POST /validate: evaluate a template without storing it. Parameters may be missing.
 
-The rules of a type across its properties are checked when a stack is created or updated.
+The rules of a type across its properties are checked if all parameters have a value; otherwise when
+a stack is created or updated.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from aiohttp import web
 from engine.errors import Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always
 from engine.hooks.rule_reader import Reader
+from engine.hot.definition.resources import CheckProperties
 from engine.hot.definition.stack import (
     PER_STACK,
     NestedStackDefinition,
@@ -109,6 +111,7 @@ async def _validate(
                     fetched,
                     show_nested=show_nested,
                     stack_outputs=outputs,
+                    check_properties=context.engine.reads.check_properties,
                 ),
                 project,
             ),
@@ -171,12 +174,13 @@ def validate_template(
     *,
     show_nested: bool = False,
     stack_outputs: StackOutputs | None = None,
+    check_properties: CheckProperties = lambda *_: None,
 ) -> ValidTemplate:
     """Raises Invalid with all findings, MissingTemplates if templates must be fetched first.
 
     validators: names of the custom constraints that this server can validate. fetched: templates by
     URL. show_nested: parameters of nested templates may have no value, as in Heat, because the
-    caller wants to know which there are. stack_outputs: see `define_stack`.
+    caller wants to know which there are. stack_outputs, check_properties: see `define_stack`.
     """
     parsed = limits.read(new, None, fetched=fetched or {})
     parsed = replace(parsed, nesting=replace(parsed.nesting, values_later=show_nested))
@@ -184,7 +188,7 @@ def validate_template(
     parameters = {**parsed.environment.parameters, **new.parameters}
     definition = _define(
         new, parsed, parameters, project, types, validators, limits.language, findings,
-        stack_outputs,
+        stack_outputs, check_properties,
     )  # fmt: skip
     _check_hooks(parsed, limits, types, findings)
     if new.strict or limits.strict:
@@ -216,6 +220,7 @@ def _define(
     language: CostLimits,
     findings: Findings,
     stack_outputs: StackOutputs | None,
+    check_properties: CheckProperties,
 ) -> StackDefinition | None:
     """None if the template is invalid. Parameters without a value are unknown."""
     defaults = parsed.environment.parameter_defaults
@@ -224,6 +229,7 @@ def _define(
         for name, one in parsed.template.parameters.items()
         if all(value is None for value in (parameters.get(name), defaults.get(name), one.default))
     )
+    complete = not unknown and not parsed.nesting.values_later
     try:
         return define_stack(
             template=parsed.template,
@@ -232,7 +238,7 @@ def _define(
             files=parsed.files,
             pseudo={"OS::project_id": project},
             types=types,
-            check_properties=lambda *_: None,
+            check_properties=check_properties if complete else lambda *_: None,
             nesting=parsed.nesting,
             unknown=unknown | PER_STACK,
             facade=UNKNOWN_FACADE,

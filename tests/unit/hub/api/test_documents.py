@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import Invalid
+from engine.errors import Findings, Invalid
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema.type_schema import Constraint, TypeSchema
 from engine.principal import principal_of_name
@@ -219,6 +219,22 @@ def test_validation_refuses_what_create_refuses(body: dict[str, Json], place: st
     with pytest.raises(Invalid) as caught:
         validate_template(read(**body), "demo", TYPES, make_limits(Settings()))
     assert caught.value.finding.place.startswith(place)
+
+
+@pytest.mark.parametrize(("given", "found"), [({}, False), ({"n": 1}, True)])
+def test_validation_checks_the_rules_of_types_if_all_parameters_have_values(
+    given: dict[str, Json], found: bool
+) -> None:
+    def refuse(name: str, properties: Json, place: str, findings: Findings) -> None:
+        findings.add(place, f"{name} is wrong", "Correct it.")
+
+    wanted = read(template=SECRET, parameters={"s": "x", **given})
+    limits = make_limits(Settings())
+    if found:
+        with pytest.raises(Invalid, match="T is wrong"):
+            validate_template(wanted, "demo", TYPES, limits, check_properties=refuse)
+    else:
+        validate_template(wanted, "demo", TYPES, limits, check_properties=refuse)
 
 
 @pytest.mark.parametrize(
