@@ -3,13 +3,13 @@ reduced to values and to expressions over resources. Creating, updating, preview
 call it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from urllib.parse import quote
 
-from engine.errors import Findings, Invalid
+from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.assertions import check_rules
 from engine.hot.definition.model import (
     ContainedStack,
@@ -110,7 +110,12 @@ def _check_region(name: str, given: Json, findings: Findings) -> str:
     try:
         return str(check_value(schema, given))
     except InvalidValue as bad:
-        findings.add("", f"Parameter '{name}' is invalid: {bad}", at=f"parameters.{name}")
+        findings.add(
+            "",
+            f"Parameter '{name}' is invalid: {bad}",
+            "Give a valid region.",
+            at=f"parameters.{name}",
+        )
         return ""
 
 
@@ -438,16 +443,29 @@ class _ContainedStacks:
         nesting = self.tree.nesting.enter(group.type)
         before = nesting.resource_count
         place = f"{group.place}.{builder.dialect.properties}"
-        try:
-            nesting.check_depth(f"{group.place}.{builder.dialect.type}")
+
+        def define(
+            document: Mapping[str, Json], parameters: Mapping[str, Json]
+        ) -> tuple[Template, TemplateType, StackDefinition]:
             template = parse_template(dict(document))
             kind = template_type(
                 "", template, builder.environment, None, settings, nesting.environments
             )
             given = self._input(group, parameters, frozenset())
-            found = replace(self.tree, nesting=nesting).define(template, kind.environment, given)
+            tree = replace(self.tree, nesting=nesting)
+            return template, kind, tree.define(template, kind.environment, given)
+
+        try:
+            nesting.check_depth(f"{group.place}.{builder.dialect.type}")
+            template, kind, found = define(document, parameters)
         except Invalid as error:
-            wrong = [one.without_values() for one in error.findings] if secret else error.findings
+            wrong = list(error.findings)
+            if secret:
+                # What is also wrong without the secret values is shown.
+                shown = group.masked_properties
+                masked = grouping.sample(shown) if isinstance(shown, dict) else None
+                known = [] if masked is None else _findings_of(partial(define, *masked))
+                wrong = [one if one in known else one.without_values() for one in wrong]
             add_member_findings(place, grouping.place, wrong, builder.findings)
             return ""
         self.found.append(
@@ -478,6 +496,14 @@ class _ContainedStacks:
             resource.secret_properties(unknown) | secret_defaults,
             ResourceFacade(metadata, resource.deletion_policy, resource.update_policy or {}),
         )
+
+
+def _findings_of(define: Callable[[], object]) -> list[Finding]:
+    try:
+        define()
+    except Invalid as error:
+        return list(error.findings)
+    return []
 
 
 def _reuse(

@@ -6,7 +6,8 @@ from engine.errors import LimitReached
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import Attribute, TypeSchema
 from engine.types.groups.resource_group import ResourceGroup
-from tests.unit.hot.hot_support import TYPES, defined, thing
+from engine.words import Json
+from tests.unit.hot.hot_support import TYPES, defined, faults, thing
 from tests.unit.hot.nested_support import template
 
 GROUP = ResourceGroup().schema
@@ -40,3 +41,27 @@ def test_attributes_of_members_with_secrets_are_secret(path: list[str]) -> None:
         reads = thing(text="x", value={"get_attr": ["g", *path]})
         found = defined({"resources": {"g": body, "a": reads}}, types=types).resources["a"]
         assert (found.masked_properties == {"text": "x", "value": "******"}) is masked
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "at"),
+    [
+        ({"type": "Nope"}, "The Resource Type (Nope) could not be found.", "type"),
+        (thing(txet="x"), "Unknown Property txet", "properties.txet"),
+        (thing(size={"get_param": "p"}), "Value is not an integer", "properties.size"),
+    ],
+    ids=["type", "property", "secret"],
+)
+def test_an_error_of_members_is_shown_if_it_is_also_one_without_the_secret_values(
+    body: Json, reason: str, at: str
+) -> None:
+    """Of the members of a group, it is unknown which values are secret."""
+    body = {**body, "metadata": {"password": {"get_param": "p"}}}
+    group = {"type": GROUP.name, "properties": {"resource_def": body}}
+    hidden = {"p": {"type": "string", "default": "hush", "hidden": True}}
+    template = {"parameters": hidden, "resources": {"g": group}}
+    (found,) = faults(template, types=TYPES | {GROUP.name: GROUP})
+    assert found.reason == reason
+    assert "hush" not in str(found)
+    place = "resources.g.properties.resource_def"
+    assert (found.inner_place or found.place) == f"{place}.{at}"
