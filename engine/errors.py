@@ -62,7 +62,7 @@ class Finding:
 
     place: str
     reason: str
-    remedy: str = ""
+    remedy: str
     code: str = "StackValidationFailed"
     file: str = ""
     inner_place: str | None = None
@@ -203,7 +203,7 @@ class Findings:
         self,
         place: str,
         reason: str,
-        remedy: str = "",
+        remedy: str,
         code: str = "StackValidationFailed",
         *,
         at: str | None = None,

@@ -74,7 +74,9 @@ class Declaration:
 
 
 def no_conditions(condition: Json, place: str) -> bool:
-    raise FunctionError("A condition is not possible here, because there are no parameters")
+    raise FunctionError(
+        "A condition is not possible here, because there are no parameters", "Remove it."
+    )
 
 
 @dataclass(slots=True)
@@ -362,7 +364,5 @@ class Reader:
         try:
             return self.decide(item["when"], f"{place}.when")
         except FunctionError as wrong:
-            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
-            remedy = remedy or "Write a condition, such as {equals: [{get_param: tier}, prod]}."
-            self.findings.add(f"{place}.when", str(wrong.args[0]), remedy)
+            self.findings.add(f"{place}.when", wrong.reason, wrong.remedy)
             return False

@@ -170,7 +170,12 @@ async def refuse_known_replacements(
         if one.name in kept and one.kind == KINDS[Operation.REPLACE] and one.certain and one.denied:
             causes = one.replace_reason or f"{', '.join(sorted(one.changes)) or 'its type'} changed"
             place = f"resources.{one.name}.lifecycle.prevent_destroy"
-            findings.add(place, f"{one.denied} ({causes})", code="PlanRefused")
+            findings.add(
+                place,
+                f"{one.denied} ({causes})",
+                "Leave the property as it is, or remove prevent_destroy.",
+                code="PlanRefused",
+            )
     findings.raise_if_any()
 
 

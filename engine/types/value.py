@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from engine.errors import Findings, Quoting
+from engine.errors import Findings, Quoting, public
 from engine.hot.schema.parameters import InvalidValue, parse_number
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, TypeSchema, updatable
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
@@ -54,7 +54,11 @@ class Value(InternalType):
                 CONVERT[kind](properties["value"])
             except ValueError as error:
                 reason = Quoting(str(error), f"Value cannot be converted to {kind}")
-                findings.add(f"{place}.value", reason)
+                findings.add(
+                    f"{place}.value",
+                    reason,
+                    public(f"Write a value of type {kind}, or remove the type."),
+                )
 
 
 def _convert(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:

@@ -94,7 +94,15 @@ def _text(path: Path, limits: DocumentLimits) -> str:
         text = raw.decode()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Invalid([Finding("", f"It cannot be read: {why}.")]) from error
+        raise Invalid(
+            [
+                Finding(
+                    "",
+                    f"It cannot be read: {why}.",
+                    "Correct the path, its permissions, or the file.",
+                )
+            ]
+        ) from error
     if len(raw) > limits.max_bytes:
         reason = f"It is larger than {limits.max_bytes} bytes."
         raise Invalid([Finding("", reason, "The limit is [quotas] template_bytes.")])

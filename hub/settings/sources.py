@@ -60,9 +60,13 @@ def read_file(path: Path) -> Layer:
         return Layer(tomllib.loads(text), file=str(path), lines=locate(text))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8 text"
-        raise _invalid(str(path), f"cannot read the file: {reason}") from error
+        raise _invalid(
+            str(path), f"cannot read the file: {reason}", "Check the path and its permissions."
+        ) from error
     except tomllib.TOMLDecodeError as error:
-        raise _invalid(str(path), f"invalid TOML: {error}") from None
+        raise _invalid(
+            str(path), f"invalid TOML: {error}", "Correct the file at this position."
+        ) from None
 
 
 def locate(text: str) -> dict[Place, int]:
@@ -178,8 +182,8 @@ def _source(place: Place, layers: Sequence[Layer]) -> Layer:
     return Layer({})
 
 
-def _invalid(place: str, reason: str) -> errors.Invalid:
-    return errors.Invalid([errors.Finding(place, reason, code=CODE)])
+def _invalid(place: str, reason: str, remedy: str) -> errors.Invalid:
+    return errors.Invalid([errors.Finding(place, reason, remedy, CODE)])
 
 
 def _format_place(place: Place, source: Layer) -> str:

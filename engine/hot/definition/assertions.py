@@ -145,7 +145,7 @@ class AssertionReader:
         except UndecidedError:
             return self.evaluator.defer(REFUSED, None)
         except FunctionError as wrong:
-            self._findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            self._findings.add(place, wrong.reason, wrong.remedy)
             return True
 
     def _logic(self, name: str, args: Json, place: str) -> bool | FunctionCall:
@@ -156,7 +156,11 @@ class AssertionReader:
             holds = self._condition(inner, place)
             return not holds if isinstance(holds, bool) else self.evaluator.defer("not", holds)
         if not isinstance(args, list) or len(args) < 2:
-            self._findings.add(place, f'"{name}" takes a list of two or more conditions.')
+            self._findings.add(
+                place,
+                f'"{name}" takes a list of two or more conditions.',
+                f"Write {name}: [CONDITION, CONDITION].",
+            )
             return True
         items = [self._condition(item, f"{place}[{index}]") for index, item in enumerate(args)]
         decisive = name == "or"
@@ -167,7 +171,9 @@ class AssertionReader:
 
     def _equals(self, args: Json, place: str) -> bool | FunctionCall:
         if not isinstance(args, list) or len(args) != 2:
-            self._findings.add(place, '"equals" takes a list of two values.')
+            self._findings.add(
+                place, '"equals" takes a list of two values.', "Write equals: [VALUE, VALUE]."
+            )
             return True
         values: Expression = self.evaluator.evaluate(args, place)
         if is_static(values):

@@ -6,7 +6,12 @@ from typing import Final
 
 from engine.errors import Findings
 from engine.hot.environment.environment import Environment
-from engine.hot.environment.registry import CircularAlias, ResolvedType, is_template_file
+from engine.hot.environment.registry import (
+    CIRCLE_REMEDY,
+    CircularAlias,
+    ResolvedType,
+    is_template_file,
+)
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.nested.group_members import with_member_attributes
 from engine.hot.nested.nested_templates import NestedTemplates, TypeUse
@@ -68,7 +73,7 @@ class ConditionFilter:
         try:
             found = self._find(body)
         except CircularAlias as circle:
-            wrong.add(use.of_type, f"Circular aliases: {circle}")
+            wrong.add(use.of_type, f"Circular aliases: {circle}", CIRCLE_REMEDY)
             return EnabledResource(body, body.type, None, findings=wrong)
         if found is None:
             self._report_unknown(use, wrong)

@@ -197,7 +197,9 @@ class _Reader:
 
     def _is_list(self, value: Json, place: str) -> bool:
         if isinstance(value, list) and len(value) > MAX_ITEMS:
-            self._findings.add(place, f"The list has more than {MAX_ITEMS} items.")
+            self._findings.add(
+                place, f"The list has more than {MAX_ITEMS} items.", f"Keep at most {MAX_ITEMS}."
+            )
         return isinstance(value, list)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def undecidable(condition: Json, place: str) -> bool:
     """The `decide` of a definition without conditions. Raises FunctionError."""
-    raise FunctionError("This definition has no conditions")
+    raise FunctionError("This definition has no conditions", "Update the stack with its template.")
 
 
 @dataclass(frozen=True, slots=True)

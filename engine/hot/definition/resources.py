@@ -338,7 +338,11 @@ class DefinitionBuilder:
             return {}
         found = evaluator.evaluate_properties(snippet, here, names)
         if type(found) is list or isinstance(found, str | int | float):
-            self.findings.add(here, f'"{key}" must be a map, not the result of this function.')
+            self.findings.add(
+                here,
+                f'"{key}" must be a map, not the result of this function.',
+                "Write a map, and use the function for its values.",
+            )
         return {} if found is None else found
 
     def _with_meant_function(self, one: Finding) -> Finding:

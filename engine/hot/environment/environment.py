@@ -58,7 +58,7 @@ def parse_environment(
             reason = f'environment has empty section "{name}"'
             findings.add(name, reason, "Leave it out.", "Invalid")
         elif name in MAPS and not isinstance(value, dict):
-            findings.add(name, f'"{name}" must be a map.')
+            findings.add(name, f'"{name}" must be a map.', f"Write {name}: {{NAME: VALUE}}.")
     if findings.all:
         unread = {one.place for one in findings.all}
         document = {name: value for name, value in document.items() if name not in unread}
@@ -69,7 +69,11 @@ def parse_environment(
     read_event_sinks(document.get("event_sinks"), findings)
     encrypted = document.get("encrypted_param_names", [])
     if not isinstance(encrypted, list) or not all(isinstance(one, str) for one in encrypted):
-        findings.add("encrypted_param_names", "This must be a list of names.")
+        findings.add(
+            "encrypted_param_names",
+            "This must be a list of names.",
+            "Write a list of parameter names.",
+        )
     findings.raise_if_any()
     return Environment(
         parameters=document.get("parameters", {}),

@@ -7,7 +7,7 @@ The documents come from valid environments; only conflicts between two of them a
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 
-from engine.errors import Findings
+from engine.errors import Finding, Findings
 from engine.hot.environment.registry import pattern_covers
 from engine.hot.schema.parameters import (
     InvalidValue,
@@ -58,7 +58,9 @@ def merge_files(
         merged = _merge_lists(before, document)
         for section in VALUES:
             if document.get(section):
-                merged[section] = values.merge_section(before.get(section) or {}, document[section])
+                merged[section] = values.merge_section(
+                    section, before.get(section) or {}, document[section]
+                )
         if document.get(REGISTRY):
             merged[REGISTRY] = merge_registry(before.get(REGISTRY, {}), document[REGISTRY])
     return merged
@@ -141,7 +143,7 @@ class _ValueMerger:
         self._chosen = chosen
         self._findings = findings
 
-    def merge_section(self, before: Document, after: Document) -> dict[str, Json]:
+    def merge_section(self, section: str, before: Document, after: Document) -> dict[str, Json]:
         """Return the merged values of a section; conflicts are added to the findings."""
         whole = dict(before) or dict(after)
         for name, value in after.items():
@@ -153,7 +155,7 @@ class _ValueMerger:
             if strategy is Strategy.OVERWRITE or earlier is None:
                 whole[name] = value
             else:
-                whole[name] = self._merge(schema, strategy, earlier, value)
+                whole[name] = self._merge(section, schema, strategy, earlier, value)
         return whole
 
     def _strategy(self, name: str) -> Strategy:
@@ -164,8 +166,8 @@ class _ValueMerger:
         wanted = Strategy(given) if given in [*Strategy] else Strategy.OVERWRITE
         first = self._chosen.setdefault(name, wanted)
         if wanted is not first:
-            self._findings.add(
-                f"{self._file}: {STRATEGIES}.{name}",
+            self._add(
+                f"{STRATEGIES}.{name}",
                 f"Conflicting merge strategy '{wanted}' for parameter '{name}' in file "
                 f"'{self._file}'.",
                 f"The first file that has it merges it by {first}; name one strategy in all.",
@@ -173,13 +175,21 @@ class _ValueMerger:
             )
         return first
 
+    def _add(
+        self, place: str, reason: str, remedy: str, code: str = "StackValidationFailed"
+    ) -> None:
+        """place: in the file."""
+        shown, secret = f"{self._file}: {place}", bool(self._hidden)
+        finding = Finding(shown, reason, remedy, code, self._file, place, secret=secret)
+        self._findings.add_finding(finding)
+
     def _merge(
-        self, schema: ParameterSchema, strategy: Strategy, before: Json, after: Json
+        self, section: str, schema: ParameterSchema, strategy: Strategy, before: Json, after: Json
     ) -> Json:
-        place = f"{self._file}: {schema.name}"
+        place = f"{section}.{schema.name}"
         join = MERGERS.get(schema.kind)
         if join is None:
-            self._findings.add(
+            self._add(
                 place,
                 f"Invalid merge strategy '{strategy}' for parameter '{schema.name}'.",
                 f"A {schema.kind} can only be replaced: use {Strategy.OVERWRITE}.",
@@ -190,7 +200,11 @@ class _ValueMerger:
             return join(before, after, strategy is Strategy.DEEP_MERGE)
         except InvalidValue as bad:
             reason = bad.safe if schema.name in self._hidden else str(bad)
-            self._findings.add(place, f"Cannot be merged: {reason}")
+            self._add(
+                place,
+                f"Cannot be merged: {reason}",
+                f"Correct the value, or use the strategy {Strategy.OVERWRITE}.",
+            )
             return after
 
 

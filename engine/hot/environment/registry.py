@@ -62,6 +62,9 @@ class ResolvedType:
     by: RegistryEntry | None = None
 
 
+CIRCLE_REMEDY = "Map one of the types to a template, or to a type that the server has."
+
+
 class CircularAlias(Exception):
     """Aliases form a cycle; the message has the chain."""
 

@@ -5,8 +5,9 @@ actions.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.environment.registry import (
+    CIRCLE_REMEDY,
     CircularAlias,
     RegistryEntry,
     ResourceRegistry,
@@ -55,7 +56,11 @@ def _refuse_cycles(registry: ResourceRegistry, findings: Findings) -> None:
         try:
             registry.find(name, "", ())
         except CircularAlias as circle:
-            findings.add(f"resource_registry.{name}", f"Circular aliases: {circle}")
+            findings.add(
+                f"resource_registry.{name}",
+                f"Circular aliases: {circle}",
+                CIRCLE_REMEDY,
+            )
 
 
 @dataclass(slots=True)
@@ -70,10 +75,18 @@ class _RegistryReader:
     def is_valid(self, name: str, target: Json, place: str) -> bool:
         before = len(self.findings.all)
         if not isinstance(target, str) or not target:
-            self.findings.add(place, "This must be the name of a resource type.")
+            self.findings.add(
+                place,
+                "This must be the name of a resource type.",
+                "Write the name of a type, or the path of a template that ends in .yaml.",
+            )
         elif "*" in name[:-1] or "*" in target[:-1] or (target.endswith("*") > name.endswith("*")):
             reason = "A wildcard is allowed only at the end, of both names or of the left one."
-            self.findings.add(place, reason)
+            self.findings.add(
+                place,
+                reason,
+                "Write *, for example My::* for My::Server and My::Volume, at the end.",
+            )
         elif name.endswith("*") and is_template_file(target):
             reason = "A wildcard cannot be mapped to a template."
             self.findings.add(place, reason, "Name each type that the template implements.")
@@ -82,7 +95,11 @@ class _RegistryReader:
     def read_resources(self, section: Json, path: tuple[str, ...], place: str) -> None:
         """Read `resources`, one level for each level of nested stacks."""
         if section is not None and not isinstance(section, dict):
-            self.findings.add(place, "This must be a map of resource names.")
+            self.findings.add(
+                place,
+                "This must be a map of resource names.",
+                "Write resources: {NAME: {hooks: pre-create}}.",
+            )
             return
         for name, entry in (section or {}).items():
             here = f"{place}.{name}"
@@ -90,7 +107,9 @@ class _RegistryReader:
                 self._read_resource(entry, (*path, name), here)
             else:
                 reason = "This must be a map with hooks or types for the resource."
-                self.findings.add(here, reason)
+                self.findings.add(
+                    here, reason, "Write NAME: {hooks: pre-create}, or NAME: {TYPE: TEMPLATE}."
+                )
 
     def _read_resource(self, entry: Mapping[str, Json], path: tuple[str, ...], place: str) -> None:
         below: dict[str, Json] = {}
@@ -130,7 +149,7 @@ class _RegistryReader:
                     place,
                     f'Invalid restricted_action type "{item}" for resource, acceptable '
                     f"restricted_action types are: {', '.join(known)}",
-                    nearest(str(item), known),
+                    one_of(str(item), known, "Known"),
                     "InvalidRestrictedAction",
                 )
         if len(path) == 1:

@@ -18,7 +18,7 @@ from engine.hot.functions.function import (
     quote_value,
     without_secrets,
 )
-from engine.hot.language.versions import UnavailableReason, Version
+from engine.hot.language.versions import UnavailableReason, Version, successor_remedy
 from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
 
@@ -81,8 +81,7 @@ class Conditions:
         for name, wrong in self.unreadable.items():
             place = f"{self.version.dialect.conditions}.{name}"
             reason = f"The unused condition cannot be evaluated: {wrong}"
-            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
-            self.findings.warn(place, reason, remedy or "Remove it.", "UnusedCondition")
+            self.findings.warn(place, reason, wrong.remedy or "Remove it.", "UnusedCondition")
 
     def holds(self, condition: Json, place: str) -> bool | None:
         """Return whether a condition is true; None if it is not decided yet. Faults are added to
@@ -95,7 +94,7 @@ class Conditions:
         except UndecidedError:
             return None
         except FunctionError as wrong:
-            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            self.findings.add(place, wrong.reason, wrong.remedy)
             return True
 
     def decide(self, condition: Json, place: str) -> bool:
@@ -114,7 +113,7 @@ class Conditions:
         except FunctionError as wrong:
             shown = without_secrets(wrong) if self.secret else wrong
             if isinstance(wrong, InvalidForm) and shown is not wrong:
-                shown = _make_form_error(wrong.inside, *shown.args)
+                shown = _make_form_error(wrong.inside, shown)
             raise shown from None
         finally:
             self.secret = self.secret or outer
@@ -127,7 +126,7 @@ class Conditions:
         value = self._value(condition) if isinstance(condition, dict) else None
         if not isinstance(value, bool):
             reason = f'Invalid condition "{_text(condition)}"'
-            raise FunctionError(reason, _suggest_plain_name(condition))
+            raise FunctionError(reason, _suggest_plain_name(condition) or CONDITION_REMEDY)
         return value
 
     def _decide_definition(self, name: str) -> bool:
@@ -154,7 +153,11 @@ class Conditions:
             raise
         except RecursionError:
             raise self._failure(
-                name, FunctionError("The chain of conditions is too long")
+                name,
+                FunctionError(
+                    "The chain of conditions is too long",
+                    "Write a condition that reads fewer others.",
+                ),
             ) from None
         except FunctionError as wrong:
             raise self._failure(name, wrong) from None
@@ -167,10 +170,13 @@ class Conditions:
         """Raises FunctionError for a name that cannot be evaluated, or has been without a value."""
         if name not in self.named:
             raise EvaluationError(
-                f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
+                f'Invalid condition "{name}"',
+                one_of(name, [*self.named], "Conditions") if name else CONDITION_REMEDY,
             )
         if name in self.deciding:
-            raise EvaluationError(f'Circular definition for condition "{name}"')
+            raise EvaluationError(
+                f'Circular definition for condition "{name}"', "Remove one of the references."
+            )
         if name in self.failed:
             raise self._failure(name, self.unreadable.get(name))
         if name in self.undecided:
@@ -191,12 +197,11 @@ class Conditions:
             self.unreadable[name] = wrong
             return ConditionFailed()
         self.unreadable.pop(name, None)
-        remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         place = f"{self.version.dialect.conditions}.{name}"
         if isinstance(wrong, InvalidForm):
-            self.findings.add(f"{place}{wrong.inside}", str(wrong), remedy)
+            self.findings.add(f"{place}{wrong.inside}", wrong.reason, wrong.remedy)
         else:
-            self.findings.add(place, f"Condition validation error: {wrong}", remedy)
+            self.findings.add(place, f"Condition validation error: {wrong}", wrong.remedy)
         return ConditionFailed()
 
     def _value(self, snippet: Json) -> Json:
@@ -218,9 +223,12 @@ class Conditions:
         if self.version.extended and isinstance(known, Function):
             return self._apply(known, args)
         if name in self.version.conditions and isinstance(known, UnavailableReason):
-            raise FunctionError(f"The function {name} is {known.value}.")
+            raise FunctionError(f"The function {name} is {known.value}.", successor_remedy(name))
         if known is not None:
-            raise InvalidForm(f'The function "{name}" is invalid in this context')
+            raise InvalidForm(
+                f'The function "{name}" is invalid in this context',
+                "Conditions can call " + ", ".join(sorted(self.version.conditions)) + ".",
+            )
         return {name: self._value(args)}
 
     def _apply(self, function: Function, args: Json) -> Json:
@@ -243,7 +251,8 @@ class Conditions:
     def _ref(self, args: Json) -> Json:
         if not isinstance(args, str):
             raise FunctionError(
-                'The argument of "Ref" must be the name of a parameter in conditions.'
+                'The argument of "Ref" must be the name of a parameter in conditions.',
+                "Write the name of a parameter.",
             )
         return self._get_param(args)
 
@@ -251,32 +260,47 @@ class Conditions:
         known = self._value(args)
         if not isinstance(known, list) or len(known) != 3:
             form = "[mapping, key, value]"
-            raise InvalidForm(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+            raise InvalidForm(
+                f'Arguments to "Fn::FindInMap" must be of the form {form}',
+                "Write Fn::FindInMap: [MAP, KEY, VALUE_KEY].",
+            )
         return find_in_map(self.mappings, known, hidden=known != args)
 
     def _equals(self, name: str, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 2:
-            raise InvalidForm(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
+            raise InvalidForm(
+                f'Arguments to "{name}" must be of the form: [value_1, value_2]',
+                f"Write {name}: [VALUE, VALUE].",
+            )
         first, second = self._value(args)
         return bool(first == second)
 
     def _not(self, args: Json) -> Json:
         if isinstance(args, list):
             if len(args) != 1:
-                raise FunctionError('"not" takes one condition.')
+                raise FunctionError('"not" takes one condition.', "Write not: CONDITION.")
             args = args[0]
         return not self.decide(args, "")
 
     def _cfn_not(self, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 1:
-            raise InvalidForm('Arguments to "Fn::Not" must be of the form: [condition]')
+            raise InvalidForm(
+                'Arguments to "Fn::Not" must be of the form: [condition]',
+                "Write a list of one condition.",
+            )
         return not self.decide(args[0], "")
 
     def _decide_items(self, name: str, args: Json) -> list[bool]:
         if not isinstance(args, list):
-            raise InvalidForm(f'Arguments to "{name}" must be a list of conditions')
+            raise InvalidForm(
+                f'Arguments to "{name}" must be a list of conditions',
+                f"Write {name}: [CONDITION, CONDITION].",
+            )
         if len(args) < 2:
-            raise InvalidForm(f'The minimum number of condition arguments to "{name}" is 2.')
+            raise InvalidForm(
+                f'The minimum number of condition arguments to "{name}" is 2.',
+                "Add a condition, or use the only one in its place.",
+            )
         return [
             _evaluate_at(f"[{at}]", lambda item: self.decide(item, ""), item)
             for at, item in enumerate(args)
@@ -289,7 +313,10 @@ class Conditions:
 
     def _yaql(self, args: Json) -> Json:
         if not isinstance(args, dict) or not {"expression"} <= args.keys() <= YAQL_KEYS:
-            raise FunctionError('"yaql" is a map with an expression, and data for it.')
+            raise FunctionError(
+                '"yaql" is a map with an expression, and data for it.',
+                'Write yaql: {expression: "$.data.a", data: {a: VALUE}}.',
+            )
         known = {key: self._value(item) for key, item in args.items()}
         return evaluate_yaql(
             known["expression"], known.get("data", {}), self.budget.limits, self.budget
@@ -305,12 +332,13 @@ def _evaluate_at(part: str, evaluate: Callable[[Json], Json], snippet: Json) -> 
         raise
 
 
-def _make_form_error(inside: str, *args: str) -> InvalidForm:
-    error = InvalidForm(*args)
+def _make_form_error(inside: str, wrong: FunctionError) -> InvalidForm:
+    error = InvalidForm(wrong.reason, wrong.remedy, wrong.code)
     error.inside = inside
     return error
 
 
+CONDITION_REMEDY = "Write the name of a condition, true, false, or a function such as equals."
 DEFINITION_REMEDY = "Write true, false, or a function of conditions such as equals."
 YAQL_KEYS = frozenset({"expression", "data"})
 

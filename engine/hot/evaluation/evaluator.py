@@ -37,6 +37,7 @@ from engine.hot.language.versions import (
     StackFunction,
     UnavailableReason,
     Version,
+    successor_remedy,
 )
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
@@ -114,7 +115,7 @@ def check_form(check: Callable[[Json], None], args: Json) -> None:
     except BudgetExceeded:
         raise
     except FunctionError as wrong:
-        raise InvalidCall(*wrong.args) from None
+        raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
 
 
 class Evaluator:
@@ -201,14 +202,14 @@ class Evaluator:
         self.calls += 1
         try:
             if isinstance(entry, UnavailableReason):
-                raise InvalidCall(f"The function {name} is {entry.value}.")
+                raise InvalidCall(f"The function {name} is {entry.value}.", successor_remedy(name))
             if isinstance(entry, Function):
                 return self._function(name, entry, args, place)
             return self.stack_functions[entry](self, args, place)
         except UndecidedError:
             return self.defer(REFUSED, None)
         except BudgetExceeded as much:
-            self.scope.findings.add(place, *much.args)
+            self.scope.findings.add(place, much.reason, much.remedy, much.code)
             raise Invalid(self.scope.findings.all) from None
         except FunctionError as wrong:
             return self._refuse(place, wrong)
@@ -221,14 +222,13 @@ class Evaluator:
             return MASK
         if self.secret:
             wrong = without_secrets(wrong)
-        remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         if self.of_output and not isinstance(wrong, InvalidCall):
-            self.scope.findings.warn(place, wrong.args[0], remedy, OUTPUT_ERROR)
-            return self.defer(REFUSED, str(wrong.args[0]))
-        own_code = str(wrong.args[2]) if len(wrong.args) > 2 else ""
+            self.scope.findings.warn(place, wrong.reason, wrong.remedy, OUTPUT_ERROR)
+            return self.defer(REFUSED, str(wrong.reason))
         # As in Heat: only references in HOT resources have an error code of their own.
-        code = own_code if own_code and place.startswith("resources.") else "StackValidationFailed"
-        self.scope.findings.add(place, wrong.args[0], remedy, code)
+        own = wrong.code and place.startswith("resources.")
+        code = wrong.code if own else "StackValidationFailed"
+        self.scope.findings.add(place, wrong.reason, wrong.remedy, code)
         return self.defer(REFUSED, None)
 
     def suggest(self, name: str, known: Sequence[str], what: str) -> str:
@@ -301,7 +301,10 @@ class Evaluator:
     def get_resource(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
         if isinstance(name, dict | list):
-            raise InvalidCall('The argument of "get_resource" must be the name of a resource.')
+            raise InvalidCall(
+                'The argument of "get_resource" must be the name of a resource.',
+                "Write get_resource: NAME.",
+            )
         self._check_resource(name, place)
         return self.defer("get_resource", name)
 
@@ -342,7 +345,7 @@ class Evaluator:
             if len(known) > 1:
                 self._check_attribute(known[0], *known[1:3])
         except FunctionError as wrong:
-            raise InvalidCall(*wrong.args) from None
+            raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
         if self._is_secret(known):
             self.secret = True
             if self.masked:
@@ -352,7 +355,10 @@ class Evaluator:
     def _check_attribute(self, resource: str, attribute: Json, of_members: Json = None) -> None:
         schema = self.scope.types[resource]
         if not isinstance(attribute, str):
-            raise FunctionError("The attribute's name must be text that is known now.")
+            raise FunctionError(
+                "The attribute's name must be text that is known now.",
+                "Write the name, or take it from a parameter.",
+            )
         if schema is not None and not schema.has_attribute(attribute):
             raise FunctionError(
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
@@ -381,7 +387,10 @@ class Evaluator:
         if not isinstance(args, list) or not min_arguments <= len(args) <= 3:
             shown = "[condition_name, value_if_true, value_if_false]"
             called = place.rpartition(".")[2]  # "if" or "Fn::If"
-            raise InvalidCall(f'Arguments to "{called}" must be of the form: {shown}')
+            raise InvalidCall(
+                f'Arguments to "{called}" must be of the form: {shown}',
+                f"Write {called}: [CONDITION, VALUE, VALUE].",
+            )
         branch = 1 if self._decide(args[0], f"{place}[0]") else 2
         return self._walk(args[branch], f"{place}[{branch}]") if branch < len(args) else OMITTED
 
@@ -391,16 +400,22 @@ class Evaluator:
         except UndecidedError:
             raise
         except FunctionError as wrong:
-            raise InvalidCall(*wrong.args) from None
+            raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
 
     def _yaql(self, args: Json, place: str) -> Expression:
         if not isinstance(args, dict):
             remedy = "Write a map with an expression, and data for it."
             raise InvalidCall('Arguments to "yaql" must be a map.', remedy)
         if "expression" not in args or len(args) > 2:
-            raise InvalidCall(f'"yaql" syntax should be {YAQL_SYNTAX}')
+            raise InvalidCall(
+                f'"yaql" syntax should be {YAQL_SYNTAX}',
+                'Write an "expression", and a map "data" for it.',
+            )
         if unknown := args.keys() - {"expression", "data"}:
-            raise InvalidCall(f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}')
+            raise InvalidCall(
+                f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}',
+                'Write an "expression", and a map "data" for it.',
+            )
         before = self.deferred
         known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
         text = known["expression"]
@@ -419,7 +434,8 @@ def _ref(evaluator: Evaluator, args: Json, place: str) -> Expression:
     scope = evaluator.scope
     if isinstance(args, dict | list | bool) or args is None:
         raise FunctionError(
-            'The argument of "Ref" must be the name of a parameter or of a resource.'
+            'The argument of "Ref" must be the name of a parameter or of a resource.',
+            "Write a name.",
         )
     args = str(args)
     if args in scope.types or args in scope.disabled:
@@ -440,7 +456,10 @@ def _get_att(evaluator: Evaluator, args: Json, place: str) -> Expression:
         known = [resource, attribute] if dot else []
     if not isinstance(known, list) or len(known) != 2:
         form = "[resource_name, attribute]"
-        raise InvalidCall(f'Arguments to "Fn::GetAtt" must be of the form {form}')
+        raise InvalidCall(
+            f'Arguments to "Fn::GetAtt" must be of the form {form}',
+            "Write Fn::GetAtt: [RESOURCE, ATTRIBUTE].",
+        )
     return evaluator.attribute(known, place)
 
 
@@ -452,7 +471,10 @@ def _find_in_map(evaluator: Evaluator, args: Json, place: str) -> Expression:
     hidden, evaluator.secret = evaluator.secret, evaluator.secret or secret
     if not isinstance(known, list) or len(known) != 3:
         form = "[mapping, key, value]"
-        raise InvalidCall(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+        raise InvalidCall(
+            f'Arguments to "Fn::FindInMap" must be of the form {form}',
+            "Write Fn::FindInMap: [MAP, KEY, VALUE_KEY].",
+        )
     mappings = evaluator.scope.mappings
     if evaluator.deferred == before:
         value = find_in_map(mappings, known, hidden=hidden)

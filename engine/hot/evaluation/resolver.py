@@ -92,7 +92,10 @@ class _Resolver:
     def _apply_call(self, call: FunctionCall, args: Json) -> Json:
         match call.name:
             case "refused":
-                raise FunctionError(args or "The value is not known.")
+                raise FunctionError(
+                    args or "The value is not known.",
+                    "Correct the expression in the template, and update the stack.",
+                )
             case "get_resource":
                 return self.budget.count_value(self.view.reference(args))
             case "get_attr":
@@ -111,7 +114,9 @@ class _Resolver:
                 return self.budget.count_value(found)
         function = LOGIC.get(call.name) or VERSIONS[call.version].functions[call.name]
         if not isinstance(function, Function):
-            raise FunctionError(f"The function {call.name} cannot be called here.")
+            raise FunctionError(
+                f"The function {call.name} cannot be called here.", "Remove the call."
+            )
         function.shape(args)
         return self.budget.call(function, args)
 
@@ -133,7 +138,10 @@ def _check_output(args: Json) -> Json:
     "value": ...}."""
     for one in args["checks"]:
         if one["assert"] is not True:
-            raise FunctionError(public(f"precondition failed: {one['message']}"))
+            raise FunctionError(
+                public(f"precondition failed: {one['message']}"),
+                "Change what the precondition checks.",
+            )
     return args["value"]
 
 
@@ -146,7 +154,7 @@ def evaluate_output(
     try:
         return resolve(expression, view, budget=budget), None
     except FunctionError as wrong:
-        return None, wrong.args[0] if wrong.args else ""
+        return None, wrong.reason
 
 
 def _attribute(args: list[Json], view: ReadableStack) -> Json:
@@ -159,5 +167,7 @@ def _attribute(args: list[Json], view: ReadableStack) -> Json:
         try:
             return read_members(attributes, attribute, path)
         except MemberNotFound as missing:
-            raise FunctionError(f"get_attr of {resource}: {missing}") from None
+            raise FunctionError(
+                f"get_attr of {resource}: {missing}", "Read a member that the group has."
+            ) from None
     return look_up_path(view.attribute(resource, attribute), path, None, text_index=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from engine.errors import one_of
 from engine.hot.expressions.expression import Expression, FunctionCall, is_static
 from engine.hot.expressions.masking import MASK
 from engine.hot.functions.function import InvalidCall
@@ -52,7 +53,10 @@ def _read(
 ) -> Expression:
     part = evaluator.evaluate(args, place)
     if not isinstance(part, str) or part not in parts:
-        raise InvalidCall(f'Incorrect arguments to "{name}" should be one of: {", ".join(parts)}')
+        raise InvalidCall(
+            f'Incorrect arguments to "{name}" should be one of: {", ".join(parts)}',
+            one_of(str(part), [*parts], "Known"),
+        )
     facade = evaluator.scope.facade
     if facade is None:
         raise InvalidCall(

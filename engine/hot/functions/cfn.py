@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from engine.errors import nearest, public
+from engine.errors import one_of, public
 from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
@@ -29,11 +29,16 @@ def _select(args: list[Json]) -> Json:
     collection = _from_json(given) if isinstance(given, str) else given
     if isinstance(collection, dict):
         if not isinstance(index, str):
-            raise FunctionError('Index to "Fn::Select" must be a string')
+            raise FunctionError(
+                'Index to "Fn::Select" must be a string', public("Write a key of the map.")
+            )
         return collection.get(index, "")
     if isinstance(collection, list):
         return _item(collection, index)
-    raise FunctionError(f'"Fn::Select" takes a list or a map, not {KINDS[type(collection)]}')
+    raise FunctionError(
+        f'"Fn::Select" takes a list or a map, not {KINDS[type(collection)]}',
+        public("Write Fn::Select: [INDEX, [ITEM, ...]]."),
+    )
 
 
 def _from_json(text: str) -> Json:
@@ -41,7 +46,8 @@ def _from_json(text: str) -> Json:
         return parse_json(text)
     except ValueError as error:
         raise FunctionError(
-            f'"Fn::Select" takes a list or a map; the string is not valid JSON: {error}'
+            f'"Fn::Select" takes a list or a map; the string is not valid JSON: {error}',
+            public("Write a list or a map, or correct the JSON."),
         ) from None
 
 
@@ -51,7 +57,10 @@ def _item(items: list[Json], index: Json) -> Json:
     except IndexError:
         return ""
     except (TypeError, ValueError, OverflowError):
-        raise FunctionError('Index to "Fn::Select" must be an integer') from None
+        raise FunctionError(
+            'Index to "Fn::Select" must be an integer',
+            public("Write the number of an item, from 0."),
+        ) from None
 
 
 def find_in_map(
@@ -65,8 +74,11 @@ def find_in_map(
     for key in keys:
         if not _has(found, key):
             if hidden:
-                raise FunctionError("Mappings has no value for these keys")
-            near = nearest(key, [*found]) if isinstance(found, dict) and type(key) is str else ""
+                raise FunctionError(
+                    "Mappings has no value for these keys", public("Use keys that Mappings has.")
+                )
+            known = [str(one) for one in found] if isinstance(found, dict) else []
+            near = one_of(to_json_text(key).strip('"'), known, "Keys")
             raise FunctionError(f"{place} has no key {to_json_text(key)[:200]}", near)
         place, found = f"{place}.{key}", found[key]
     return found
@@ -81,7 +93,7 @@ def _has(values: Json, key: Json) -> bool:
 def _select_shape(args: Json) -> None:
     if not isinstance(args, FunctionCall) and not (isinstance(args, list) and len(args) == 2):
         reason = 'Arguments to "Fn::Select" must be of the form [index, collection]'
-        raise FunctionError(public(reason))
+        raise FunctionError(public(reason), public("Write Fn::Select: [INDEX, [ITEM, ...]]."))
 
 
 SELECT = Function(_select, _select_shape)
@@ -92,25 +104,39 @@ SELECT = Function(_select, _select_shape)
 def _split(args: list[Json]) -> Json:
     delimiter, text = args
     if not isinstance(delimiter, str) or not delimiter:
-        raise FunctionError("Delimiter for Fn::Split must be a text that is not empty")
+        raise FunctionError(
+            "Delimiter for Fn::Split must be a text that is not empty",
+            public("Write Fn::Split: [DELIMITER, TEXT]."),
+        )
     if not isinstance(text, str):
-        raise FunctionError(f"String to split must be string; got {KINDS[type(text)]}")
+        raise FunctionError(
+            f"String to split must be string; got {KINDS[type(text)]}",
+            public("Write Fn::Split: [DELIMITER, TEXT]."),
+        )
     return text.split(delimiter)
 
 
 def _base64(text: Json) -> Json:
     """Return the text unchanged, as Heat does: consumers of such text do not decode it."""
     if not isinstance(text, str):
-        raise FunctionError('"Fn::Base64" argument must be a string')
+        raise FunctionError(
+            '"Fn::Base64" argument must be a string', public("Put the value in quotes.")
+        )
     return text
 
 
 def _replace_shape(args: Json) -> None:
     if not isinstance(args, FunctionCall) and not (isinstance(args, list) and len(args) == 2):
         form = '{"Fn::Replace": [ {"$var1": "foo", "%var2%": "bar"}, "$var1 is %var2%"]}'
-        raise FunctionError(public(f'Incorrect arguments to "Fn::Replace" should be: {form}'))
+        raise FunctionError(
+            public(f'Incorrect arguments to "Fn::Replace" should be: {form}'),
+            public("Write Fn::Replace: [{TEXT: REPLACEMENT}, TEMPLATE]."),
+        )
     if isinstance(args, list) and not isinstance(args[0], dict | FunctionCall):
-        raise FunctionError('"Fn::Replace" parameters must be a mapping')
+        raise FunctionError(
+            '"Fn::Replace" parameters must be a mapping',
+            public("Write Fn::Replace: [{TEXT: REPLACEMENT}, TEMPLATE]."),
+        )
 
 
 def _anything(args: Json) -> None:
@@ -141,15 +167,21 @@ def _member_list_to_map(args: list[Json]) -> Json:
     key_name, value_name, members = args
     members = [] if members == "" else members
     if not isinstance(members, list | dict):
-        raise FunctionError("Member list must be a list")
+        raise FunctionError(
+            "Member list must be a list",
+            public("Write Fn::MemberListToMap: [KEY_NAME, VALUE_NAME, [ITEM, ...]]."),
+        )
     values: dict[str, str] = {}
     for member in members:
         if not isinstance(member, str):
-            raise FunctionError("Member list items must be strings")
+            raise FunctionError(
+                "Member list items must be strings", public("Put each item in quotes.")
+            )
         name, equals, value = member.partition("=")
         if not equals:
             raise FunctionError(
-                f'Member list items must have the form ".member.0.{key_name}=value"'
+                f'Member list items must have the form ".member.0.{key_name}=value"',
+                public("Write the name, = and the value."),
             )
         values[name] = value
     found = [(match, value) for name, value in values.items() if (match := MEMBER.match(name))]
@@ -166,7 +198,10 @@ def _member_shape(args: Json) -> None:
     MEMBER_LIST(args)
     for index, what in ((0, "Key"), (1, "Value")):
         if isinstance(args, list) and not isinstance(args[index], str | FunctionCall):
-            raise FunctionError(f"Fn::MemberListToMap {what} Name must be a string")
+            raise FunctionError(
+                f"Fn::MemberListToMap {what} Name must be a string",
+                public("Write Fn::MemberListToMap: [KEY_NAME, VALUE_NAME, [ITEM, ...]]."),
+            )
 
 
 MEMBER_LIST = list_shape(

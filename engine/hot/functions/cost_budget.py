@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from engine.errors import public
 from engine.hot.functions.function import Function, FunctionError
 from engine.words import Json
 
@@ -35,11 +36,14 @@ MAX_STEPS_AT_ONCE = 20_000
 DEFAULT_LIMITS = CostLimits()
 
 
+SMALLER = public("Divide the template, or use shorter lists and simpler expressions.")
+
+
 class BudgetExceeded(FunctionError):
     """A template, a stack's outputs or a resource's properties exceed the cost budget."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, "", "RequestLimitExceeded")
+    def __init__(self, reason: str, remedy: str = SMALLER) -> None:
+        super().__init__(reason, remedy, "RequestLimitExceeded")
 
 
 class CostBudget:
@@ -70,7 +74,7 @@ class CostBudget:
         except BudgetExceeded as much:
             if self.steps_left > MAX_STEPS_AT_ONCE:
                 reason = f"This takes more than the {MAX_STEPS_AT_ONCE} steps that are allowed."
-                raise FunctionError(reason, *much.args[1:]) from None
+                raise FunctionError(reason, much.remedy, much.code) from None
             raise
         finally:
             self.steps_left -= before - max(share.steps_left, 0)

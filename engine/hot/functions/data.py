@@ -24,7 +24,9 @@ def _as_map(value: Json, name: str) -> dict[str, Json]:
         return {}
     if not isinstance(value, dict):
         reason = f'"{name}" takes maps'
-        raise FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason))
+        raise FunctionError(
+            Quoting(f"{reason}, not {quote_value(value)}", reason), public("Write a list of maps.")
+        )
     return value
 
 
@@ -57,11 +59,20 @@ def _map_replace(args: list[Json]) -> Json:
             new = to_json_text(new)
         if not isinstance(new, str):
             reason = '"map_replace" can only rename a key to text'
-            raise FunctionError(Quoting(f"{reason}, not to {quote_value(new)}", reason))
+            raise FunctionError(
+                Quoting(f"{reason}, not to {quote_value(new)}", reason),
+                public("Write the new name as text."),
+            )
         if new in given and new != old:
-            raise FunctionError(f"key replacement {new} collides with a key in the input map")
+            raise FunctionError(
+                f"key replacement {new} collides with a key in the input map",
+                public("Choose a name that no other key has."),
+            )
         if new in replaced:
-            raise FunctionError(f"key replacement {new} collides with a key in the output map")
+            raise FunctionError(
+                f"key replacement {new} collides with a key in the output map",
+                public("Give each key a name of its own."),
+            )
         replaced[new] = values.get(value, value) if isinstance(value, str) else value
     return replaced
 
@@ -99,11 +110,16 @@ def _filter(args: list[Json]) -> Json:
     if not given:
         return given
     if not isinstance(given, list):
-        raise FunctionError('"filter" only works with lists')
+        raise FunctionError(
+            '"filter" only works with lists', public("Write filter: [[VALUE, ...], [ITEM, ...]].")
+        )
     if not values:
         return given
     if not isinstance(values, list):
-        raise FunctionError('"filter" filters a list of values')
+        raise FunctionError(
+            '"filter" filters a list of values',
+            public("Write filter: [[VALUE, ...], [ITEM, ...]]."),
+        )
     unwanted = {to_hashable(value) for value in values}
     return [item for item in given if to_hashable(item) not in unwanted]
 
@@ -113,10 +129,14 @@ def _contains(args: list[Json]) -> Json:
     if isinstance(sequence, str):
         if not isinstance(value, str):
             raise FunctionError(
-                f'"contains" looks in a text for text only, not for {quote_value(value)}'
+                f'"contains" looks in a text for text only, not for {quote_value(value)}',
+                public("Put the value in quotes, or search in a list."),
             )
     elif not isinstance(sequence, list):
-        raise FunctionError('Second argument to "contains" should be a sequence.')
+        raise FunctionError(
+            'Second argument to "contains" should be a sequence.',
+            public("Write contains: [VALUE, [ITEM, ...]]."),
+        )
     return value in sequence
 
 
@@ -154,7 +174,7 @@ def _filter_shape(args: Json) -> None:
 def _contains_shape(args: Json) -> None:
     if isinstance(args, list) and len(args) != 2:
         reason = 'Arguments to "contains" must be of the form: [value1, [value1, value2]]'
-        raise FunctionError(public(reason))
+        raise FunctionError(public(reason), public("Write contains: [VALUE, [ITEM, ...]]."))
     CONTAINS_LIST(args)
 
 
@@ -221,7 +241,10 @@ def _part(args: Mapping[str, Json], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidCall(public(f'The "{name}" argument to "make_url" must be a string'))
+        raise InvalidCall(
+            public(f'The "{name}" argument to "make_url" must be a string'),
+            public(f"Write {name} as text."),
+        )
     return value
 
 
@@ -238,12 +261,14 @@ def _port(args: Mapping[str, Json]) -> str:
         raise InvalidCall(
             Quoting(
                 f"Invalid URL port {quote_value(given)}, {reason}", f"Invalid URL port, {reason}"
-            )
+            ),
+            public("Write a port such as 8080."),
         ) from None
     if not 1 <= port <= 65535:
         reason = "must be in range 1-65535"
         raise InvalidCall(
-            Quoting(f"Invalid URL port {port}, {reason}", f"Invalid URL port, {reason}")
+            Quoting(f"Invalid URL port {port}, {reason}", f"Invalid URL port, {reason}"),
+            public("Write a port such as 8080."),
         )
     return f":{given}"
 
@@ -265,13 +290,18 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     authority, path = _authority(args), quote(_part(args, "path"))
     scheme = _part(args, "scheme")
     if ":" in scheme:
-        raise InvalidCall("URL \"scheme\" should not contain ':'")
+        raise InvalidCall(
+            "URL \"scheme\" should not contain ':'", public("Write http, not http://.")
+        )
     with_host = authority or (scheme in WITH_HOST and not path.startswith("//"))
     if with_host and path and not path.startswith("/"):
         path = "/" + path
     query = {} if args.get("query") is None else args["query"]
     if not isinstance(query, dict):
-        raise InvalidCall(public('The "query" argument to "make_url" must be a map'))
+        raise InvalidCall(
+            public('The "query" argument to "make_url" must be a map'),
+            public("Write query: {NAME: VALUE}."),
+        )
     fragment = quote(_part(args, "fragment"))
     return "".join(
         (

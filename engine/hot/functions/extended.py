@@ -162,7 +162,10 @@ def _integer(name: str, value: Json) -> int:
 
 def _check_storable(name: str, number: int) -> int:
     if not is_storable_integer(number):
-        raise FunctionError(public(f'The result of "{name}" does not fit into 64 bits.'))
+        raise FunctionError(
+            public(f'The result of "{name}" does not fit into 64 bits.'),
+            public("Calculate with smaller numbers."),
+        )
     return number
 
 

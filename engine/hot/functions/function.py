@@ -5,7 +5,7 @@ language/versions.py.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine.errors import WITHHELD_REMEDY, public, without_value
@@ -18,12 +18,16 @@ MAX_VALUES = 200_000
 
 
 class FunctionError(Exception):
-    """A function cannot accept its arguments. args: reason, remedy (optional), error code
-    (optional). If the arguments contain a secret, a reason that is not `Quoting` is not shown.
+    """A function cannot accept its arguments. code: of the error; "" for the usual one. If the
+    arguments contain a secret, a reason or remedy that is not `Quoting` is not shown.
     """
 
+    def __init__(self, reason: str, remedy: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.remedy, self.code = reason, remedy, code
+
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return str(self.reason)
 
 
 def quote_value(value: Json) -> str:
@@ -49,18 +53,19 @@ WITHHELD_ARGUMENTS = (
 
 def without_secrets(wrong: FunctionError) -> FunctionError:
     """Return the error as it is shown if the arguments contain a secret."""
-    reason = wrong.args[0] if wrong.args else ""
-    remedy = wrong.args[1] if len(wrong.args) > 1 else ""
     kind = InvalidCall if isinstance(wrong, InvalidCall) else FunctionError
     return kind(
-        without_value(reason, WITHHELD_ARGUMENTS),
-        without_value(remedy, WITHHELD_REMEDY),
-        *wrong.args[2:],
+        without_value(wrong.reason, WITHHELD_ARGUMENTS),
+        without_value(wrong.remedy, WITHHELD_REMEDY),
+        wrong.code,
     )
 
 
 class UndecidedError(FunctionError):
     """A condition reads a parameter whose value is not known yet. This is not a fault."""
+
+    def __init__(self, parameter: str = "") -> None:
+        super().__init__(parameter, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +86,17 @@ class Function:
     with_placeholders: Callable[[Json], Json] | None = None
 
 
+def _describe_count(least: int, most: int | None) -> str:
+    if most is None:
+        return f"{least} or more items" if least else "items"
+    return f"{least} items" if least == most else f"{least} to {most} items"
+
+
 def list_shape(
     name: str, example: str, min_arguments: int, max_arguments: int | None = None
 ) -> Callable[[Json], None]:
     """Return a shape check for a list of `min_arguments` to `max_arguments` items."""
+    remedy = f"Write a list of {_describe_count(min_arguments, max_arguments)}."
 
     def shape(args: Json) -> None:
         if isinstance(args, FunctionCall):
@@ -93,7 +105,7 @@ def list_shape(
             max_arguments or len(args)
         ):
             reason = f'Incorrect arguments to "{name}" should be: "{name}" : {example}'
-            raise FunctionError(public(reason))
+            raise FunctionError(public(reason), public(remedy))
 
     return shape
 
@@ -110,12 +122,22 @@ def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Calla
             raise FunctionError(public(f'Arguments to "{name}" must be a map'), remedy)
         if not needed <= args.keys() <= known:
             reason = f'Incorrect arguments to "{name}" should be: a map with {keys}'
-            raise FunctionError(public(reason))
+            raise FunctionError(public(reason), _map_remedy(args, needed, known))
 
     return shape
+
+
+def _map_remedy(args: Mapping[str, Json], needed: frozenset[str], known: frozenset[str]) -> str:
+    if missing := sorted(needed - args.keys()):
+        return public(f"Add {' and '.join(missing)}.")
+    unknown = min(map(str, args.keys() - known))
+    return f'Remove or rename "{unknown}".'
 
 
 def check_text_length(size: int) -> None:
     """Raise FunctionError if a string of this length would exceed the limit."""
     if size > MAX_TEXT_LENGTH:
-        raise FunctionError(public(f"The text would have more than {MAX_TEXT_LENGTH} characters."))
+        raise FunctionError(
+            public(f"The text would have more than {MAX_TEXT_LENGTH} characters."),
+            public("Insert less text."),
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from engine.errors import public
 from engine.hot.functions.function import Function, FunctionError, list_shape, quote_value
 from engine.words import Json
 
@@ -13,7 +14,10 @@ def _no_shape(args: Json) -> None:
 def _booleans(name: str, args: list[Json]) -> list[bool]:
     for one in args:
         if not isinstance(one, bool):
-            raise FunctionError(f'"{name}" takes conditions, got {quote_value(one)}')
+            raise FunctionError(
+                f'"{name}" takes conditions, got {quote_value(one)}',
+                public("Write true, false or a condition."),
+            )
     return args
 
 

@@ -104,7 +104,8 @@ def _split(args: list[Json]) -> Json:
     except IndexError:
         highest = len(parts) - 1
         raise FunctionError(
-            f'Incorrect index to "str_split" should be between 0 and {highest}'
+            f'Incorrect index to "str_split" should be between 0 and {highest}',
+            public("Use an index in this range, or leave it out to get all parts."),
         ) from None
     except (TypeError, ValueError):
         reason = f'Incorrect index to "str_split" should be: "str_split" : {SPLIT_EXAMPLE}'
@@ -184,7 +185,10 @@ def _replacement(name: str, key: str, value: Json, with_json: bool) -> str:
     if isinstance(value, dict | list):
         if not with_json:
             reason = f'"{name}" params must be strings or numbers'
-            raise FunctionError(Quoting(f"{reason}, param {key} is not valid", reason))
+            raise FunctionError(
+                Quoting(f"{reason}, param {key} is not valid", reason),
+                public("Convert it with list_join, or use version 2016-10-14 or later."),
+            )
         return to_json_text(value)
     return str(value)
 
@@ -196,11 +200,20 @@ def replace_words(
     template, for messages.
     """
     if not isinstance(template, str):
-        raise FunctionError(public(f'"{name}" template must be a string'))
+        raise FunctionError(
+            public(f'"{name}" template must be a string'),
+            public("Write the template as text, in quotes."),
+        )
     if not isinstance(params, dict):
-        raise InvalidCall(public(f'"{name}" parameters must be a mapping'))
+        raise InvalidCall(
+            public(f'"{name}" parameters must be a mapping'),
+            public("Write params: {TEXT: REPLACEMENT}."),
+        )
     if any(not isinstance(key, str) or not key for key in params):
-        raise FunctionError(f'"{name}" cannot replace an empty text.')
+        raise FunctionError(
+            f'"{name}" cannot replace an empty text.',
+            public("Write as each key of params the text that is replaced, in quotes."),
+        )
     texts = {key: _replacement(name, key, value, with_json) for key, value in params.items()}
     text, found = replace_keys(template, texts)
     return text, params.keys() - found
@@ -214,7 +227,10 @@ def _replace_strict(name: str, args: Mapping[str, Json]) -> Json:
     result, missing = _replace(name, args, with_json=True)
     if missing:
         names = ",".join(sorted(missing, key=lambda key: (-len(key), key)))
-        raise FunctionError(f"The following params were not found in the template: {names}")
+        raise FunctionError(
+            f"The following params were not found in the template: {names}",
+            public("Use them in the template, or remove them from params."),
+        )
     return result
 
 
@@ -223,7 +239,10 @@ def _replace_very_strict(args: Mapping[str, Json]) -> Json:
     empty = isinstance(params, dict) and [k for k, v in params.items() if v in (None, "", [], {})]
     if empty:
         reason = f"{VERY_STRICT} has an undefined or empty value for param {empty[0]}"
-        raise FunctionError(f"{reason}, must be a defined non-empty value")
+        raise FunctionError(
+            f"{reason}, must be a defined non-empty value",
+            public("Give it a value, or use str_replace_strict."),
+        )
     return _replace_strict(VERY_STRICT, args)
 
 
@@ -257,7 +276,10 @@ def _digest_shape(args: Json) -> None:
     if not isinstance(args, list):
         raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
     if len(args) != 2:
-        raise FunctionError(public('Function "digest" usage: ["<algorithm>", "<value>"]'))
+        raise FunctionError(
+            public('Function "digest" usage: ["<algorithm>", "<value>"]'),
+            public("Write digest: [ALGORITHM, TEXT]."),
+        )
 
 
 NO_TEXTS = 'Argument to function "digest" must be a list of strings'
@@ -269,20 +291,23 @@ def _digest(args: list[Json]) -> Json:
         raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
     if algorithm.lower() not in hashlib.algorithms_available:
         raise FunctionError(
-            "Algorithm must be one of " + ", ".join(sorted(hashlib.algorithms_available))
+            "Algorithm must be one of " + ", ".join(sorted(hashlib.algorithms_available)),
+            public("Write an algorithm such as sha256."),
         )
     try:
         made = hashlib.new(algorithm.lower(), text.encode("latin-1"))
         return made.hexdigest()
     except UnicodeEncodeError:
         raise FunctionError(
-            'The string of "digest" must contain Latin-1 characters only.'
+            'The string of "digest" must contain Latin-1 characters only.',
+            public("Remove characters such as emoji."),
         ) from None
     except (TypeError, ValueError):
         raise FunctionError(
             Quoting(
                 f'The algorithm "{algorithm}" cannot be used here.', "The algorithm is unknown."
-            )
+            ),
+            public("Write an algorithm such as sha256."),
         ) from None
 
 
@@ -321,7 +346,10 @@ def _substitute_row(
         for variable, value in pairs:
             if not isinstance(value, str):
                 reason = '"repeat" substitutes text'
-                raise FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason))
+                raise FunctionError(
+                    Quoting(f"{reason}, not {quote_value(value)}", reason),
+                    public("Put each item in quotes."),
+                )
             allowance.take(template.count(variable) * len(value))
             template = template.replace(variable, value)
         return template
@@ -338,12 +366,21 @@ def _substitute_row(
 def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
     for_each = args["for_each"]
     if not isinstance(for_each, dict):
-        raise InvalidCall(public('The "for_each" argument to "repeat" must contain a map'))
+        raise InvalidCall(
+            public('The "for_each" argument to "repeat" must contain a map'),
+            public("Write for_each: {VARIABLE: [ITEM, ...]}."),
+        )
     if not for_each:
-        raise InvalidCall('The "for_each" argument to "repeat" function must be a non-empty map')
+        raise InvalidCall(
+            'The "for_each" argument to "repeat" function must be a non-empty map',
+            public("Write for_each: {VARIABLE: [ITEM, ...]}."),
+        )
     permutations = args.get("permutations", True)
     if not isinstance(permutations, bool):
-        raise InvalidCall('"permutations" should be boolean type for repeat function.')
+        raise InvalidCall(
+            '"permutations" should be boolean type for repeat function.',
+            public("Write permutations: true or false."),
+        )
     rows: list[list[Json]] = []
     for variable, items in for_each.items():
         if isinstance(items, dict) and with_maps and permutations:
@@ -356,9 +393,15 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
     given = [items for items in for_each.values() if items is not None]
     if not permutations and len({len(items) for items in given}) > 1:
         reason = "the length of for_each values should be equal if no nested loop."
-        raise FunctionError(public(f"For repeat, {reason}"))
+        raise FunctionError(
+            public(f"For repeat, {reason}"),
+            public("Give each variable the same number of items, or leave out permutations."),
+        )
     if permutations and prod(map(len, rows)) > MAX_VALUES:
-        raise FunctionError(f'"repeat" would make more than {MAX_VALUES} items.')
+        raise FunctionError(
+            f'"repeat" would make more than {MAX_VALUES} items.',
+            public("Use fewer variables, or shorter lists."),
+        )
     walk = product(*rows) if permutations else zip(*rows, strict=False)
     allowance = _SizeAllowance()
     return [

@@ -83,6 +83,24 @@ class Version:
 
 
 REMOVED = UnavailableReason.REMOVED
+#: Functions of HOT in place of those of CFN that were removed.
+SUCCESSORS: Mapping[str, str] = {
+    "Fn::Join": "list_join",
+    "Fn::Split": "str_split",
+    "Fn::Replace": "str_replace",
+    "Fn::Select": "get_param or get_attr with a path",
+    "Fn::GetAtt": "get_attr",
+    "Fn::ResourceFacade": "resource_facade",
+    "Ref": "get_resource or get_param",
+}
+
+
+def successor_remedy(name: str) -> str:
+    """Return what to write in place of a removed function."""
+    successor = SUCCESSORS.get(name)
+    return f"Use {successor}." if successor else "Write the value without the function."
+
+
 CFN: Table = {
     "Fn::GetAZs": c.GET_AZS,
     "Fn::Join": c.JOIN,

@@ -398,5 +398,8 @@ def add_member_findings(
     """Add the findings of a group's members with their full places."""
     for one in wrong:
         there = place_of_member(place, to_property_place, one.place)
-        inner = one.inner_place if one.file else None  # else it is in a generated template
+        inner = one.inner_place
+        if not one.file and inner is not None:  # it is in a generated template
+            generated = inner.startswith("resources.")
+            inner = place_of_member(place, to_property_place, inner) if generated else None
         findings.add_finding(replace(one, place=there, inner_place=inner))

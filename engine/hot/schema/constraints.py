@@ -20,6 +20,8 @@ from engine.words import Json
 
 #: Maximum number of allowed values in a remedy.
 MAX_ALLOWED: Final = 8
+#: Maximum number of characters of a pattern in a remedy.
+MAX_SHOWN_PATTERN: Final = 200
 
 
 def find_violation(
@@ -38,8 +40,6 @@ def find_violation(
 
 def remedy_of(rule: Constraint) -> str:
     """Return what to do about a violation, without the value."""
-    if rule.description:
-        return ""
     what = "a value" if rule.kind == "range" else "a length"
     match rule.kind:
         case "range" | "length" if rule.min is not None and rule.max is not None:
@@ -54,10 +54,11 @@ def remedy_of(rule: Constraint) -> str:
             shown = ", ".join(as_json(one) for one in rule.allowed[:MAX_ALLOWED])
             return f"Use one of {shown}{', ...' if len(rule.allowed) > MAX_ALLOWED else ''}."
         case "allowed_pattern":
-            return "Use a value that the pattern matches as a whole."
+            shown = rule.pattern[:MAX_SHOWN_PATTERN]
+            return f'Use a value that matches "{shown}" as a whole.'
         case "custom_constraint":
-            return REMEDIES.get(rule.name, "")
-    return ""
+            return REMEDIES.get(rule.name, f"Use a valid {rule.name}.")
+    return "Use a value that matches the schema."
 
 
 def as_json(value: Json) -> str:

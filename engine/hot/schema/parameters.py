@@ -192,7 +192,11 @@ def parse_number(text: str) -> int | float:
         return number
     if isinstance(number, int) and is_storable_integer(number):
         return number
-    raise InvalidValue(f"{text[:200]} is too large", "Value is too large")
+    raise InvalidValue(
+        f"{text[:200]} is too large",
+        "Value is too large",
+        "Write it as a string, in a parameter of type string.",
+    )
 
 
 def _int_or_float(text: str) -> int | float:
@@ -207,7 +211,7 @@ def _list(value: Json) -> Json:
         return [item_to_text(item) for item in value]
     if not isinstance(value, str):
         reason = "Value must be a comma-delimited list string"
-        raise InvalidValue(reason, reason)
+        raise InvalidValue(reason, reason, 'Write a list, or text such as "a,b".')
     return value.split(",") if value else []
 
 
@@ -225,7 +229,9 @@ def _json(value: Json) -> Json:
         return parse_json(value)
     except ValueError as error:
         reason = "Value must be valid JSON"
-        raise InvalidValue(f"{reason}: {error}", reason) from None
+        raise InvalidValue(
+            f"{reason}: {error}", reason, "Correct the JSON, or write a map or a list."
+        ) from None
 
 
 TRUE = frozenset({"t", "true", "on", "y", "yes", "1"})

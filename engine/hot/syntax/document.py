@@ -6,8 +6,8 @@ duplicate keys, values that JSON cannot represent) are raised here as `Invalid`.
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
@@ -65,10 +65,12 @@ def read_document(
     check_size(text, what, limits)
     with pause_gc():
         value, irregular, is_json = _parse(text, what, limits)
+        if type(value) is not dict:
+            raise Invalid([replace(_no_map(what), line=1, column=1)])
         document = check_document(value, what, limits, aliases="*" in text)
     if irregular:
         found = [_describe_key(one, what) for one in find_irregular_keys(text, is_json=is_json)]
-        found = found or [Finding("", f"A key is given twice in the {what}.")]
+        found = found or [Finding("", f"A key is given twice in the {what}.", "Keep one.")]
         if warnings is None:
             raise Invalid(found[:1])
         warnings.warn_all(found)
@@ -97,11 +99,7 @@ def check_document(
     microsecond for each resource.
     """
     if type(value) is not dict:
-        if what == ENVIRONMENT:
-            reason = "The environment is not a valid YAML mapping data type."
-            raise _invalid(reason, remedy="Write its sections as keys, such as parameters.")
-        remedy = "Write its sections as keys, such as resources." if what == TEMPLATE else ""
-        raise _invalid(f"The {what} is not a JSON object or YAML mapping.", remedy=remedy)
+        raise Invalid([_no_map(what)])
     _walk(value, what, limits)
     if aliases:
         _check_text_total(value, what, limits)
@@ -110,8 +108,27 @@ def check_document(
     except (TypeError, ValueError):
         raise Invalid([_find_unstorable(value, what, "")]) from None
     if b"\\u0000" in raw and (found := _find(value, "", lambda text: "\0" in text)) is not None:
-        raise Invalid([Finding(found, "Text with a NUL character cannot be stored.")])
+        raise Invalid(
+            [
+                Finding(
+                    found,
+                    "Text with a NUL character cannot be stored.",
+                    "Remove the character, or encode the text in base64.",
+                )
+            ]
+        )
     return value
+
+
+def _no_map(what: str) -> Finding:
+    reason = f"The {what} is not a JSON object or YAML mapping."
+    if what == ENVIRONMENT:
+        reason = "The environment is not a valid YAML mapping data type."
+    remedy = f"Write its sections as keys, such as {SECTIONS.get(what, 'resources')}."
+    return Finding("", reason, remedy, "Invalid")
+
+
+SECTIONS: Final[Mapping[str, str]] = {TEMPLATE: "resources", ENVIRONMENT: "parameters"}
 
 
 def _parse(text: str, what: str, limits: DocumentLimits) -> tuple[Json, bool, bool]:
@@ -122,7 +139,9 @@ def _parse(text: str, what: str, limits: DocumentLimits) -> tuple[Json, bool, bo
             value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant)
         except _Constant as constant:
             raise _invalid(
-                f"The {what} has the value {constant}, which JSON cannot represent."
+                f"The {what} has the value {constant}, which JSON cannot represent.",
+                "Invalid",
+                FINITE,
             ) from None
         except RecursionError:
             raise _too_deep(what, limits) from None
@@ -141,10 +160,17 @@ def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> tuple[Json, boo
     except yaml.MarkedYAMLError as error:
         raise Invalid([explain_syntax_error(error, text, what)]) from None
     except UnicodeEncodeError:
-        raise _invalid(f"The {what} contains half a character (a lone surrogate).") from None
+        raise _invalid(
+            f"The {what} contains half a character (a lone surrogate).", "Invalid", WHOLE
+        ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
-        raise _invalid(f"Error parsing {what}: {reason}") from None
+        raise _invalid(f"Error parsing {what}: {reason}", "Invalid", CORRECT) from None
+
+
+FINITE: Final = "Write a finite number, or text in quotes."
+WHOLE: Final = "Remove the character, or write it whole."
+CORRECT: Final = "Correct the syntax, or write the value in quotes."
 
 
 class _Constant(Exception):
@@ -200,7 +226,11 @@ def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:
                 if kind is dict or kind is list:
                     below.append(item)
                 elif kind is float and not isfinite(item):
-                    raise _invalid(f"The {what} has the value {item}, which JSON cannot represent.")
+                    raise _invalid(
+                        f"The {what} has the value {item}, which JSON cannot represent.",
+                        "Invalid",
+                        FINITE,
+                    )
             if nodes > limits.max_nodes:
                 raise _invalid(
                     f"The {what} has more than {limits.max_nodes} values, counting each alias.",
@@ -237,7 +267,9 @@ def _find_unstorable(value: Json, what: str, place: str) -> Finding:
     number.
     """
     return _search(value, place) or Finding(
-        "", f"The {what} has a value that JSON cannot represent."
+        "",
+        f"The {what} has a value that JSON cannot represent.",
+        "Use strings, finite numbers, booleans, lists and maps only.",
     )
 
 
@@ -250,7 +282,11 @@ def _search(value: Json, place: str) -> Finding | None:
             if (found := _search(item, f"{place}.{key}" if place else key)) is not None:
                 return found
             if not _encodable(key):
-                return Finding(place, "A key contains half a character (a lone surrogate).")
+                return Finding(
+                    place,
+                    "A key contains half a character (a lone surrogate).",
+                    WHOLE,
+                )
         return None
     if type(value) is list:
         each = (_search(item, f"{place}[{index}]") for index, item in enumerate(value))
@@ -269,9 +305,17 @@ def _scalar_problem(value: Json, place: str) -> Finding | None:
         return (
             None
             if good
-            else Finding(place, "The text contains half a character (a lone surrogate).")
+            else Finding(
+                place,
+                "The text contains half a character (a lone surrogate).",
+                WHOLE,
+            )
         )
-    return Finding(place, f"A value of the kind {type(value).__name__} cannot be used here.")
+    return Finding(
+        place,
+        f"A value of the kind {type(value).__name__} cannot be used here.",
+        "Write it in quotes.",
+    )
 
 
 def _encodable(text: str) -> bool:
@@ -306,5 +350,5 @@ def _too_deep(what: str, limits: DocumentLimits) -> Invalid:
     )
 
 
-def _invalid(reason: str, code: str = "Invalid", remedy: str = "") -> Invalid:
+def _invalid(reason: str, code: str, remedy: str) -> Invalid:
     return Invalid([Finding("", reason, remedy, code)])

@@ -27,6 +27,8 @@ REMEDIES: Final[Sequence[tuple[str, str, str]]] = (
      "Give all keys of the map that begins in line {line} the same indentation."),
     ("expected '-' indicator", "", "Give all items of the list that begins in line {line} the same"
      ' indentation, and begin each with "- ".'),
+    ("a key that is a list or a map", "", f'{QUOTES} if it is text that begins with "{{{{{{{{".'),
+    ("constructor for the tag", "", "Remove the tag, or write the value in quotes."),
     ("block sequence entries are not allowed", "", "Begin the list in a line of its own."),
     ("expected node content", "", "Complete or remove what begins in line {line}."),
     ("another document", "", 'Remove the line "---", or send the documents one by one.'),
@@ -41,7 +43,9 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str, what: str) -> F
     reason = " ".join(part for part in (context, problem) if part)
     mark, start = error.problem_mark or error.context_mark, error.context_mark
     if mark is None:
-        return Finding("", f"Error parsing {what}: {reason}", "", "Invalid")
+        return Finding("", f"Error parsing {what}: {reason}", "Correct the syntax.", "Invalid")
+    end = _end_of(text)
+    mark, start = min(mark, end, key=_position), start and min(start, end, key=_position)
     remedy = _remedy(problem, context, (start or mark).line + 1, _character(error, text))
     reason += f" in line {mark.line + 1}, column {mark.column + 1}"
     if start is not None and (start.line, start.column) != (mark.line, mark.column):
@@ -52,6 +56,17 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str, what: str) -> F
                    line=mark.line + 1, column=mark.column + 1)  # fmt: skip
 
 
+def _position(mark: yaml.Mark) -> tuple[int, int]:
+    return mark.line, mark.column
+
+
+def _end_of(text: str) -> yaml.Mark:
+    """Return the position after the last character that is not white space."""
+    before, _, last = text.rstrip().rpartition("\n")
+    line = before.count("\n") + 1 if before else 0
+    return yaml.Mark("", len(text.rstrip()), line, len(last), None, 0)
+
+
 def _remedy(problem: str, context: str, line: int, character: str) -> str:
     if "cannot start any token" in problem:
         if character == "\t":
@@ -60,7 +75,7 @@ def _remedy(problem: str, context: str, line: int, character: str) -> str:
     for part, around, remedy in REMEDIES:
         if part in problem and around in context:
             return remedy.format(line=line)
-    return ""
+    return f"Correct what begins in line {line}."
 
 
 def _character(error: yaml.MarkedYAMLError, text: str) -> str:

@@ -52,11 +52,11 @@ def read_cfn_parameters(
 def _read(name: str, body: Json, findings: Findings, budget: CostBudget) -> ParameterSchema | None:
     place = f"Parameters.{name}"
 
-    def fault(reason: str, remedy: str = "", at: str = "") -> None:
+    def fault(reason: str, remedy: str, at: str = "") -> None:
         findings.add(place + at, reason, remedy, "InvalidSchemaError")
 
     if not isinstance(body, dict):
-        fault(f"Invalid parameter ({name}), expected a mapping")
+        fault(f"Invalid parameter ({name}), expected a mapping", "Write {Type: String}.")
         return None
     for key in body:
         if key not in KEYS:
@@ -100,7 +100,11 @@ def _constraints(
     read: list[Constraint] = []
     for name, key, rule in rules:
         if kind.value not in APPLICABLE_KINDS[name]:
-            fault(f"{key} constraint invalid for {body['Type']}", at=f".{key}")
+            fault(
+                f"{key} constraint invalid for {body['Type']}",
+                "Remove it, or use another Type.",
+                at=f".{key}",
+            )
             continue
         try:
             description = text_of(body, "ConstraintDescription", fault)

@@ -48,7 +48,7 @@ CLASSES: Mapping[str, str] = {
 class InvalidConstraint(Exception):
     """A fault of one constraint."""
 
-    def __init__(self, reason: str, remedy: str = "") -> None:
+    def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
         self.remedy = remedy
 
@@ -83,7 +83,7 @@ def _read(
 ) -> ParameterSchema | None:
     place = f"parameters.{name}"
 
-    def fault(reason: str, remedy: str = "", at: str = "", key: str = "") -> None:
+    def fault(reason: str, remedy: str, at: str = "", key: str = "") -> None:
         """at: the place below the parameter. key: that the text has it at, if not there."""
         position = f"{place}.{key}" if key else None
         findings.add(place + at, reason, remedy, "InvalidSchemaError", at=position)
@@ -159,7 +159,7 @@ def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> s
     """Return a scalar as text, "" if there is none."""
     value = body.get(key)
     if isinstance(value, dict | list):
-        fault("This must be text.", at=f".{key}")
+        fault("This must be text.", "Write it in quotes.", at=f".{key}")
         return ""
     return "" if value is None else str(value)
 
@@ -171,7 +171,7 @@ def _boolean(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> 
     try:
         return bool(convert(ParameterKind.BOOLEAN, value))
     except InvalidValue as bad:
-        fault(str(bad), at=f".{key}")
+        fault(str(bad), bad.remedy, at=f".{key}")
         return False
 
 
@@ -232,13 +232,15 @@ def check_pattern(constraint: Constraint, budget: CostBudget) -> Constraint:
     try:
         read_pattern(constraint.pattern, budget)
     except (InvalidPattern, BudgetExceeded) as wrong:
-        raise InvalidConstraint(str(wrong)) from None
+        raise InvalidConstraint(str(wrong), "Correct the regular expression.") from None
     return constraint
 
 
 def _constraint(parameter: str, one: Json, kind: ParameterKind, version: Version) -> Constraint:
     if not isinstance(one, dict):
-        raise InvalidConstraint("Invalid parameter constraints, expected a mapping")
+        raise InvalidConstraint(
+            "Invalid parameter constraints, expected a mapping", "Write CONSTRAINT: VALUE."
+        )
     rules = {key: value for key, value in one.items() if key != "description"}
     for key in rules:
         if key not in READERS or (key == "modulo" and not version.modulo):
@@ -277,12 +279,14 @@ def _read_bounds(name: str, rule: Json, whole: bool) -> Mapping[str, int | float
         raise InvalidConstraint(f"Invalid key '{unknown[0]}' for {name} constraint", remedy)
     if not rule:
         raise InvalidConstraint(
-            f"A {name} constraint must have a min value and/or a max value specified.", remedy
+            f"A {name} constraint must have a min value and/or a max value specified.",
+            remedy,
         )
     bounds = {key: _read_limit(name, value, whole) for key, value in rule.items()}
     if all(bound is None for bound in bounds.values()):
         raise InvalidConstraint(
-            f"A {name} constraint must have a min value and/or a max value specified."
+            f"A {name} constraint must have a min value and/or a max value specified.",
+            "Write a number for min, max or both.",
         )
     return bounds
 
@@ -293,9 +297,11 @@ def _read_limit(name: str, value: Json, whole: bool) -> int | float | None:
     try:
         number = convert(ParameterKind.NUMBER, value)
     except InvalidValue:
-        raise InvalidConstraint(f"min and max of {name} must be numeric") from None
+        raise InvalidConstraint(
+            f"min and max of {name} must be numeric", "Write numbers without quotes."
+        ) from None
     if whole and not isinstance(number, int):
-        raise InvalidConstraint(f"min and max of {name} must be whole numbers")
+        raise InvalidConstraint(f"min and max of {name} must be whole numbers", "Write integers.")
     return number  # type: ignore[no-any-return]
 
 
@@ -312,17 +318,26 @@ def _range(rule: Json, kind: ParameterKind, description: str) -> Constraint:
 def _modulo(rule: Json, kind: ParameterKind, description: str) -> Constraint:
     if not isinstance(rule, dict) or rule.keys() != {"step", "offset"}:
         raise InvalidConstraint(
-            "A modulo constraint must have a step value and an offset value specified."
+            "A modulo constraint must have a step value and an offset value specified.",
+            "Write {step: 2, offset: 0}.",
         )
     step, offset = (_read_limit("modulo", rule[key], whole=True) for key in ("step", "offset"))
     if step is None or offset is None:
-        raise InvalidConstraint("step and offset must be numeric")
+        raise InvalidConstraint("step and offset must be numeric", "Write {step: 2, offset: 0}.")
     if step == 0:
-        raise InvalidConstraint("step cannot be 0.")
+        raise InvalidConstraint(
+            "step cannot be 0.", "Write a step such as 2, or remove the constraint."
+        )
     if abs(offset) >= abs(step):
-        raise InvalidConstraint("offset must be smaller (by absolute value) than step.")
+        raise InvalidConstraint(
+            "offset must be smaller (by absolute value) than step.",
+            "Use a larger step or a smaller offset.",
+        )
     if step * offset < 0:
-        raise InvalidConstraint("step and offset must be both positive or both negative.")
+        raise InvalidConstraint(
+            "step and offset must be both positive or both negative.",
+            "Write both with the same sign.",
+        )
     return Constraint("modulo", step=step, offset=offset, description=description)
 
 
@@ -333,7 +348,9 @@ def _allowed_values(rule: Json, kind: ParameterKind, description: str) -> Constr
     try:
         allowed = tuple(convert(item_kind, one) for one in rule)
     except InvalidValue as bad:
-        raise InvalidConstraint(f"allowed_values has a value of another type: {bad}") from None
+        raise InvalidConstraint(
+            f"allowed_values has a value of another type: {bad}", bad.remedy
+        ) from None
     return Constraint("allowed_values", allowed=allowed, description=description)
 
 
@@ -345,7 +362,9 @@ def _allowed_pattern(rule: Json, kind: ParameterKind, description: str) -> Const
 
 def _custom(rule: Json, kind: ParameterKind, description: str) -> Constraint:
     if not isinstance(rule, str):
-        raise InvalidConstraint("custom_constraint must be a name")
+        raise InvalidConstraint(
+            "custom_constraint must be a name", "Write a name such as net_cidr."
+        )
     return Constraint("custom_constraint", name=rule, description=description)
 
 

@@ -129,7 +129,9 @@ def _are_names(
 ) -> bool:
     wrong = [key for key in keys if not isinstance(entry[key], str) or not entry[key]]
     for key in wrong:
-        findings.add(f"{place}.{key}", "This must be the name of a resource.")
+        findings.add(
+            f"{place}.{key}", "This must be the name of a resource.", "Write the name as text."
+        )
     return not wrong
 
 

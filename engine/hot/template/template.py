@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 NO_TYPE: Final = "Each Resource must contain a Type key."
 DATA_KEYS: Final = ("type", "id", "properties", "description", "condition", "for_each")
+NEWEST_OF_HEAT: Final = "2021-04-16"
 NO_VERSION: Final = "The template version is invalid: Template version was not provided"
 DATA_FORM: Final = "Write {type: OS::Neutron::Net, id: {get_param: network}}, for example."
 
@@ -165,7 +166,7 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
     if duplicates:
         reason = f"Duplicate names {{{', '.join(map(repr, duplicates))}}}"
         at = f"{dialect.resources}.{duplicates[0]}"
-        findings.add("", reason, "Rename one of two.", at=at)
+        findings.add("", reason, "Rename the resource or the parameter.", at=at)
     groups = read_groups(document.get("parameter_groups"), written, findings)
     declarations += read_hook_list(document.get(dialect.hooks), dialect.hooks, findings)
     conditions = _section(document, dialect.conditions, findings)
@@ -264,7 +265,7 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
     code = "InvalidTemplateVersion"
     if not given:
         wanted = nearest(next(iter(document), ""), [*DIALECTS])
-        remedy = wanted or 'Begin with "heat_template_version: 2021-04-16".'
+        remedy = wanted or f'Begin with "heat_template_version: {NEWEST_OF_HEAT}".'
         findings.add("", NO_VERSION, remedy, code, at=HOT.version)
         return anything
     if len(given) > 1:
@@ -282,7 +283,9 @@ def _version(document: Mapping[str, Json], findings: Findings) -> Version:
         known = known_versions(key)
         should = f"should be{' one of' if len(known) > 1 else ''}: {', '.join(known)}"
         reason = f'The template version is invalid: "{key}: {value}". "{key}" {should}'
-        findings.add(key, reason, nearest(value, known), code)
+        newest = NEWEST_OF_HEAT if key == HOT.version else known[-1]
+        remedy = nearest(value, known) or f"Use {newest}."
+        findings.add(key, reason, remedy, code)
     return found or anything
 
 
@@ -331,7 +334,7 @@ def _text(given: Mapping[str, Json], key: str, place: str, findings: Findings) -
     """Return a scalar as text, or None when there is none."""
     value = given.get(key)
     if isinstance(value, dict | list):
-        findings.add(place, "This must be text.")
+        findings.add(place, "This must be text.", "Write it in quotes.")
         return None
     return None if value is None else str(value)
 
@@ -346,7 +349,7 @@ def _resource(
     dialect = version.dialect
     place = f"{dialect.resources}.{name}"
     if type(given) is not dict:
-        findings.add(place, dialect.missing_type)
+        findings.add(place, dialect.missing_type, f"Write {name}: {{{dialect.type}: TYPE}}.")
         return None
     if "/" in name:
         findings.add(place, 'Resource name may not contain "/"', "Rename it.")
@@ -558,7 +561,11 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
     dialect = version.dialect
     place = f"{dialect.outputs}.{name}"
     if not isinstance(given, dict):
-        findings.add(place, "An output must be a map with a value.")
+        findings.add(
+            place,
+            "An output must be a map with a value.",
+            f"Write {name}: {{{dialect.value}: VALUE}}.",
+        )
         return None
     _unknown_keys(given, version.output_keys, "output", version, place, findings)
     if dialect.value not in given:

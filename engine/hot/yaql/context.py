@@ -70,7 +70,9 @@ class ValueMeter:
         """Measure the result of a call and return the value that the next call receives."""
         kind = type(value)
         if kind is int and value.bit_length() > MAX_NUMBER_BITS:
-            raise FunctionError(f"A number has more than {MAX_NUMBER_BITS} bits.")
+            raise FunctionError(
+                f"A number has more than {MAX_NUMBER_BITS} bits.", "Calculate with smaller numbers."
+            )
         if kind in SCALARS:
             return value
         if isinstance(value, Iterator) and kind is not CountedIterator:
@@ -90,7 +92,10 @@ class ValueMeter:
         if (known := self._known.get(id(value))) is not None:
             return known[1:]
         if above > MAX_DEPTH:
-            raise FunctionError(f"A value is nested deeper than {MAX_DEPTH} levels.")
+            raise FunctionError(
+                f"A value is nested deeper than {MAX_DEPTH} levels.",
+                "Read or build less of the data.",
+            )
         weight, levels = 1, 0
         for item in _items_of(value):
             inner, below = self._weigh(item, above + 1)
@@ -98,7 +103,8 @@ class ValueMeter:
             levels = max(levels, below + 1)
             if weight > MAX_WEIGHT or levels > MAX_DEPTH:
                 raise FunctionError(
-                    f"A value holds more than {MAX_WEIGHT} values, or {MAX_DEPTH} levels."
+                    f"A value holds more than {MAX_WEIGHT} values, or {MAX_DEPTH} levels.",
+                    "Read or build less of the data.",
                 )
         self.budget.spend_steps(weight // WEIGHT_PER_STEP)
         self._known[id(value)] = (value, weight, levels)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaql
 from yaql.language import exceptions, expressions, utils
 
+from engine.errors import public
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostBudget, CostLimits
 from engine.hot.functions.function import FunctionError
 from engine.hot.syntax.json_text import is_storable_integer
@@ -78,16 +79,20 @@ def evaluate_yaql(text: Json, data: Json, limits: CostLimits, budget: CostBudget
         reason = _safe_error_text(error, text)
         if not isinstance(error, WHOLE_ERRORS) and not reason.startswith("Unknown function"):
             reason = f"The yaql expression failed: {reason}"
-        raise FunctionError(reason) from None
+        raise FunctionError(reason, _failure_remedy(error)) from None
 
 
 def _parse_counted(text: Json, budget: CostBudget) -> Any:
     """Parse an expression and spend the cost, also if the result is cached."""
     if not isinstance(text, str):
-        raise FunctionError('The "expression" argument to yaql must contain a string.')
+        raise FunctionError(
+            'The "expression" argument to yaql must contain a string.',
+            "Write expression: TEXT, in quotes.",
+        )
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FunctionError(
-            f"A yaql expression has at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}."
+            f"A yaql expression has at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}.",
+            "Split it into several resources of type OS::Heat::Value.",
         )
     budget.spend_steps(len(text) // CHARACTERS_PER_STEP)
     return _parse(text)
@@ -102,7 +107,9 @@ def _engine() -> Any:
 def _parse(text: str) -> Any:
     """Parse an expression. Parser and lexer are copied, because other threads may use them."""
     if LONG_NUMBER.search(text):
-        raise FunctionError("Bad expression: a number has more than 309 digits.")
+        raise FunctionError(
+            "Bad expression: a number has more than 309 digits.", "Calculate with smaller numbers."
+        )
     engine = _engine()
     try:
         return copy(engine.parser).parse(text, lexer=engine.lexer.clone())
@@ -111,11 +118,15 @@ def _parse(text: str) -> Any:
             reason = "Bad expression Parse error: unexpected end of statement."
             raise FunctionError(reason, "Complete the expression.") from None
         found = f"unexpected '{error.value}' at position {error.position}"
-        raise FunctionError(f"Bad expression: {found}.") from None
+        raise FunctionError(
+            f"Bad expression: {found}.", "Correct the expression at this position."
+        ) from None
     except exceptions.YaqlException as error:
-        raise FunctionError(f"Bad expression: {error}.") from None
+        raise FunctionError(f"Bad expression: {error}.", "Correct the expression.") from None
     except ValueError as error:
-        raise FunctionError(f"Bad expression: {str(error)[:200]}.") from None
+        raise FunctionError(
+            f"Bad expression: {str(error)[:200]}.", "Correct the expression."
+        ) from None
 
 
 def _iterate_nodes(tree: Any) -> Iterator[Any]:
@@ -149,6 +160,18 @@ def _safe_error_text(error: Exception, text: str) -> str:
     if isinstance(error, SAFE_ERRORS):
         return str(error) or UNKNOWN_ERROR
     return re.split(r"[:'\"]", str(error))[0].strip() or UNKNOWN_ERROR
+
+
+def _failure_remedy(error: Exception) -> str:
+    if isinstance(error, exceptions.CollectionTooLargeException):
+        return public("Filter the collection first, or divide it.")
+    if isinstance(error, exceptions.MemoryQuotaExceededException):
+        return public("Read less of the data.")
+    if isinstance(error, ZeroDivisionError):
+        return public("Check the divisor with switch() or where() first.")
+    if isinstance(error, KeyError):
+        return public("Use get(KEY, DEFAULT) for keys that may be missing.")
+    return public("Correct the expression, or the data that it reads.")
 
 
 def _conversion_error_text(message: str) -> str:
@@ -206,10 +229,14 @@ def _as_json(value: Any) -> Json:
         return [_as_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         raise FunctionError(
-            f"The yaql expression gives the value {value}, which JSON cannot represent."
+            f"The yaql expression gives the value {value}, which JSON cannot represent.",
+            "Calculate a finite number.",
         )
     if isinstance(value, int) and not is_storable_integer(value):
-        raise FunctionError("The yaql expression gives a number that is too large.")
+        raise FunctionError(
+            "The yaql expression gives a number that is too large.",
+            "Calculate with smaller numbers, or turn the number into text with str().",
+        )
     if value is None or isinstance(value, str | int | float):
         return value
     raise FunctionError(
@@ -227,5 +254,6 @@ def _key(key: Any) -> str:
     if isinstance(key, int | float):
         return repr(key)
     raise FunctionError(
-        f"The yaql expression gives a map with a key of the kind {type(key).__name__}."
+        f"The yaql expression gives a map with a key of the kind {type(key).__name__}.",
+        "Turn the key into text with str().",
     )

@@ -47,7 +47,9 @@ def _parse_datetime(text: str, form: str | None = None) -> datetime:
         return _with_zone(datetime.strptime(text, form))  # noqa: DTZ007
     first, second = (_parse_with_default(text, one) for one in DEFAULTS)
     if first != second:
-        raise FunctionError("A date for yaql needs a year, a month and a day.")
+        raise FunctionError(
+            "A date for yaql needs a year, a month and a day.", "Write it as 2026-01-31."
+        )
     return _with_zone(first)
 
 
@@ -123,7 +125,10 @@ def _text(value: Any) -> str:
 
 def _check_bits(bits: float) -> None:
     if bits > MAX_NUMBER_BITS:
-        raise FunctionError(f"yaql would make a number of more than {MAX_NUMBER_BITS} bits.")
+        raise FunctionError(
+            f"yaql would make a number of more than {MAX_NUMBER_BITS} bits.",
+            "Calculate with smaller numbers.",
+        )
 
 
 def _power(a: int | float, b: int | float, c: int | None = None) -> Any:
@@ -188,7 +193,7 @@ def _pattern(text: str, budget: CostBudget, flags: int = 0) -> Pattern:
     try:
         return read_pattern(text, budget, flags)
     except InvalidPattern as bad:
-        raise FunctionError(str(bad)) from None
+        raise FunctionError(str(bad), "Correct the regular expression.") from None
 
 
 def _regex(
@@ -318,7 +323,9 @@ def _sub_by(
 
 def _require_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise FunctionError('"replaceBy" of yaql substitutes text only.')
+        raise FunctionError(
+            '"replaceBy" of yaql substitutes text only.', "Turn the value into text with str()."
+        )
     return value
 
 

@@ -72,7 +72,11 @@ class Moves:
             place = f"moved[{index}]"
             source = known.get(one.from_stack) if one.from_stack else locked.id
             if source is None:
-                findings.add(f"{place}.from", f'there is no stack "{one.from_stack}"')
+                findings.add(
+                    f"{place}.from",
+                    f'there is no stack "{one.from_stack}"',
+                    "Write the name or ID of a stack of this project.",
+                )
                 continue
             if not self._check_target(one, blueprint, source == locked.id, place, findings):
                 continue
@@ -127,7 +131,11 @@ class Moves:
     ) -> bool:
         found = await resource_rows.find_resource(conn, source, one.name)
         if found is None or found.action == ResourceAction.INIT:
-            findings.add(f"{place}.from", f'there is no resource "{one.name}" to move')
+            findings.add(
+                f"{place}.from",
+                f'there is no resource "{one.name}" to move',
+                "Write the name of a resource that the source stack has.",
+            )
             return False
         if found.busy:
             reason = f'"{one.name}" has an operation in progress'

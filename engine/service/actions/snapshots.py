@@ -159,7 +159,7 @@ class Snapshots:
 
 def _check_decryptable(found: SnapshotRecord) -> None:
     if found.undecryptable:
-        raise DecryptionFailed(found.undecryptable, code="Undecryptable")
+        raise DecryptionFailed(found.undecryptable, place="snapshot", code="Undecryptable")
 
 
 def _not_supported(reason: str) -> Invalid:

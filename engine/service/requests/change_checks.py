@@ -104,7 +104,10 @@ async def check_immutable(
             f"The following parameters are immutable and may not be updated: {', '.join(changed)}"
         )
         remedy = "Leave their values as they are, or create a new stack."
-        raise Invalid([Finding("", reason, remedy, "ImmutableParameterModified")])
+        declared = f"parameters.{changed[0]}"
+        raise Invalid(
+            [Finding("", reason, remedy, "ImmutableParameterModified", inner_place=declared)]
+        )
 
 
 def partial_filter(request: StackRequest, names: Collection[str]) -> Callable[[str], bool] | None:

@@ -182,5 +182,7 @@ def _raise_errors(requests: list[ValidationRequest], results: Results) -> None:
         reason = one.description or refusal(one, wrong)
         if one.parameter:
             reason = f"Parameter '{one.parameter}' is invalid: {reason}"
-        findings.add(one.place, reason, REMEDIES.get(one.validator, ""))
+        remedy = REMEDIES.get(one.validator) or f"Use a valid {one.validator}."
+        declared = f"parameters.{one.parameter}" if one.parameter and not one.place else None
+        findings.add(one.place, reason, remedy, at=declared)
     findings.raise_if_any()

@@ -190,7 +190,11 @@ def _template(
         opened = parent.nesting.open_template(found, use, environment, registry.schemas(), findings)
     findings.raise_if_any()
     if opened is None:
-        findings.add(f"{place}.{words.type}", f"no template is known for {type_name}")
+        findings.add(
+            f"{place}.{words.type}",
+            f"no template is known for {type_name}",
+            "Map the type to a template in resource_registry.",
+        )
         raise Invalid(findings.all)
     parameters, _ = nested_parameters(opened.schema, command.parameters)
     return opened.template, opened.environment, parameters

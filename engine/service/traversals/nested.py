@@ -104,7 +104,7 @@ class Children:
             shown = await read_template_summary(conn, child.id, child.version)
             stored = await read_template(conn, child.id, child.version)
         if shown.undecryptable:
-            raise DecryptionFailed(shown.undecryptable, code="Undecryptable")
+            raise DecryptionFailed(shown.undecryptable, place="outputs", code="Undecryptable")
         secrets = {row.name: self._secrets(row) for row in rows}
         view = Inputs({
             row.name: [row.reference, row.attributes, secrets[row.name]] for row in rows
@@ -456,7 +456,7 @@ async def _read_snapshot(
         remedy = "Restore another snapshot of the root stack."
         raise NotFound(reason, place="snapshot", remedy=remedy, code="SnapshotNotFound")
     if found[0].undecryptable:
-        raise DecryptionFailed(found[0].undecryptable, code="Undecryptable")
+        raise DecryptionFailed(found[0].undecryptable, place="snapshot", code="Undecryptable")
     if command.parameters is not None:
         return ReconcileNested(None, command.parameters), found[0]
     stored = await read_template(conn, child.id, found[0].version)

@@ -16,6 +16,7 @@ import binascii
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -50,11 +51,15 @@ class Scope(NamedTuple):
 
 
 class DecryptionFailed(Conflict):
-    """An encrypted value that cannot be decrypted with the configured keys. The reason names its
-    place, and also the remedy if it is that of an earlier error."""
+    """An encrypted value that cannot be decrypted with the configured keys. place: its column, or
+    what was requested. The reason names the column too, and also the remedy if it is that of an
+    earlier error."""
 
-    def __init__(self, reason: str, *, remedy: str = "", code: str) -> None:
-        super().__init__(reason, place="", remedy=remedy, code=code)
+    def __init__(self, reason: str, *, place: str, remedy: str = "", code: str) -> None:
+        super().__init__(reason, place=place, remedy=remedy, code=code)
+
+    def __str__(self) -> str:
+        return str(replace(self.finding, place=""))
 
 
 class Secret:
@@ -292,6 +297,7 @@ def _undecryptable(scope: Scope, why: str, remedy: str) -> DecryptionFailed:
         remedy = f"{remedy} {_ABANDON}"
     return DecryptionFailed(
         f"an encrypted value in {scope.column} of {owner} {scope.owner} cannot be decrypted: {why}",
+        place=scope.column,
         remedy=remedy,
         code="Undecryptable",
     )

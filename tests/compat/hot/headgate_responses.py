@@ -35,7 +35,8 @@ async def ask_all(program: Program, cases: Iterable[Case]) -> dict[str, Any]:
 
 def refusal(status: int, response: Any) -> Any:
     error = response["error"]
-    return {"refused": {"type": error["type"], "message": error["message"]}, "status": status}
+    refused = {"type": error["type"], "message": error["message"]}
+    return {"refused": refused, "status": status, "findings": error["findings"]}
 
 
 async def create(http: Http, request: Any) -> Any:

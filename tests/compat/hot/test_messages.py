@@ -1,7 +1,9 @@
 """Messages of errors are those of Heat, to the letter, in the recorded responses.
 
-Not of every error: DIFFERENT lists the others by class, with their exact number. The reasons are in
-docs/reference/heat-differences.md, under the same keys.
+Each finding has a place, a reason and a remedy, and a line of the text that was sent.
+
+Not every message is the same: DIFFERENT lists the others by class, with their exact number. The
+reasons are in docs/reference/heat-differences.md, under the same keys.
 """
 
 import json
@@ -9,8 +11,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest_asyncio
+import yaml
+
 from tests.compat.hot.cases import RECORDED, TABLES
 from tests.compat.hot.headgate_responses import ask_all
+from tests.support.postgres import TestServer
 from tests.support.program import Json, program
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "heat-differences.md"
@@ -54,6 +60,16 @@ OTHER_REASON = frozenset(
 )  # fmt: skip
 
 
+#: Errors of what is not in the documents of the request.
+WITHOUT_LINE = frozenset(
+    {
+        "environments/files_missing", "updates/immutable_changed_by_patch",
+        "updates/immutable_cleared", "updates/patch_clears_needed",
+        "updates/put_without_template", "validations/ignore_unknown",
+    }
+)  # fmt: skip
+
+
 def without_bus(message: str) -> str:
     """Return a message as Heat writes it without a message bus."""
     return message.replace(": : ", ": ")
@@ -69,16 +85,36 @@ def class_of(name: str, heat: str, ours: str) -> str:
     return "other-reason" if name in OTHER_REASON else ""
 
 
-async def test_messages_are_those_of_heat(database_url: str) -> None:
+def as_text(request: Json) -> Json:
+    """Return a request with its documents as text, which has lines."""
+    changed = dict(request)
+    for key in ("create", "update", "body"):
+        if key in changed:
+            changed[key] = as_text(changed[key])
+    for key in ("template", "environment"):
+        if isinstance(changed.get(key), dict):
+            changed[key] = yaml.safe_dump(changed[key], sort_keys=False)
+    return changed
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def responses(postgres: TestServer) -> tuple[dict[str, str], dict[str, Json]]:
+    """The messages of Heat, and the responses of Headgate to the same requests, by name."""
     heat: dict[str, str] = {}
     cases = []
     for table, read in TABLES.items():
         answers = json.loads((RECORDED / f"{table}.json").read_text())["answers"]
         refused = {name: one["refused"] for name, one in answers.items() if "refused" in one}
         heat |= {name: one["message"] for name, one in refused.items()}
-        cases += [one for one in read() if one["name"] in refused]
-    async with program(database_url) as run:
-        answered = await ask_all(run, cases)
+        for one in read():
+            if one["name"] in refused:
+                cases.append({**one, "request": as_text(one["request"])})
+    async with postgres.new_database() as url, program(url) as run:
+        return heat, await ask_all(run, cases)
+
+
+def test_messages_are_those_of_heat(responses: tuple[dict[str, str], dict[str, Json]]) -> None:
+    heat, answered = responses
     ours = {name: one["refused"]["message"] for name, one in answered.items() if "refused" in one}
     different = {
         name: class_of(name, heat[name], text)
@@ -94,6 +130,25 @@ async def test_messages_are_those_of_heat(database_url: str) -> None:
     assert {name for name, key in different.items() if key == "other-reason"} == OTHER_REASON
     assert Counter(different.values()) == {key: count for key, (count, _) in DIFFERENT.items()}
     assert (len(ours), len(ours) - len(different)) == (REFUSED, SAME)
+
+
+def test_every_refusal_names_its_place_the_reason_and_the_remedy(
+    responses: tuple[dict[str, str], dict[str, Json]],
+) -> None:
+    refused = {name: one["findings"] for name, one in responses[1].items() if "refused" in one}
+    assert len(refused) == REFUSED and all(refused.values())
+    assert not [
+        (name, one)
+        for name, findings in refused.items()
+        for one in findings
+        if not (one["place"] and one["reason"] and one["remedy"])
+    ]
+    assert {
+        name
+        for name, findings in refused.items()
+        for one in findings
+        if not (one["line"] and one["column"] and one["quote"])
+    } == WITHOUT_LINE
 
 
 def test_the_documentation_has_the_classes_and_their_numbers() -> None:

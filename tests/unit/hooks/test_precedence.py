@@ -234,7 +234,7 @@ def test_a_dry_run_rule_does_not_block(dry: bool) -> None:
 
 def test_an_operator_rule_whose_condition_cannot_be_evaluated_does_not_apply() -> None:
     def unknown(condition: Json, place: str) -> bool:
-        raise FunctionError("The Parameter (tier) was not provided.")
+        raise FunctionError("The Parameter (tier) was not provided.", "")
 
     conditional = operator_rule(item={"on": "pre-delete", "when": {"get_param": "tier"}})
     assert operator_declarations([conditional], "prod-1", LIMITS, unknown) == []

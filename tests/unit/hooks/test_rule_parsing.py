@@ -357,10 +357,10 @@ def test_a_rule_exists_if_its_condition_holds(when: Json, holds: bool) -> None:
     [
         ({"equals": [{"get_param": "teir"}, "x"]}, "teir", 'Did you mean "tier"?'),
         ("bigg", "bigg", 'Did you mean "big"?'),
-        ("", "Invalid condition", "Write a condition, such as"),
-        (None, "Invalid condition", "Write a condition, such as"),
-        (7, "Invalid condition", "Write a condition, such as"),
-        ({"get_resource": "db"}, "invalid in this context", "Write a condition, such as"),
+        ("", "Invalid condition", "Write the name of a condition"),
+        (None, "Invalid condition", "Write the name of a condition"),
+        (7, "Invalid condition", "Write the name of a condition"),
+        ({"get_resource": "db"}, "invalid in this context", "Conditions can call and, "),
     ],
 )
 def test_a_condition_that_cannot_be_evaluated_is_refused(

@@ -156,7 +156,7 @@ def test_an_invalid_environment_causes_no_errors_about_its_content() -> None:
     """Missing parameter values and unmapped types are not reported, because the environment may
     have them.
     """
-    wrong = Finding("resource_registry.a", "this")
+    wrong = Finding("resource_registry.a", "this", "")
     template = {
         "parameters": {"missing": {"type": "string"}, "wrong": {"type": "number"}},
         "resources": {"a": {"type": "Mapped"}, "b": thing(vaule={"get_param": "missing"})},

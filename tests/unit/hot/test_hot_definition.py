@@ -328,7 +328,7 @@ def test_a_types_own_rules_get_the_known_values() -> None:
 
     def record(kind: str, properties: Json, place: str, findings: Findings) -> None:
         seen.append((kind, dict(properties), place))
-        findings.add(place, "no")
+        findings.add(place, "no", "")
 
     bodies = {"a": thing(text="x", value={"get_resource": "b"}), "b": thing()}
     found = faults({"resources": bodies}, check_properties=record)

@@ -90,14 +90,14 @@ def test_collections_are_read_to_a_limited_depth(is_json: bool) -> None:
 
 
 def test_lines_are_quoted_with_a_caret() -> None:
-    (one,) = locate([Finding("resources.web.one.type", "no")], {TEMPLATE: YAML})
+    (one,) = locate([Finding("resources.web.one.type", "no", "")], {TEMPLATE: YAML})
     assert (one.file, one.line, one.column) == (TEMPLATE, 12, 15)
     assert one.quote == "  web: {one: {type: x}}\n              ^"
 
 
 def test_long_lines_are_shortened_around_the_column() -> None:
     text = json.dumps({"x" * 1_000: 1, "a": {"b\t": 1}, "y" * 1_000: 2})
-    (one,) = locate([Finding("a.b\t", "no")], {TEMPLATE: text})
+    (one,) = locate([Finding("a.b\t", "no", "")], {TEMPLATE: text})
     line, caret = one.quote.split("\n")
     assert len(line) == 120 and line[caret.index("^") :].startswith('"b')
 
@@ -109,15 +109,15 @@ def test_findings_are_located_in_the_text_that_has_their_place() -> None:
         "in.yaml": "\n\nresources: {b: {}}",
     }
     findings = [
-        Finding("resources.a", "in the template"),
-        Finding("resource_registry.A", "in the environment"),
-        Finding("parameters.p", "in the environment", file=ENVIRONMENT),
-        Finding("resources.a<in.yaml>.resources.b", "nested", file="in.yaml",
+        Finding("resources.a", "in the template", ""),
+        Finding("resource_registry.A", "in the environment", ""),
+        Finding("parameters.p", "in the environment", "", file=ENVIRONMENT),
+        Finding("resources.a<in.yaml>.resources.b", "nested", "", file="in.yaml",
                 inner_place="resources.b"),
-        Finding("hooks.add[0]", "of the request"),
-        Finding("", "of all"),
-        Finding("resources.a", "of an unknown file", file="other"),
-        Finding("resources.a", "secret").without_values(),
+        Finding("hooks.add[0]", "of the request", ""),
+        Finding("", "of all", ""),
+        Finding("resources.a", "of an unknown file", "", file="other"),
+        Finding("resources.a", "secret", "").without_values(),
     ]  # fmt: skip
     found = locate(findings, texts)
     assert [(one.line, one.column) for one in found] == [
@@ -129,7 +129,7 @@ def test_findings_are_located_in_the_text_that_has_their_place() -> None:
 def test_the_last_of_several_environments_that_has_a_place_is_named() -> None:
     texts = {"one": "parameter_defaults: {a: 1, b: 2}", "two": "parameter_defaults: {a: 3}"}
     found = locate(
-        [Finding("parameter_defaults.a", ""), Finding("parameter_defaults.b", "")],
+        [Finding("parameter_defaults.a", "", ""), Finding("parameter_defaults.b", "", "")],
         texts,
         ["one", "two"],
     )

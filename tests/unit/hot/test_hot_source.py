@@ -59,7 +59,9 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("a: [", "in line 2, column 1"),
+        ("a: {{ b }}", 'Put the value in quotes if it is text that begins with "{{".'),
+        ("", "Write its sections as keys, such as resources."),
+        ("a: [", "in line 1, column 5"),
         ("a: 1\nb:\n  c: 1\n  c: 2\n", 'b.c: The key "c" is given twice in the template in line 4'),
         ('{"a": {"b": 1,\n "b": 2}}', 'a.b: The key "b" is given twice'),
         ("- 1", "The template is not a JSON object or YAML mapping."),

@@ -59,7 +59,7 @@ def test_a_sentence_of_heat_is_the_whole_message(code: str) -> None:
          "Request limit exceeded: it is too long"),
         (Invalid([Finding(PROPERTIES, "Unknown Property lenght", 'Did you mean "length"?')]),
          f"Property error: : {PROPERTIES}: : Unknown Property lenght"),
-        (Invalid([Finding(f"{PROPERTIES}.x", "is wrong"), Finding(
+        (Invalid([Finding(f"{PROPERTIES}.x", "is wrong", ""), Finding(
             "parameters.p", "The Parameter (p) was not provided.", "Give it.",
             "UserParameterMissing")]),
          f"Property error: : {PROPERTIES}.x: : is wrong\nThe Parameter (p) was not provided."),
@@ -106,7 +106,7 @@ def test_the_place_of_a_property_has_no_functions() -> None:
         f"{begin}.length": f"{begin}.length",  # a property, although it is also a function
         f"{begin}.repeat.for_each": f"{begin}.repeat.for_each",
     }.items():
-        message = heat_sentence(Finding(place, "is wrong"))
+        message = heat_sentence(Finding(place, "is wrong", ""))
         assert message == f"Property error: : {shown}: : is wrong"
 
 

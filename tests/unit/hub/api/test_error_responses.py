@@ -26,7 +26,7 @@ DECIDED = HookDecision("reject", "ann", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC
     ("error", "status"),
     [
         (Invalid([PROPERTY]), 400),
-        (Invalid([Finding("", "late", code="RequestTimeout")]), 408),
+        (Invalid([Finding("", "late", "", code="RequestTimeout")]), 408),
         (no_hook("x"), 404),
         (Conflict("no", place="stack_name", remedy="Wait.", code="StackExists"), 409),
         (AnswerRefused("HookExpired", "no", decided=DECIDED), 409),
@@ -68,13 +68,15 @@ def test_an_error_of_a_property_has_heats_text_and_the_remedy() -> None:
 
 
 def test_without_a_remedy_the_message_is_heats() -> None:
-    bare = Invalid([Finding("resources.a.properties", "Unknown Property lenght")])
+    bare = Invalid([Finding("resources.a.properties", "Unknown Property lenght", "")])
     message = heat_form(bare)["error"]["message"]
     assert message == "Property error: : resources.a.properties: : Unknown Property lenght"
 
 
 def test_every_finding_has_its_own_line() -> None:
-    error = Invalid([PROPERTY, Finding("resources.b", "has no type"), Finding("", "Also bad.")])
+    error = Invalid(
+        [PROPERTY, Finding("resources.b", "has no type", ""), Finding("", "Also bad.", "")]
+    )
     lines = heat_form(error)["error"]["message"].split("\n")
     assert lines[1:] == ["resources.b: has no type", "Also bad."]
 

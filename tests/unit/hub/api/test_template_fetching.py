@@ -23,7 +23,7 @@ async def work(fetched: Mapping[str, str]) -> set[str]:
             else:
                 missing.add(name)
     if missing:
-        raise MissingTemplates([Finding("place", "missing")], missing)
+        raise MissingTemplates([Finding("place", "missing", "")], missing)
     return seen
 
 
@@ -57,7 +57,7 @@ async def test_all_failed_fetches_are_reported() -> None:
 
 async def test_the_number_of_fetched_templates_is_limited() -> None:
     async def unbounded(fetched: Mapping[str, str]) -> None:
-        raise MissingTemplates([Finding("place", "missing")], {str(len(fetched)), *fetched})
+        raise MissingTemplates([Finding("place", "missing", "")], {str(len(fetched)), *fetched})
 
     urls: list[str] = []
 
@@ -72,7 +72,7 @@ async def test_the_number_of_fetched_templates_is_limited() -> None:
 
 async def test_a_template_that_is_still_missing_ends_the_rounds() -> None:
     async def still_missing(fetched: Mapping[str, str]) -> None:
-        raise MissingTemplates([Finding("place", "missing")], {"a"})
+        raise MissingTemplates([Finding("place", "missing", "")], {"a"})
 
     async def fetch(address: str) -> str:
         return "text"
