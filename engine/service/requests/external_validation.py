@@ -182,7 +182,7 @@ def _raise_errors(requests: list[ValidationRequest], results: Results) -> None:
         reason = one.description or refusal(one, wrong)
         if one.parameter:
             reason = f"Parameter '{one.parameter}' is invalid: {reason}"
-        remedy = REMEDIES.get(one.validator) or f"Use a valid {one.validator}."
+        remedy = REMEDIES.get(one.validator) or f"Use a value that {one.validator} accepts."
         declared = f"parameters.{one.parameter}" if one.parameter and not one.place else None
         findings.add(one.place, reason, remedy, at=declared)
     findings.raise_if_any()

@@ -24,7 +24,7 @@ async def refused(running: Program, body: Json, status: int = 400) -> str:
 @pytest.mark.parametrize(
     ("sent", "expected"),
     [
-        ("heat_template_version: 2018-08-31\nresources: {a: [", "in line 3, column 1"),
+        ("heat_template_version: 2018-08-31\nresources: {a: [", "in line 2, column 17"),
         ("just text", "The template is not a JSON object or YAML mapping."),
         ({"resources": {}}, "Template version was not provided"),
         ({"heat_template_version": "2018-08-32"}, "2018-08-31"),

@@ -185,7 +185,8 @@ async def test_all_errors_of_files_are_reported_together(run: Program) -> None:
     )
     assert message.splitlines() == [
         '0.yaml: paramters: environment has wrong section "paramters". Did you mean "parameters"?',
-        "1.yaml: resource_registry.s: This must be the name of a resource type.",
+        "1.yaml: resource_registry.s: This must be the name of a resource type."
+        " Write the name of a type, or the path of a template that ends in .yaml.",
     ]
     strategies = [{"parameters": {"s": "a"}, "parameter_merge_strategies": {"s": one}}
                   for one in ("merge", "overwrite")]  # fmt: skip

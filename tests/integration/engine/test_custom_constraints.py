@@ -146,14 +146,16 @@ async def test_all_errors_are_reported_with_their_place_and_nothing_is_stored(
         parameters={"p": "tiny", "l": "small,bad"},
     )
     assert errors.splitlines() == [
-        "Parameter 'p' is invalid: Error validating value 'tiny': there is no such flavor",
-        "Parameter 'l' is invalid: flavors of Acme",
+        "Parameter 'p' is invalid: Error validating value 'tiny': there is no such flavor."
+        " Use a value that acme.flavor accepts.",
+        "Parameter 'l' is invalid: flavors of Acme. Use a value that acme.flavor accepts.",
         "Property error: : resources.a.properties.flavor: : "
         "Error validating value 'huge': there is no such flavor",
         "Property error: : resources.a.properties.key: : its hidden value: there is no such flavor",
         "Property error: : resources.b.properties.disks[1].flavor: : "
         "Error validating value 'odd': there is no such flavor",
-        "resources.c.external_id: Error validating value 'gone': there is no such machine",
+        "resources.c.external_id: Error validating value 'gone': there is no such machine."
+        " Use a value that Acme::Machine accepts.",
     ]
     # Each value once, with the project that validates it.
     values = [value for value, _, _ in catalogue.checked]
@@ -288,7 +290,7 @@ async def test_nested_templates_and_groups_are_validated_before_anything_is_stor
     )
     assert errors.splitlines() == [
         "resources.web<n.yaml>: Parameter 'own' is invalid: Error validating value 'own': "
-        "there is no such flavor",
+        "there is no such flavor. Use a value that acme.flavor accepts.",
         "Property error: : resources.web<n.yaml>.resources.m.properties.flavor: : "
         "Error validating value 'huge': there is no such flavor",
         "Property error: : resources.group.properties.resource_def.properties.flavor: : "
