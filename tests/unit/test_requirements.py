@@ -3,7 +3,8 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -43,11 +44,12 @@ def packages_in(source: str) -> Iterator[str]:
         yield from (one for one in packages if one not in (*OWN, *sys.stdlib_module_names))
 
 
-def imported() -> set[str]:
+@cache
+def imported() -> frozenset[str]:
     """The top-level packages that the product imports."""
     paths = (path for package in OWN for path in (ROOT / package).rglob("*.py"))
     sources = (path.read_text() for path in paths if "node_modules" not in path.parts)
-    return {name for source in sources for name in packages_in(source)}
+    return frozenset(name for source in sources for name in packages_in(source))
 
 
 def distributions(package: str) -> set[str]:
@@ -55,12 +57,12 @@ def distributions(package: str) -> set[str]:
     return {normalized(name) for name in DISTRIBUTIONS.get(package, ())}
 
 
-def undeclared(packages: set[str], names: set[str]) -> set[str]:
+def undeclared(packages: Set[str], names: Set[str]) -> set[str]:
     return {one for one in packages if not distributions(one) & names}
 
 
-def unused(packages: set[str], names: set[str]) -> set[str]:
-    return names - {name for one in packages for name in distributions(one)}
+def unused(packages: Set[str], names: Set[str]) -> set[str]:
+    return {*names}.difference(*map(distributions, packages))
 
 
 def test_every_imported_library_is_declared() -> None:
