@@ -24,6 +24,7 @@ from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import Quotas
 from engine.service.software.configs import Software
 from engine.service.stacks import Stacks
+from engine.service.successors import StoredSuccessors
 from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
 from engine.store.database import Database
@@ -99,7 +100,7 @@ class Engine:
         self.observations = Observations(
             database, limits.convergence, self.completions, self.quotas_of
         )
-        registry.connect(self.completions)
+        registry.connect(self.completions, StoredSuccessors(database))
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id)

@@ -40,6 +40,7 @@ from engine.types.operation_outcomes import (
     Wait,
 )
 from engine.types.signal_urls import SignalUrl
+from engine.types.successor import Successors
 from engine.words import Json, ResourceId, StackId, TraversalState
 
 __all__ = [
@@ -225,7 +226,8 @@ class ResourceType(ABC):
     operation key. The engine may then execute it together with the resources that wait for it, and
     write all of them in one transaction. constraints: custom constraints for
     parameters and properties of any template and type. completions: has the observer complete
-    operations; set by the program before the first call.
+    operations. successors: reads the resource that has replaced one. Both are set by the
+    program before the first call.
     """
 
     schema: TypeSchema
@@ -239,6 +241,7 @@ class ResourceType(ABC):
     computes_only: bool = False
     constraints: Sequence[CustomConstraint] = ()
     completions: Completions | None = None
+    successors: Successors | None = None
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...

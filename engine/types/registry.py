@@ -16,6 +16,7 @@ from engine.types.groups import groups
 from engine.types.inert_resources import AccessPolicy, NoneResource
 from engine.types.placement import Placer, load_installed
 from engine.types.random_string import RandomString
+from engine.types.successor import Successors
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
@@ -44,10 +45,10 @@ class TypeRegistry:
         self._template = TemplateResource()
         self._validators = _validators([*self._types.values()])
 
-    def connect(self, completions: Completions) -> None:
-        """Set `ResourceType.completions` of all types."""
+    def connect(self, completions: Completions, successors: Successors) -> None:
+        """Set `ResourceType.completions` and `successors` of all types."""
         for type_ in self._types.values():
-            type_.completions = completions
+            type_.completions, type_.successors = completions, successors
 
     def schemas(self) -> Mapping[str, TypeSchema]:
         return self._schemas

@@ -5,7 +5,7 @@ must be idempotent. The result of create or update is saved before `check` runs,
 the check repeats neither of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from subprocess import SubprocessError
 
@@ -120,8 +120,22 @@ class Command(ResourceType):
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
             return Done(None)
+        if await self._is_replacement(call):
+            reason = "the resource that has replaced it is the same object"
+            return Done(None, reason=reason, public_reason=reason)
         ended = await self._run(call, "delete", call.data)
         return ended if isinstance(ended, Failed) else Done(None)
+
+    async def _is_replacement(self, call: Call) -> bool:
+        """Whether the delete command would delete the object of the resource that has replaced this
+        one, because the template chooses its ID: it is the same command, with the same input.
+        Raises Unavailable."""
+        found = (
+            await self.successors.read(call.stack_id, call.resource_id) if self.successors else None
+        )
+        return found is not None and (
+            _delete_input(found.properties, found.data) == _delete_input(call.properties, call.data)
+        )
 
     async def check(self, call: Call) -> Outcome:
         return await self._run_in_place(call, "check") or _unchanged_result(
@@ -322,6 +336,11 @@ def _cancellation(call: Call) -> Failed:
     result = (call.progress or {}).get("made") or {"id": call.physical_id or call.own_name}
     data = {**call.data, **result, "unfinished": True}
     return Failed(CANCELLED, result["id"], data, public_reason=CANCELLED)
+
+
+def _delete_input(properties: Mapping[str, Json], data: Mapping[str, Json]) -> Sequence[Json]:
+    outputs = (data.get("attributes") or {}).get("outputs") or {}
+    return [*map(properties.get, ("delete", "shell", "cwd", "environment")), outputs]
 
 
 def _unchanged_result(call: Call, reason: str = "") -> Done:

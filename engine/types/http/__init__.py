@@ -53,6 +53,7 @@ from engine.types.http.requests import (
     address,
     build,
     header_error,
+    is_same_request,
     names_in,
     origin,
 )
@@ -520,6 +521,9 @@ class Http(ResourceType):
             return Done(None, reason=reason, public_reason=reason)
         if call.progress is not None:
             return await self._wait_until_deleted(call, remote)
+        if await self._is_replacement(call, remote):
+            reason = "the resource that has replaced it is the same object"
+            return Done(None, reason=reason, public_reason=reason)
         try:
             response = await self._send(call, "delete", remote)
         except ServiceError as error:
@@ -530,6 +534,26 @@ class Http(ResourceType):
             reason = "the service accepted the delete request"
             return poll_again(call, remote, call.now, reason, public=reason)
         return Done(None)
+
+    async def _is_replacement(self, call: Call, remote: RemoteObject) -> bool:
+        """Whether the delete request would delete the object of the resource that has replaced this
+        one, because the template chooses its ID. Raises ServiceError."""
+        if self.successors is None:
+            return False
+        try:
+            found = await self.successors.read(call.stack_id, call.resource_id)
+        except HeadgateError as error:
+            text = "the resource that has replaced this one cannot be read"
+            raise ServiceError(f"{text}: {error}", retry=True, public=text) from None
+        if found is None:
+            return False
+        new = RemoteObject.read(found.data, remote.id, remote.key)
+        deletes = found.properties if found.properties.get("delete") else call.properties
+        base = {**deletes, "base": found.properties.get("base")}
+        return is_same_request(
+            build("delete", call.properties, remote.values(), ""),
+            build("delete", base, new.values(), ""),
+        )
 
     async def _with_id(self, call: Call, remote: RemoteObject) -> RemoteObject:
         if remote.id is not None or not call.properties.get("find") or call.progress is not None:

@@ -439,21 +439,28 @@ async def test_a_member_of_a_group_is_repaired_through_the_group(
     assert world.operations("a").count("create") == 1
 
 
-async def test_an_approved_repair_of_a_failed_stack_says_why_it_waits(
-    run: Program, world: World
+@pytest.mark.parametrize("end", ["UPDATE_FAILED", "UPDATE_STOPPED"])
+async def test_drift_of_an_incomplete_stack_is_held_and_its_approved_repair_says_why_it_waits(
+    run: Program, world: World, end: str
 ) -> None:
     await created(run, {"a": thing(), "b": thing()})
+    world.script("update", "b", Failed("broken") if end == "UPDATE_FAILED" else LONG_WAIT)
+    await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
+    if end == "UPDATE_STOPPED":
+        await run.until_parked("s", 1)
+        await run.act("s", "stop")
+    assert await run.until_ended("s") == end
     world.observed["a"] = MISSING
     await observe(run)
-    world.script("update", "b", Failed("broken"))
-    await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
-    assert await run.until_ended("s") == "UPDATE_FAILED"
     assert (await run.signal(await hook(run)))[0] == 200
+    assert (await run.stack("s"))["stack_status"] == end
     for _ in range(2):
         await observe(run)
     assert len(await traversals(run)) == 2
     (found,) = await drift_of(run)
     assert "UPDATE, is not complete" in found["unrepaired"]
+    if end == "UPDATE_STOPPED":
+        await run.stack_request("POST", "s", "/resources/b/signal", {})
     await put(run, "s", {"a": thing(), "b": thing(2)}, environment={"convergence": HOLD})
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
     await observe(run)

@@ -85,9 +85,9 @@ async def ids(run: Program, name: str = "s") -> dict[str, str]:
     return {key: one["physical_resource_id"] for key, one in found.items()}
 
 
-async def reports(run: Program) -> list[tuple[str, str, str]]:
+async def reports(run: Program, name: str = "s") -> list[tuple[str, str, str]]:
     """The events about drift: (moment, resource, state)."""
-    history = await run.stack_request("GET", "s", "/history?nested=true")
+    history = await run.stack_request("GET", name, "/history?nested=true")
     prefix = "headgate.resource.drift."
     return [
         (one["type"].removeprefix(prefix), one["subject"], one["data"]["drift"]["state"])
@@ -512,3 +512,99 @@ async def test_drift_of_an_external_resource_is_reported_and_not_repaired(
     await observe(run)
     assert [one["resource_name"] for one in await drift_of(run)] == ["a"]
     assert (await reports(run))[:2] == known and len(await traversals(run)) == 2
+
+
+async def test_a_thing_recreated_under_another_id_is_missing_and_the_other_is_left_alone(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things)}, REPAIR)
+    things.objects["other"] = {**things.objects.pop(physical["a"]), "id": "other"}
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    now = (await ids(run))["a"]
+    assert now not in (physical["a"], "other")
+    assert set(things.objects) == {now, "other"}
+    await observe(run)
+    assert await reports(run) == [("detected", "a", "missing"), ("resolved", "a", "present")]
+
+
+async def test_flapping_drift_is_reported_each_time_or_tolerated(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things)}, NOTIFY)
+    tolerant = {"convergence": NOTIFY | {"tolerate": "30m"}}
+    await run.create("t", {"a": thing(things)}, environment=tolerant)
+    assert await run.until_ended("t") == "CREATE_COMPLETE"
+    flapping = {physical["a"], (await ids(run, "t"))["a"]}
+    for _ in range(3):
+        gone = {one: things.objects.pop(one) for one in flapping}
+        await observe(run)
+        # Each time, it was gone for less than tolerated, and longer in all.
+        await run.database.pool.execute("update observation set since = since - interval '20m'")
+        things.objects |= gone
+        await observe(run)
+    moments = [("detected", "a", "missing"), ("resolved", "a", "present")]
+    assert await reports(run) == moments * 3
+    assert await reports(run, "t") == []
+    assert len(await traversals(run)) == 1
+
+
+async def test_a_slow_service_is_unknown_and_delays_no_other(run: Program, things: Things) -> None:
+    await created(run, {"a": thing(things)}, REPAIR)
+    async with serve_things() as quick:
+        other = (await created(run, {"b": thing(quick)}, REPAIR, "t"))["b"]
+        del quick.objects[other]
+        things.objects.clear()
+        things.gate = asyncio.Event()
+        slow = Observer(
+            run.database, REGISTRIES[0], PolicyRules(), repair=run.engine.repairs.start,
+            page_timeout=timedelta(milliseconds=500),
+        )  # fmt: skip
+        await observe(run, slow)
+        (found,) = await drift_of(run)
+        assert (found["state"], found["reason"]) == (
+            "unknown", "there was no answer within 0.5 s",
+        )  # fmt: skip
+        assert len(await traversals(run)) == 1
+        assert await run.until_ended("t") == "UPDATE_COMPLETE"
+        assert (await ids(run, "t"))["b"] in quick.objects
+    (pause,) = await run.database.pool.fetch("select endpoint from provider_failure")
+    assert pause["endpoint"] == things.url
+    # When it is quick again, what has changed is repaired.
+    things.gate = None
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await ids(run))["a"] in things.objects
+
+
+async def test_drift_during_a_stop_is_repaired_after_the_change_is_complete(
+    run: Program, world: World
+) -> None:
+    policy = {"convergence": REPAIR}
+    await created(
+        run, {"a": simple(), "b": simple(), "c": simple() | {"depends_on": ["b"]}}, REPAIR
+    )
+    world.script("update", "b", LONG_WAIT)
+    resources = {"a": simple(), "b": simple(2), "c": simple(2) | {"depends_on": ["b"]}}
+    await put(run, "s", resources, environment=policy)
+    await run.until_parked("s", 1)
+    await run.act("s", "stop")
+    assert await run.until_ended("s") == "UPDATE_STOPPED"
+    gone = (await ids(run))["a"]
+    del world.things[gone]
+    for _ in range(2):
+        await observe(run)
+    # It is reported once, at once; the repair does not start from a change that is not complete.
+    assert await reports(run) == [("detected", "a", "missing")]
+    newest, *before = await traversals(run)
+    assert newest["requested_by"] != "observer" and len(before) == 1
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_STOPPED"
+    await run.stack_request("POST", "s", "/resources/b/signal", {})
+    await put(run, "s", resources, environment=policy)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("a") == ["create"] and world.operations("c") == ["create", "update"]
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("a").count("create") == 2
+    await observe(run)
+    assert await reports(run) == [("detected", "a", "missing"), ("resolved", "a", "present")]

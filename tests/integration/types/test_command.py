@@ -13,7 +13,8 @@ import pytest
 
 from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
 from engine.types.contract import Call, Done, Failed, Replace, Wait
-from engine.words import Json
+from engine.types.successor import Successor
+from engine.words import Json, ResourceId, StackId
 from tests.unit.types.calls import KEY, NOW, ON, PYTHON, STACK, a_call, ended, findings_of, run
 
 TYPE = Command(ON)
@@ -234,6 +235,35 @@ async def test_after_a_failed_update_the_next_update_always_runs() -> None:
 
 async def test_delete_without_a_command_deletes_the_resource_only() -> None:
     assert await done("delete", a_call(TYPE, command_properties(), physical_id="x")) == Done(None)
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"),
+    [({}, True), ({"cwd": "/usr"}, False), ({"environment": {"A": "b"}}, False)],
+    ids=["same command", "other folder", "other environment"],
+)
+async def test_the_object_of_a_replacement_with_the_same_id_stays(
+    tmp_path: Path, more: Json, stays: bool
+) -> None:
+    """The delete command of the replaced resource would delete it."""
+    file = tmp_path / "object"
+    file.touch()
+    properties = command_properties(delete=sh(f"rm {file}"), cwd="/")
+    type_ = Command(ON)
+    replaced = a_call(type_, properties, physical_id="x")
+    type_.successors = Replaced(Successor({**replaced.properties, "create": sh("id"), **more}, {}))
+    await done("delete", replaced, type_)
+    assert file.exists() is stays
+
+
+class Replaced:
+    """A replacement of each resource."""
+
+    def __init__(self, successor: Successor) -> None:
+        self._successor = successor
+
+    async def read(self, stack_id: StackId, resource_id: ResourceId) -> Successor | None:
+        return self._successor
 
 
 async def test_a_failed_delete_keeps_the_attributes() -> None:

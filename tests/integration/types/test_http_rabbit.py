@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
+from tests.support.changes import observed
 from tests.support.program import Json, Program, program
 from tests.support.rabbit import Rabbit
 
@@ -155,6 +156,48 @@ async def until_deleted(running: Program, name: str) -> None:
     async with asyncio.timeout(30):
         while (await running.call("GET", f"/stacks/{name}"))[0] != 404:
             await asyncio.sleep(0.02)
+
+
+async def test_queues_changed_outside_are_observed_by_one_list_and_repaired(
+    running: Program, rabbit: Rabbit, management: ManagementApi, name: str
+) -> None:
+    await management.request("PUT", f"/vhosts/{name}", {})
+    queues = {
+        queue: http_object(
+            rabbit, f"/queues/{name}/{queue}", {"durable": True}, id=queue,
+            compare={"$.durable": True, "$.arguments": {}},
+            list={"url": f"/queues/{name}", "items": "$", "id": "$.name"},
+        )
+        for queue in ("changed", "gone", "same")
+    }  # fmt: skip
+    await running.create(name, queues)
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    assert (await observed(running, name))["resources"] == []
+    for queue in ("changed", "gone"):
+        await management.request("DELETE", f"/queues/{name}/{queue}")
+    redeclared = {"durable": True, "arguments": {"x-max-length": 9}}
+    await management.request("PUT", f"/queues/{name}/changed", redeclared)
+    await management.request("PUT", f"/queues/{name}/other", {"durable": True})
+    drift = await observed(running, name)
+    assert {one["resource_name"]: one["state"] for one in drift["resources"]} == {
+        "changed": "changed", "gone": "missing",
+    }  # fmt: skip
+    changed = next(one for one in drift["resources"] if one["resource_name"] == "changed")
+    assert changed["differences"] == [
+        {"path": "$.arguments", "desired": {}, "observed": {"x-max-length": 9}}
+    ]
+    # RabbitMQ changes no queue in place.
+    await management.request("DELETE", f"/queues/{name}/changed")
+    await running.update(name, converge=True)
+    assert await running.until_ended(name) == "UPDATE_COMPLETE", await running.events(name)
+    assert (await observed(running, name))["resources"] == []
+    listed = await management.request("GET", f"/queues/{name}")
+    assert {one["name"]: one["durable"] for one in listed} == dict.fromkeys(
+        ("changed", "gone", "other", "same"), True
+    )
+    await running.stack_request("DELETE", name)
+    await until_deleted(running, name)
+    await management.request("DELETE", f"/vhosts/{name}")
 
 
 @asynccontextmanager
