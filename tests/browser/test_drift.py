@@ -1,5 +1,6 @@
 """Drift in the dashboard: the badge in the graph, the difference beside the node, and the answer."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -165,3 +166,32 @@ async def test_a_renewed_hook_shows_why_it_asks_again(
     await row.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("ann approved.").first).to_be_visible()
     assert await project.until_ended("web") == "UPDATE_COMPLETE"
+
+
+async def test_a_paused_endpoint_is_shown_with_its_time_and_reason(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things)
+    visitor = await visit(project, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page = await visitor.open("stack", "web", stack_id)
+    paused = page.get_by_role("region", name="Paused observations")
+    await expect_state(page, "a", "a, create, done$")
+    await expect(paused).to_have_count(0)
+    things.faults, things.retry_after = [429], "7200"
+    things.gate = asyncio.Event()
+    await project.act("web", "observe")
+    await page.reload()
+    await expect_state(page, "a", "a, create, done$")
+    # The observation that is under way ends without an event.
+    things.gate.set()
+    sentence = paused.get_by_role("listitem")
+    await expect(sentence).to_contain_text(
+        f"The observation of 2 resources of type Headgate::HTTP at {things.url} is paused for another"
+    )
+    await expect(sentence).to_contain_text("because list: the service answered 429.")
+    assert await visitor.violations() == []
+    # The panel of a node has the reason, and no badge: it may be as it should.
+    await node(page, "a").click()
+    panel = page.get_by_role("complementary", name="a")
+    await expect(panel.get_by_text("The state of the resource is not known")).to_be_visible()
+    await expect(page.locator(".graph-drift:visible")).to_have_count(0)

@@ -28,9 +28,10 @@ from engine.types.command.process import (
     run,
 )
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.observation import PRESENT, Observation
 from engine.types.operation_outcomes import CANCELLED, next_poll
 from engine.types.text_cleaning import as_text, decode_text
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
 
 COMMANDS = ("create", "update", "delete", "check", "suspend", "resume", "snapshot")
 DEFAULT_TIMEOUT = 300
@@ -178,6 +179,29 @@ class Command(ResourceType):
             return ended
         return Done(call.physical_id, call.attributes, call.data)
 
+    def observation_key(self, call: Call) -> str | None:
+        observable = self._settings.enabled and call.properties.get("check")
+        return str(call.resource_id) if observable else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        return _program(call.properties["check"])
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        return {call.resource_id: await self._observe(call) for call in calls}
+
+    async def _observe(self, call: Call) -> Observation:
+        """`check` says whether the resource works, but not what differs. A command that could not
+        find out is no answer."""
+        ended = await self._execute(call, "check", call.data)
+        if isinstance(ended, Failed):
+            return Observation.unknown(ended.reason, ended.public_reason)
+        if ended.code == 0:
+            return PRESENT
+        reason, public = self._failure_reason(call, "check", ended)
+        if ended.code is None or ended.code < 0 or ended.code == TEMPORARY:
+            return Observation.unknown(reason, public)
+        return Observation(ObservedState.DEGRADED, (), reason, public)
+
     def needs_replace(self, call: Call) -> bool:
         return not _runs_nothing(call) and not call.properties.get("update")
 
@@ -257,6 +281,27 @@ class Command(ResourceType):
         self, call: Call, name: str, result: Mapping[str, Json], max_seconds: float = float("inf")
     ) -> CommandResult | Failed:
         """Run one command; Failed unless it exits with 0."""
+        ended = await self._execute(call, name, result, max_seconds)
+        if isinstance(ended, Failed) or ended.code == 0:
+            return ended
+        reason, public = self._failure_reason(call, name, ended, max_seconds)
+        left = result.get("id") or call.physical_id or call.own_name
+        kept = {**call.data, "unfinished": True}
+        retry = ended.code == TEMPORARY
+        return Failed(reason, left, kept, retry=retry, public_reason=public)
+
+    def _failure_reason(
+        self, call: Call, name: str, ended: CommandResult, max_seconds: float = float("inf")
+    ) -> tuple[str, str]:
+        """The reason, and its public part."""
+        output = error_tail(call, decode_text(ended.stderr))
+        public = f"{name} {_exit_text(ended.code, min(self._seconds(call), max_seconds))}"
+        return (f"{public}: {output}" if output else public), public
+
+    async def _execute(
+        self, call: Call, name: str, result: Mapping[str, Json], max_seconds: float = float("inf")
+    ) -> CommandResult | Failed:
+        """Run one command; Failed if it cannot be started."""
         command: Json = call.properties.get(name)
         wrong = self._refusal(call, name)
         if wrong:
@@ -269,7 +314,7 @@ class Command(ResourceType):
         argv = _argv(command)
         seconds = min(self._seconds(call), max_seconds)
         try:
-            ended = await run(
+            return await run(
                 argv,
                 program=file,
                 cwd=call.properties.get("cwd") or "/",
@@ -283,15 +328,6 @@ class Command(ResourceType):
             public = f"{name} could not be started"
             reason = f"{public}: {output}"
             return Failed(reason, call.physical_id, call.data, public_reason=public)
-        if ended.code == 0:
-            return ended
-        output = error_tail(call, decode_text(ended.stderr))
-        public = f"{name} {_exit_text(ended.code, seconds)}"
-        reason = f"{public}: {output}" if output else public
-        left = result.get("id") or call.physical_id or call.own_name
-        kept = {**call.data, "unfinished": True}
-        retry = ended.code == TEMPORARY
-        return Failed(reason, left, kept, retry=retry, public_reason=public)
 
     def _refusal(self, call: Call, name: str) -> str:
         """The reason why a command may not run now, as a sentence; empty if it may."""

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Self
 from uuid import UUID
 
+from yarl import URL
+
 from engine.errors import Findings, HeadgateError
 from engine.hot.schema.type_schema import (
     Attribute,
@@ -23,6 +25,7 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Stopped, Wait
 from engine.types.http_client import HttpClient, ServiceError
+from engine.types.observation import Observation, request_sent
 from engine.types.operation_outcomes import next_poll
 from engine.types.operator_credentials import CONSTRAINT as CREDENTIAL
 from engine.types.operator_credentials import CredentialDenied, Credentials
@@ -36,8 +39,9 @@ from engine.types.remote_stack.api import (
     RemoteStackId,
     RemoteStackView,
 )
+from engine.types.remote_stack.observation import GONE, observe_stack
 from engine.types.text_cleaning import mask_secrets
-from engine.words import Json
+from engine.words import Json, ResourceId
 
 #: Maximum number of hooks in a reason.
 MAX_HOOKS = 5
@@ -236,9 +240,18 @@ class RemoteStack(ResourceType):
     async def update(self, call: Call) -> Outcome:
         if call.kept:
             return await self._run_action(call, "RESTORE", _restore)
-        if call.progress is None and call.physical_id is None:
+        if call.progress is None and (call.physical_id is None or await self._is_gone(call)):
             return Replace()
         return await self._run_action(call, "UPDATE", _update)
+
+    async def _is_gone(self, call: Call) -> bool:
+        """Whether the stack that an update repairs does not exist. What fails here fails again."""
+        if not call.failed or "name" not in call.data:
+            return False
+        try:
+            return await (await self._api(call)).observe(_place(call)) is None
+        except ServiceError:
+            return False
 
     async def delete(self, call: Call) -> Outcome:
         return await self._run_action(call, "DELETE", _delete)
@@ -257,6 +270,37 @@ class RemoteStack(ResourceType):
 
     async def adopt(self, call: Call) -> Outcome:
         return await self._run_guarded(call, self._adopt)
+
+    def observation_key(self, call: Call) -> str | None:
+        """Only with a credential of the operator: an observation has no user."""
+        endpoint = self._endpoints.find(_region(call.properties), call.project)
+        readable = endpoint is not None and _credential(call, endpoint)
+        return str(call.resource_id) if readable and "name" in call.data else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        endpoint = self._endpoints.find(_region(call.properties), call.project)
+        return str(URL(endpoint.url).origin()) if endpoint else ""
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
+        return [f"parameters.{name}" for name in properties.get("parameters") or {}]
+
+    def adopted_places(
+        self, properties: Mapping[str, Json], path: str
+    ) -> Sequence[tuple[str, ...]]:
+        return (("parameters", path.removeprefix("parameters.")),)
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        return {call.resource_id: await self._observe(call) for call in calls}
+
+    async def _observe(self, call: Call) -> Observation:
+        try:
+            api = await self._api(call)
+            request_sent()
+            shown = await api.observe(_place(call))
+        except ServiceError as error:
+            reason = mask_secrets(str(error), self._credentials.secrets())
+            return Observation.unknown(reason, error.public, error.throttled)
+        return GONE if shown is None else observe_stack(call.properties, shown)
 
     def needs_replace(self, call: Call) -> bool:
         before = ((call.previous or {}).get("context") or {}).get("region_name")
@@ -377,7 +421,7 @@ class RemoteStack(ResourceType):
         """Raises ServiceError."""
         context = call.properties.get("context") or {}
         endpoint = await self._endpoint(call)
-        credential = context.get("credential_secret_id") or endpoint.credential
+        credential = _credential(call, endpoint)
         if credential and (context.get("ca_cert") or context.get("insecure")):
             reason = "ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY)
             raise ServiceError(reason, public=reason)
@@ -399,6 +443,12 @@ class RemoteStack(ResourceType):
 
 def _region(properties: Mapping[str, Json]) -> str:
     return (properties.get("context") or {}).get("region_name") or DEFAULT
+
+
+def _credential(call: Call, endpoint: RemoteEndpoint) -> str:
+    """The name of the operator's credential; "": the requester's own token."""
+    context = call.properties.get("context") or {}
+    return context.get("credential_secret_id") or endpoint.credential
 
 
 def name_of(call: Call) -> str:

@@ -18,6 +18,7 @@ from engine.types.http_client import (
     Request,
     Response,
     ServiceError,
+    throttling,
 )
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
@@ -111,6 +112,8 @@ class Endpoints(CustomConstraint):
 CONFLICT = 409
 #: Heat redirects requests by name to the URL with the ID.
 FOUND = 302
+#: The error type of a stack that does not exist.
+NO_STACK = "EntityNotFound"
 #: The required fields of a stack.
 REQUIRED = ("id", "stack_name", "stack_status")
 #: Characters of a response that messages contain.
@@ -133,13 +136,17 @@ class RemoteStackView:
     status: str
     reason: str
     outputs: Mapping[str, Json] = field(repr=False)
+    parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, stack: Mapping[str, Json]) -> Self:
         action, _, status = str(stack["stack_status"]).partition("_")
         outputs = {one["output_key"]: one.get("output_value") for one in stack.get("outputs") or []}
         reason = str(stack.get("stack_status_reason") or "")
-        return cls(RemoteStackId(stack["stack_name"], stack["id"]), action, status, reason, outputs)
+        given = stack.get("parameters")
+        parameters = given if isinstance(given, Mapping) else {}
+        place = RemoteStackId(stack["stack_name"], stack["id"])
+        return cls(place, action, status, reason, outputs, parameters)
 
     @property
     def attributes(self) -> dict[str, Json]:
@@ -201,6 +208,15 @@ class Api:
             return None
         return RemoteStackView.read(_stack(_check_status(answer, "the request to read the stack")))
 
+    async def observe(self, place: RemoteStackId) -> RemoteStackView | None:
+        """As `show`, but None only if the endpoint says that the stack does not exist: a proxy or a
+        wrong URL answers 404, too."""
+        answer = await self._ask("GET", _at(place), bad=False)
+        if answer.status in GONE and error_type(answer) == NO_STACK:
+            return None
+        shown = RemoteStackView.read(_stack(_check_status(answer, "the request to read the stack")))
+        return None if (shown.action, shown.status) == ("DELETE", "COMPLETE") else shown
+
     async def create_snapshot(self, place: RemoteStackId, name: str) -> str:
         """The ID of the snapshot with this name; creates it if it does not exist."""
         path = f"{_at(place)}/snapshots"
@@ -256,7 +272,13 @@ class Api:
             ) from None
         if answer.status in BUSY:
             reason = f"{self.endpoint.name} answered {answer.status}"
-            raise ServiceError(reason, retry=True, public=reason)
+            raise ServiceError(
+                reason,
+                retry=True,
+                public=reason,
+                status=answer.status,
+                throttled=throttling(answer),
+            )
         return _check_status(answer, f"{method} {path.partition('?')[0]}") if bad else answer
 
 
@@ -274,6 +296,14 @@ def _check_status(answer: Response, doing: str) -> Response:
         public=f"the endpoint answered {answer.status}",
         status=answer.status,
     )
+
+
+def error_type(answer: Response) -> str:
+    """The type of an error of the Orchestration API; "" of another response."""
+    try:
+        return str(orjson.loads(answer.body)["error"]["type"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return ""
 
 
 def _message(answer: Response) -> str:

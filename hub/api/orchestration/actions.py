@@ -1,4 +1,4 @@
-"""Actions on a whole stack: check, suspend, resume, cancel, stop, observe."""
+"""Actions on a whole stack: check, suspend, resume, cancel, stop, observe, converge."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import NoneType
@@ -6,9 +6,12 @@ from uuid import UUID
 
 from aiohttp import web
 
+from engine.errors import one_of
 from engine.service import Engine
-from engine.words import Action
+from engine.words import Action, Json
 from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.orchestration.request_texts import locate_errors
+from hub.api.orchestration.stack_requests import stack_request
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import body_of, invalid, stack_of
 from hub.api.routes import Route, json_response
@@ -43,14 +46,42 @@ ACTIONS: Mapping[str, Act] = {
 }
 
 
+#: An update that repairs drift.
+CONVERGE = "converge"
+#: Keys of the map of `converge`, as of an update.
+CONVERGE_KEYS = ("only", "except", "plan_digest", "hooks")
+
+
+async def _converge(request: web.Request, stack_id: UUID, options: Json) -> None:
+    """Observe the stack, then update it with the template that it has. options: null, or a map."""
+    if options is not None and not isinstance(options, dict):
+        raise invalid(CONVERGE, "must be a map or null", 'Send {"converge": null}.')
+    for key in options or {}:
+        if key not in CONVERGE_KEYS:
+            remedy = one_of(key, CONVERGE_KEYS, "Known")
+            raise invalid(f"{CONVERGE}.{key}", "is not a known key here", remedy)
+    who, project = identity_of(request), project_of(request)
+    new = stack_request(
+        {**(options or {}), "converge": True}, existing=True, requested_by=who.principal,
+        credential=who.credential,
+    )  # fmt: skip
+    engine = context_of(request).engine
+    await engine.observations.complete(project, stack_id)
+    async with locate_errors(request, new):
+        await engine.stacks.update(project, stack_id, new)
+
+
 async def act(request: web.Request) -> web.Response:
-    stack = await stack_of(request)
-    names = list(await body_of(request))
-    known = f"One of {', '.join(ACTIONS)}."
+    stack, body = await stack_of(request), await body_of(request)
+    names = list(body)
+    known = f"One of {', '.join((*ACTIONS, CONVERGE))}."
     if not names:
         raise invalid("", "No action specified", known)
     if len(names) > 1:
         raise invalid("", "Multiple actions specified", "Send one at a time.")
+    if names[0] == CONVERGE:
+        await _converge(request, stack.id, body[CONVERGE])
+        return json_response(None)
     if names[0] not in ACTIONS:
         raise invalid("", f'there is no action "{names[0]}"', known)
     who = identity_of(request)
@@ -60,6 +91,6 @@ async def act(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("POST", f"{S}/actions", act,
-          "Check, suspend, resume, cancel, stop or observe a stack", "stacks", takes_body=True,
-          response=NoneType),
+          "Check, suspend, resume, cancel, stop, observe or converge a stack", "stacks",
+          takes_body=True, response=NoneType),
 )  # fmt: skip

@@ -47,7 +47,7 @@ KEYS = {
     "/{name}/{id}": STACK_KEYS, "/{id}/preview": STACK_KEYS, "/breakpoints": ("breakpoints",),
     "/run-to": ("resource",), "/hand-over": ("to", "note"), "/signal": ("unset_hook",),
     "/resources/{resource}": ("mark_unhealthy", "resource_status_reason", "protect"),
-    "/actions": ("suspend", "resume", "check", "stop"), "/snapshots": ("name",), "/pin": ("reason",),
+    "/actions": ("suspend", "resume", "check", "stop", "converge"), "/snapshots": ("name",), "/pin": ("reason",),
 }  # fmt: skip
 #: Valid bodies where an empty one is invalid, by the end of the path.
 VALID_BODIES: dict[str, Json] = {

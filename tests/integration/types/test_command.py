@@ -233,6 +233,33 @@ async def test_after_a_failed_update_the_next_update_always_runs() -> None:
     assert isinstance(await run(TYPE, "update", call), Done)
 
 
+@pytest.mark.parametrize(
+    ("check", "state", "reason"),
+    [
+        ("true", "present", ""),
+        ("echo down >&2; exit 3", "degraded", "check exited with 3: down"),
+        ("echo busy >&2; exit 75", "unknown", "check exited with 75: busy"),
+        ("kill -9 $$", "unknown", "check was terminated by signal 9"),
+        ("sleep 60", "unknown", "check did not end within 0.2 s and was terminated"),
+    ],
+)
+async def test_its_check_observes_a_resource(check: str, state: str, reason: str) -> None:
+    timeout = 0.2 if check.startswith("sleep") else 20
+    properties = command_properties(check=sh(check), timeout=timeout)
+    call = a_call(TYPE, properties, physical_id="x")
+    assert TYPE.observation_key(call) == str(call.resource_id)
+    assert TYPE.observation_endpoint(call) == "/bin/sh"
+    (found,) = (await TYPE.observe([call])).values()
+    assert (found.state, found.reason) == (state, reason)
+
+
+async def test_a_resource_without_a_check_cannot_be_observed() -> None:
+    assert TYPE.observation_key(a_call(TYPE, command_properties(), physical_id="x")) is None
+    off = Command(replace(ON, enabled=False))
+    checked = command_properties(check=sh("true"))
+    assert off.observation_key(a_call(off, checked, physical_id="x")) is None
+
+
 async def test_delete_without_a_command_deletes_the_resource_only() -> None:
     assert await done("delete", a_call(TYPE, command_properties(), physical_id="x")) == Done(None)
 

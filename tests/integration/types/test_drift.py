@@ -94,6 +94,23 @@ async def test_each_state_is_observed_and_repaired(
     assert states(await observed(run)) == {}
 
 
+async def test_an_action_converges_selected_resources(run: Program, things: Things) -> None:
+    physical = await created(run, {name: thing(things) for name in "abc"})
+    for name in "ab":
+        del things.objects[physical[name]]
+    path = f"/stacks/s/{await stack_id(run)}/actions"
+    for wrong, place in (("soon", "converge"), ({"onyl": ["a"]}, "converge.onyl")):
+        status, document = await run.call("POST", path, {"converge": wrong})
+        assert status == 400 and place in str(document["error"]), document
+    await run.stack_request("POST", "s", "/actions", {"converge": {"only": ["a"]}})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    now = await ids(run)
+    assert now["a"] != physical["a"] and (now["b"], now["c"]) == (physical["b"], physical["c"])
+    await run.act("s", "converge")
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert sorted(things.objects) == sorted((await ids(run)).values())
+
+
 async def test_a_preview_tells_what_converge_will_repair(run: Program, things: Things) -> None:
     physical = await created(run, {"a": thing(things), "b": thing(things)})
     del things.objects[physical["a"]]

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.changes import observed
 from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, eventually, program, resource, template
 
@@ -257,3 +258,61 @@ async def test_remote_stacks(local_run: Program, remote_run: Program) -> None:
             is_refused_for_an_unknown_region,
         ):
             group.create_task(scenario(local_run, remote_run), name=scenario.__name__)
+
+
+READER = {"kind": "header", "header": "X-Anything", "secret": "s", "projects": ["p"]}
+
+
+async def test_a_remote_stack_is_observed_and_repaired(
+    database_url: str, remote_run: Program
+) -> None:
+    settings = {
+        "resource_types.http.credentials.reader": {**READER, "origins": [remote_run.url]},
+        "resource_types.remote_stack.west": {
+            "url": f"{remote_run.url}/v1/theirs", "projects": ["p"], "interval": "1s",
+            "credential": "reader",
+        },
+    }  # fmt: skip
+    sized = template(
+        {"a": resource({"get_param": "size"})},
+        parameters={"size": {"type": "number", "default": 1}, "flag": {"type": "boolean"}},
+    )
+    far = {
+        "type": "OS::Heat::Stack",
+        "properties": {
+            "context": {"region_name": "west"},
+            "template": orjson.dumps(sized).decode(),
+            "parameters": {"size": 3, "flag": True},
+        },
+    }
+    async with program(database_url, settings) as run:
+        await run.create("s", {"far": far})
+        assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+        (remote_stack,) = await remote_stacks(remote_run, "s")
+        drift = await observed(run)
+        assert (drift["observable_resources"], drift["resources"]) == (1, [])
+
+        # Another client updates it, then deletes it.
+        await remote_run.update(remote_stack["stack_name"], existing=True, parameters={"size": 5})
+        assert await remote_run.until_ended(remote_stack["stack_name"]) == "UPDATE_COMPLETE"
+        (changed,) = (await observed(run))["resources"]
+        assert changed["state"] == "changed"
+        (difference,) = changed["differences"]
+        assert (difference["path"], difference["desired"]) == ("parameters.size", 3)
+        await converge(run)
+        assert (await observed(run))["resources"] == []
+        await remote_run.stack_request("DELETE", remote_stack["stack_name"])
+        await until_deleted(remote_run, remote_stack["stack_name"])
+        (missing,) = (await observed(run))["resources"]
+        assert (missing["state"], missing["reason"]) == (
+            "missing", "the remote stack does not exist",
+        )  # fmt: skip
+        await converge(run)
+        (again,) = await remote_stacks(remote_run, "s")
+        assert again["id"] != remote_stack["id"]
+        assert (await observed(run))["resources"] == []
+
+
+async def converge(run: Program) -> None:
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")

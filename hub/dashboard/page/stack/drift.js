@@ -1,8 +1,10 @@
 /** The drift of a resource: what differs from its recorded state. */
 
+import { now } from "../api/clock.js";
 import { Ago } from "../parts/ago.js";
 import { Changes } from "../parts/changes.js";
 import { driftText } from "../parts/drift_text.js";
+import { withRelativeTimes } from "../parts/relative_times.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./types.js").DriftedResource} DriftedResource */
@@ -21,6 +23,21 @@ export function DriftDetails({ viewState, path }) {
         <${Changes} changes=${asChanges(drift)} />`
     }
     ${drift.unrepaired && html`<p class="breaks">Not repaired: ${drift.unrepaired}.</p>`}
+  </section>`;
+}
+
+/** Which observations wait for a provider, until when and why. @param {{viewState: ViewState}} props */
+export function PausedObservations({ viewState }) {
+  const paused = viewState.watched.paused.value.filter((one) => Date.parse(one.until) > now.value);
+  if (paused.length === 0) return null;
+  return html`<section class="column" aria-label="Paused observations">
+    <h2>Paused observations</h2>
+    <ul class="stack-list">
+      ${paused.map(
+        ({ sentence }) =>
+          html`<li key=${sentence} class="breaks"><span>${withRelativeTimes(sentence)}</span></li>`,
+      )}
+    </ul>
   </section>`;
 }
 

@@ -45,6 +45,10 @@
  * @property {string} since
  * @property {string | null} unrepaired
  *
+ * @typedef {object} PausedObservation resources that are not observed until a time
+ * @property {string} until
+ * @property {string} sentence
+ *
  * @typedef {object} ResourceDetails details of a resource
  * @property {{action: string, status: string, reason: string, protected: boolean,
  *   deletion_policy: string} | null} status null: not created yet

@@ -1,12 +1,11 @@
 /** The server's explanations of why each unfinished node waits. */
 
-import { now } from "../api/clock.js";
 import { WORDS } from "../graph/labels.js";
-import { Ago, formatDuration, formatTime } from "../parts/ago.js";
 import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
 import { Loading } from "../parts/loading.js";
 import { ProblemBox } from "../parts/problem.js";
+import { withRelativeTimes } from "../parts/relative_times.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -72,26 +71,6 @@ function Reasons({ viewState, nodes }) {
 /** A node parked outside of its operation waits at a hook. @param {Reason} reason */
 function stateOf({ state, phase }) {
   return state === "parked" && phase !== "execute" ? "gate" : state;
-}
-
-const TIME = /((?: since | until )?\d{4}-\d\d-\d\dT[\d:.]+Z)/;
-
-/** The sentence with relative times. @param {string} sentence */
-function withRelativeTimes(sentence) {
-  return sentence.split(TIME).map((part) => {
-    const at = part.match(/\d{4}-\d\d-\d\dT[\d:.]+Z$/)?.[0];
-    if (!at || !TIME.test(part)) return part;
-    if (part === at) return html`<${Ago} at=${at} />`;
-    return html`<${Span} at=${at} past=${part.startsWith(" since")} />`;
-  });
-}
-
-/** The time since or until a moment, after a space. @param {{at: string, past: boolean}} props */
-function Span({ at, past }) {
-  const seconds = ((Date.parse(at) - now.value) / 1000) * (past ? -1 : 1);
-  // The moment has come, and the next event will say what follows.
-  if (!past && seconds < 1) return null;
-  return html`${" "}<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${past ? "for" : "for another"} ${formatDuration(seconds)}</time>`;
 }
 
 /** @param {ViewState} viewState @param {string} path */

@@ -6,6 +6,7 @@
  */
 
 import { call, isAborted, Problem, stackPath } from "../api/client.js";
+import { now } from "../api/clock.js";
 import { connection, listen } from "../api/live.js";
 import { graphModel } from "../graph/model.js";
 import { coalesce } from "../parts/fetch.js";
@@ -18,6 +19,7 @@ import { effect, signal } from "../vendor/preact.js";
 /** @typedef {import("./types.js").Breakpoint} Breakpoint */
 /** @typedef {import("./types.js").Gone} Gone */
 /** @typedef {import("./types.js").DriftedResource} DriftedResource */
+/** @typedef {import("./types.js").PausedObservation} PausedObservation */
 /** @typedef {import("../graph/model.js").GraphModel} GraphModel */
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
@@ -26,6 +28,9 @@ const STREAM_TIMEOUT = 1500;
 const ABANDONED = "headgate.stack.abandon.completed";
 /** Last parts of the event types that end a hook. @type {ReadonlySet<string>} */
 const HOOK_ENDS = new Set(["answered", "expired", "superseded"]);
+/** Milliseconds that an observation takes, and at least until the next look at its result. */
+const OBSERVATION = 3_000;
+const MIN_PAUSE = 10_000;
 /** Maximum number of live events kept. */
 const MAX_EVENTS = 5000;
 
@@ -50,6 +55,8 @@ export class WatchedStack {
     this.breakpoints = signal([]);
     /** Resources that differ from their recorded state, by path. @type {Signal<ReadonlyMap<string, DriftedResource>>} */
     this.drift = signal(new Map());
+    /** Observations that wait for a provider. @type {Signal<PausedObservation[]>} */
+    this.paused = signal([]);
     /** The current error of fetching. @type {Signal<unknown>} */
     this.failure = signal(null);
     /** @type {Signal<Gone | null>} */
@@ -64,6 +71,8 @@ export class WatchedStack {
     this.rereadHooks = coalesce(() => this.#fetch(this.#readHooks));
     this.rereadBreakpoints = coalesce(() => this.#fetch(this.#readBreakpoints));
     this.rereadDrift = coalesce(() => this.#fetch(this.#readDrift));
+    /** When it is fetched again, in milliseconds since 1970. */
+    this.rereadDriftAt = Infinity;
     /** @type {(() => void)[]} */
     this.stops = [];
   }
@@ -73,6 +82,12 @@ export class WatchedStack {
     this.stops = [
       listen({ event: (event) => this.#onEvent(event), resync: () => this.reread() }),
       this.#onceLive(),
+      // An observation that finds no drift, or no answer, is no event.
+      effect(() => {
+        if (now.value < this.rereadDriftAt) return;
+        this.rereadDriftAt = Infinity;
+        this.rereadDrift();
+      }),
       watchFocus(() => {
         this.rereadBreakpoints();
         this.rereadDrift();
@@ -183,7 +198,9 @@ export class WatchedStack {
 
   async #readDrift() {
     if (this.gone.value) return;
-    const { resources } = await this.get("/drift");
+    const { resources, paused, observing, next_observation_at } = await this.get("/drift");
+    this.paused.value = paused;
+    this.rereadDriftAt = nextReading(observing, next_observation_at, now.value);
     this.drift.value = new Map(
       resources.map((/** @type {DriftedResource} */ item) => [item.path, item]),
     );
@@ -242,6 +259,15 @@ export class WatchedStack {
         event.stackpath?.startsWith(`${shown.path}/`),
     );
   }
+}
+
+/**
+ * When an observation has probably ended, in milliseconds since 1970.
+ * @param {boolean} observing @param {string | null} next of the next observation @param {number} now
+ */
+function nextReading(observing, next, now) {
+  if (observing) return now + OBSERVATION;
+  return next ? Math.max(Date.parse(next) + OBSERVATION, now + MIN_PAUSE) : Infinity;
 }
 
 /** @param {CloudEvent} event */

@@ -1,0 +1,47 @@
+"""Compares a remote stack with the resource that manages it. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.remote_stack.api import RemoteStackView
+from engine.types.text_cleaning import as_text
+from engine.words import Json, ObservedState
+
+#: What Heat and Headgate show in place of the value of a hidden parameter.
+_HIDDEN = "******"
+_IS_GONE = "the remote stack does not exist"
+GONE = Observation(ObservedState.MISSING, (), _IS_GONE, _IS_GONE)
+
+
+def observe_stack(properties: Mapping[str, Json], shown: RemoteStackView) -> Observation:
+    """A stack whose action is in progress is compared when the action has ended."""
+    if shown.status == "IN_PROGRESS":
+        return PRESENT
+    if shown.status != "COMPLETE":
+        public = f"the remote stack is {shown.action}_{shown.status}"
+        reason = f"{public}: {shown.reason}" if shown.reason else public
+        return Observation(ObservedState.DEGRADED, (), reason, public)
+    differences = list(_differences(properties.get("parameters") or {}, shown.parameters))
+    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+
+
+def _differences(given: Mapping[str, Json], observed: Mapping[str, Json]) -> Iterator[Difference]:
+    """Of parameters that are not hidden, and that are neither lists nor maps: servers write those
+    in different ways."""
+    for name, value in given.items():
+        found = observed.get(name)
+        simple = isinstance(value, str | int | float) and not isinstance(found, dict | list)
+        if simple and found not in (None, _HIDDEN) and not _is_same(value, found):
+            yield Difference(f"parameters.{name}", value, shorten(found))
+
+
+def _is_same(given: Json, observed: Json) -> bool:
+    """Parameters are shown as texts, for example `True` and `3`."""
+    if isinstance(given, bool) or isinstance(observed, bool):
+        return as_text(given).lower() == as_text(observed).lower()
+    if isinstance(given, str):
+        return given == as_text(observed)
+    try:
+        return float(given) == float(observed)
+    except (TypeError, ValueError):
+        return False
