@@ -54,6 +54,18 @@ class ResourceAction(StrEnum):
     SNAPSHOT = "SNAPSHOT"
 
 
+class FoundBy(StrEnum):
+    """What caused an observation.
+
+    REQUEST: of a user, or before a repair that an answer has approved. POLICY: the interval of a
+    convergence policy. REPORT: of a change, by a client, a provider or a watched hook.
+    """
+
+    REQUEST = "request"
+    POLICY = "policy"
+    REPORT = "report"
+
+
 class ObservedState(StrEnum):
     """What a provider reports about a physical resource.
 

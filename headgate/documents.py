@@ -214,6 +214,7 @@ class DriftedResource(TypedDict):
     since: str
     observed_at: str
     unrepaired: str | None
+    found_by: Literal["request", "policy", "report"] | None
 
 
 class AdoptedValueOfResource(TypedDict):

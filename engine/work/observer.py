@@ -40,7 +40,7 @@ from engine.types.contract import Call, ResourceType
 from engine.types.observation import PRESENT, Difference, Observation, count_requests, shorten
 from engine.types.registry import TypeRegistry
 from engine.types.text_cleaning import replace_nul
-from engine.words import Json, ObservedState, OnDrift, ResourceId, StackId
+from engine.words import FoundBy, Json, ObservedState, OnDrift, ResourceId, StackId
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
 from engine.work.drift_hooks import DriftHooks, holds
 from engine.work.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked, is_throttled
@@ -155,6 +155,13 @@ class _Progress:
         """Its policy may have ended since it became due."""
         stack, policy = self.stack, self.policy
         return bool(stack.requested or stack.reported or (policy and policy.every))
+
+    @property
+    def found_by(self) -> FoundBy:
+        """What causes the observation."""
+        if self.stack.requested:
+            return FoundBy.REQUEST
+        return FoundBy.REPORT if self.stack.reported else FoundBy.POLICY
 
     def remaining_reports(self) -> list[tuple[UUID, UUID]]:
         """(ID of the stack, ID of the resource) for each reported resource not observed yet."""
@@ -513,7 +520,8 @@ class Observer:
                 observation = answer.found.get(ResourceId(one.id), answer.unknown)
                 judged = progress.judge(one.name, observation)
                 self._metrics.record_observation(judged.state)
-                found.append(_observed_resource(one, judged, answer.group.endpoint))
+                endpoint, found_by = answer.group.endpoint, progress.found_by
+                found.append(_observed_resource(one, judged, endpoint, found_by))
                 await asyncio.sleep(0)  # patterns of the policy may match many differences
         return _ObservedPage(found, sum(one.requests for one in groups))
 
@@ -755,7 +763,7 @@ def _shown_reason(observation: Observation, *, hidden: bool) -> str:
 
 
 def _observed_resource(
-    recorded: RecordedResource, observation: Observation, endpoint: Endpoint
+    recorded: RecordedResource, observation: Observation, endpoint: Endpoint, found_by: FoundBy
 ) -> ObservedResource:
     """The row of an observation, without secrets."""
     if observation.state is ObservedState.PRESENT:
@@ -772,6 +780,7 @@ def _observed_resource(
         ],
         replace_nul(reason[:MAX_REASON]),
         endpoint[2] if observation.state is ObservedState.UNKNOWN else "",
+        found_by,
     )
 
 

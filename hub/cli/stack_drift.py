@@ -88,6 +88,7 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
         "observed": "OBSERVED",
         "reason": "REASON",
         "since": tables.past_column("SINCE"),
+        "found_by": "FOUND BY",
     }
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
@@ -102,7 +103,7 @@ def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:
 
 def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
     """A row for each difference of a resource, or one with the reason. Pure."""
-    common = {name: resource[name] for name in ("state", "reason", "since")}
+    common = {name: resource[name] for name in ("state", "reason", "since", "found_by")}
     if resource["unrepaired"]:
         common["reason"] = f"not repaired: {resource['unrepaired']}"
     common |= {"resource": resource["path"]}

@@ -20,7 +20,7 @@ with recursive tree (id, name, path) as (
 )
 select t.id as stack_id, t.name as stack_name, t.path, r.id as resource_id, r.name, r.type,
        r.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
-       b.reported ->> 'unrepaired' as unrepaired
+       b.reported ->> 'unrepaired' as unrepaired, b.found_by
   from tree t
  cross join lateral (select * from observation
                       where stack_id = t.id and resolved_at is null offset 0) b
@@ -206,6 +206,7 @@ class DriftedResource:
     since: datetime
     observed_at: datetime
     unrepaired: str | None
+    found_by: str | None
 
 
 @dataclass(frozen=True, slots=True)

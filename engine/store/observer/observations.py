@@ -12,7 +12,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import decrypt_row
 from engine.store.encryption.secret_values import DecryptionFailed
-from engine.words import Json, ObservedState
+from engine.words import FoundBy, Json, ObservedState
 
 #: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
 #: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
@@ -54,7 +54,7 @@ WRITE = """
 with observed as materialized (
     select o.* from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz,
                                               state text, differences jsonb, reason text,
-                                              endpoint text)
+                                              endpoint text, found_by text)
       join resource r on r.stack_id = o.stack_id and r.id = o.id and r.updated_at = o.recorded_at
       join stack s on s.id = o.stack_id and s.deleted_at is null
 ), ended as (
@@ -74,13 +74,14 @@ with observed as materialized (
                           and b.resolved_at is null)
 ), written as (
     insert into observation as b (stack_id, resource_id, state, differences, reason, endpoint,
-                                  recorded_at, since, observed_at)
-    select o.stack_id, o.id, o.state, o.differences, o.reason, o.endpoint, o.recorded_at,
-           clock_timestamp(), clock_timestamp()
+                                  found_by, recorded_at, since, observed_at)
+    select o.stack_id, o.id, o.state, o.differences, o.reason, o.endpoint, o.found_by,
+           o.recorded_at, clock_timestamp(), clock_timestamp()
       from observed o where o.state is not null order by o.stack_id, o.id
     on conflict (stack_id, resource_id) do update
        set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-           endpoint = excluded.endpoint, recorded_at = excluded.recorded_at,
+           endpoint = excluded.endpoint, found_by = excluded.found_by,
+           recorded_at = excluded.recorded_at,
            observed_at = excluded.observed_at, resolved_at = null,
            since = case when b.state = excluded.state and b.recorded_at = excluded.recorded_at
                          and b.resolved_at is null
@@ -130,7 +131,7 @@ class ResourcePage:
 class ObservedResource:
     """recorded_at: `RecordedResource.updated_at`. state: None: as recorded. differences:
     [{path, desired, observed}], without secrets. endpoint: that was asked, if the state is not
-    known."""
+    known. found_by: what caused the observation."""
 
     stack_id: UUID
     id: UUID
@@ -139,6 +140,7 @@ class ObservedResource:
     differences: Sequence[Mapping[str, Json]] = ()
     reason: str = ""
     endpoint: str = ""
+    found_by: FoundBy | None = None
 
 
 async def read_states(
@@ -196,6 +198,7 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> int:
             "differences": one.differences,
             "reason": one.reason,
             "endpoint": one.endpoint,
+            "found_by": one.found_by,
         }
         for one in observed
     ]

@@ -30,21 +30,27 @@ select t.id as stack_id, t.path, r.name, r.lifecycle -> 'overrides' as overrides
  order by t.path, r.name
 """
 #: The overrides of resources of a stack that ended since the last complete change of its root
-#: stack. $2: whether the root stack is rolled back now; else, its current traversal says that.
+#: stack, and those that have not ended: an operation that runs now may end them. $2: whether the
+#: root stack is rolled back now; else, its current traversal says that.
 READ_ENDED = """
 with root as materialized (
     select r.id, r.traversal from stack s
       join stack r on r.id = coalesce(s.root_id, s.id) where s.id = $1
+), last as materialized (
+    select coalesce(max(t.ended_at), '-infinity') as ended_at
+      from traversal t join root on t.stack_id = root.id
+     where t.state = 'complete'
+       and t.action in ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')
 )
-select r.name, r.lifecycle #> '{ended,overrides}' as overrides
-  from resource r
- where r.stack_id = $1 and r.replaced_by is null and r.lifecycle ? 'ended'
+select r.name, case when (r.lifecycle #>> '{ended,at}')::timestamptz > last.ended_at
+                    then r.lifecycle #> '{ended,overrides}'
+                    else r.lifecycle -> 'overrides' end as overrides
+  from resource r cross join last
+ where r.stack_id = $1 and r.replaced_by is null
    and ($2 or exists (select from traversal t join root on t.stack_id = root.id
                        where t.number = root.traversal and t.action = 'ROLLBACK'))
-   and (r.lifecycle #>> '{ended,at}')::timestamptz > coalesce(
-           (select max(t.ended_at) from traversal t join root on t.stack_id = root.id
-             where t.state = 'complete'
-               and t.action in ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')), '-infinity')
+   and (r.lifecycle ? 'overrides'
+        or (r.lifecycle #>> '{ended,at}')::timestamptz > last.ended_at)
 """
 
 

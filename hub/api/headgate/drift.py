@@ -11,7 +11,7 @@ from engine.plan.convergence import ConvergencePolicy
 from engine.plan.repair_window import RepairWindow
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.resources.overrides import AdoptedValue
-from engine.words import ObservedState
+from engine.words import FoundBy, ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.explanations import explain_paused, path_in
@@ -40,6 +40,7 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "since": rfc3339(one.since),
         "observed_at": rfc3339(one.observed_at),
         "unrepaired": one.unrepaired,
+        "found_by": FoundBy(one.found_by) if one.found_by else None,
     }
 
 

@@ -9,6 +9,7 @@ from engine.store.stacks.stack_overview import STATES
 from engine.words import (
     Action,
     Direction,
+    FoundBy,
     Json,
     ObservedState,
     OnDrift,
@@ -394,6 +395,7 @@ class DriftedResource(TypedDict):
     since: Time
     observed_at: Time
     unrepaired: str | None
+    found_by: FoundBy | None
 
 
 class ObservationInterval(TypedDict):

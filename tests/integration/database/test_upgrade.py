@@ -191,6 +191,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0061_failovers.sql",
         "0062_rolling_upgrades.sql",
         "0063_trusts.sql",
+        "0064_drift_source.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -241,6 +241,28 @@ async def test_a_rollback_brings_the_override_back(run: Program, world: World, s
     assert size_of(world, "a") == 3 and await adopted(run) == []
 
 
+async def test_a_rollback_during_the_operation_that_ends_an_override_brings_it_back(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(3), "b": thing(3)})
+    for name in "ab":
+        change_object(world, name, 5)
+        await adopt(run)
+    world.script("update", "a", LONG_WAIT)
+    wanted = {"a": thing(7), "b": thing(3, depends_on="a")}
+    await put(run, "s", wanted, environment=HOLD, disable_rollback=False)
+    await run.until_parked("s", 1)
+    await run.act("s", "cancel_update")
+    await run.stack_request("POST", "s", "/resources/a/signal", {})
+    assert await run.until_ended("s") == "ROLLBACK_COMPLETE", await run.events("s")
+    assert (size_of(world, "a"), size_of(world, "b")) == (5, 5)
+    overrides = [("a", "size", 5, 3, "ann"), ("b", "size", 5, 3, "ann")]
+    assert await adopted(run) == overrides
+    # They end as others do.
+    await updated(run, {"a": thing(9), "b": thing(3)})
+    assert size_of(world, "a") == 9 and await adopted(run) == overrides[1:]
+
+
 async def test_a_rollback_brings_the_overrides_of_members_back(run: Program, world: World) -> None:
     def group(size: int) -> Json:
         properties = {"count": 1, "resource_def": thing(size)}

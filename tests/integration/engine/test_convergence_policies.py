@@ -104,6 +104,7 @@ async def test_a_policy_observes_without_a_request(unobserved: Program, things: 
     assert await observer.observe_due() == 1
     drift = await drift_of(unobserved)
     assert states(drift) == {"a": "missing"}
+    assert drift["resources"][0]["found_by"] == "policy"
     assert drift["observed_at"] is not None and drift["observing"] is False
     (minutes,) = await intervals(unobserved)
     assert 8 < minutes < 11

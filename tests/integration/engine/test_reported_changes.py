@@ -101,6 +101,8 @@ async def test_exactly_the_reported_resources_are_observed(
 
     await eventually(found)
     assert await states(watched) == {"b": "missing"}
+    (missing,) = (await watched.stack_request("GET", "s", "/drift"))["resources"]
+    assert missing["found_by"] == "report"
     assert type_.looked == [["b"]]
     drift = await drift_of(watched)
     assert drift["observed_at"] is None  # the stack as a whole

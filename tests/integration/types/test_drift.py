@@ -70,6 +70,7 @@ async def test_each_state_is_observed_and_repaired(
     assert states(drift) == {"changed": "changed", "failed": "degraded", "missing": "missing"}
     by_name = {one["resource_name"]: one for one in drift["resources"]}
     assert by_name["changed"]["differences"] == [{"path": "$.size", "desired": 1, "observed": 7}]
+    assert {one["found_by"] for one in drift["resources"]} == {"request"}
     assert by_name["failed"]["reason"] == "the object has failed: broken"
     assert by_name["missing"]["physical_resource_id"] == physical["missing"]
     # An observation changes nothing, and the same drift keeps its time.

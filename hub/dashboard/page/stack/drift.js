@@ -16,7 +16,7 @@ export function DriftDetails({ viewState, path }) {
   if (!drift) return null;
   return html`<section class="column">
     <h3>Drift</h3>
-    <p>${driftText(drift)} First observed <${Ago} at=${drift.since} />.</p>
+    <p>${driftText(drift)} First observed <${Ago} at=${drift.since} />${foundBy(drift)}.</p>
     ${
       drift.differences.length > 0 &&
       html`<p class="muted">Desired and observed values:</p>
@@ -46,6 +46,17 @@ export function DriftBadge({ viewState, path }) {
   const drift = viewState.watched.drift.value.get(path);
   if (!drift || drift.state === "unknown") return null;
   return html`<span class="drift-badge">drift: ${drift.state}</span>`;
+}
+
+const CAUSES = {
+  request: "on request",
+  policy: "at the interval of the policy",
+  report: "after a report of a change",
+};
+
+/** @param {DriftedResource} drift */
+function foundBy({ found_by }) {
+  return found_by ? `, ${CAUSES[found_by]}` : "";
 }
 
 /** @param {DriftedResource} drift */

@@ -44,6 +44,7 @@
  * @property {string} reason
  * @property {string} since
  * @property {string | null} unrepaired
+ * @property {"request" | "policy" | "report" | null} found_by what caused the observation
  *
  * @typedef {object} PausedObservation resources that are not observed until a time
  * @property {string} until

@@ -8,6 +8,7 @@ from hub.cli.stack_drift import adopted_lines, rows_of, summary
 
 RESOURCE: dict[str, Any] = {
     "path": "group/a", "state": "changed", "reason": "", "since": "s", "unrepaired": None,
+    "found_by": "policy",
     "differences": [
         {"path": "$.size", "desired": 1, "observed": 7},
         {"path": "$.tag", "desired": "x", "observed": None},
