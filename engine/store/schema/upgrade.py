@@ -195,7 +195,7 @@ async def _migrate(
             await _apply(connection, migration)
         await connection.execute(RECORD, [migration.name for migration in known])
         if own_routines:
-            await _upgrade_routines(connection, own_routines)
+            await _upgrade_routines(connection, own_routines, migrated=bool(plan.pending))
         if plan.raises_oldest:
             await record_oldest(connection, OldestProgram(oldest, own.version))
     return [migration.name for migration in plan.pending]
@@ -295,9 +295,12 @@ async def check_current(connection: Connection) -> None:
         )
 
 
-async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) -> None:
-    """Create all routines again, unless the database has this version or a later one."""
-    if not await are_routines_outdated(connection):
+async def _upgrade_routines(
+    connection: Connection, known: Sequence[SqlFile], *, migrated: bool
+) -> None:
+    """Create all routines again, unless the database has this version or a later one. migrated: even
+    then: a migration may have dropped a table with the views that read it."""
+    if not migrated and not await are_routines_outdated(connection):
         return
     for routine in known:
         await _apply(connection, routine)

@@ -87,6 +87,7 @@ select r.stack_id, s.project, r.properties from resource r join stack s on s.id 
  where s.name = 'secret' and r.name = $1
 """
 SECRET = "geheim-4711"
+REWRITING = "0065_node_columns.sql"
 
 
 @pytest_asyncio.fixture
@@ -192,6 +193,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0062_rolling_upgrades.sql",
         "0063_trusts.sql",
         "0064_drift_source.sql",
+        "0065_node_columns.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
@@ -246,6 +248,20 @@ async def test_a_process_continues_during_the_migration_to_the_next_version(
         (tmp_path / one.name).write_text(one.text)
     (tmp_path / "9999_next.sql").write_text(NEXT)
     assert await migrate(database_url, tmp_path) == ["9999_next.sql"]
+    await check_running(running, receiver)
+
+
+async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
+    running: Program, database_url: str, receiver: Receiver
+) -> None:
+    """The migration drops the table with its views; they are created again."""
+    await create_stacks(running, receiver)
+    before = await catalog(database_url)
+    await execute(database_url, "delete from migration where name = $1", REWRITING)
+    assert await migrate(database_url) == [REWRITING]
+    assert await catalog(database_url) == before
+    async with running.database.connection() as conn:
+        assert await find_violations(conn) == {}
     await check_running(running, receiver)
 
 

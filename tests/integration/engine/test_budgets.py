@@ -163,7 +163,31 @@ async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWork
 
 
 #: Claim, begin, settle and end.
-SETTLE_UPDATE = (Cost(1, 1, 11, 8_500), Cost(1, 1, 24, 15_000), Cost(2, 2, 39, 21_500))
+SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 24, 10_000), Cost(2, 2, 39, 16_500))
+
+
+@pytest.mark.parametrize("action", ["create", "update"])
+async def test_a_step_does_not_write_the_definition_again(
+    meter: Meter, engine: Engine, worker: ManualWorker, action: str
+) -> None:
+    """Claims and steps write as much for nodes with large definitions as for those with small ones
+    (migrations/0065_node_columns.sql). The last step writes the properties of the resource."""
+    steps = {"create": 1, "update": 2}[action]
+    found = []
+    for name, value in (("warm", "x"), ("small", "x"), ("large", "x" * 900)):
+        stack = (await engine.stacks.create("p", request(name, value))).id
+        if action == "update":
+            await worker.work()
+            await engine.stacks.update("p", stack, request(name, value + "y"))
+        costs = []
+        for _ in range(steps):
+            costs.append((await meter.cost(lambda: worker.claim(2 * RESOURCES))).wal)
+            while worker.jobs:
+                worker.operate(0)
+        await worker.work()
+        found.append(costs)
+    for small, large in zip(found[1], found[2], strict=True):
+        assert abs(large - small) < 50 * RESOURCES, found
 
 
 async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
