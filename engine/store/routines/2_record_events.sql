@@ -30,9 +30,9 @@ begin
         values (v_stack, v_project, v_last - v_count + 1, v_last);
         insert into event (stack_id, sequence, id, type, time, resource_name, resource_type,
                            physical_id, action, status, reason, data, traceparent)
-        select d.stack_id, v_last - v_count + d.ordinality, gen_random_uuid(), d.type, now(),
-               d.resource_name, d.resource_type, d.physical_id, d.action, d.status, d.reason, d.data,
-               v_traceparent
+        select d.stack_id, v_last - v_count + d.ordinality,
+               new_event_id(v_last - v_count + d.ordinality), d.type, now(), d.resource_name,
+               d.resource_type, d.physical_id, d.action, d.status, d.reason, d.data, v_traceparent
           from unnest(p_events) with ordinality d;
         perform pg_notify('headgate_outbox', '');
         return;
@@ -51,7 +51,7 @@ begin
     )
     insert into event (stack_id, sequence, id, type, time, resource_name, resource_type,
                        physical_id, action, status, reason, data, traceparent)
-    select d.stack_id, n.base + d.nth, gen_random_uuid(), d.type, now(), d.resource_name,
+    select d.stack_id, n.base + d.nth, new_event_id(n.base + d.nth), d.type, now(), d.resource_name,
            d.resource_type, d.physical_id, d.action, d.status, d.reason, d.data, n.traceparent
       from draft d join numbered n on n.id = d.stack_id;
     perform pg_notify('headgate_outbox', '');

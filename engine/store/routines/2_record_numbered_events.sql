@@ -16,7 +16,7 @@ begin
       from unnest(p_streams, p_projects, p_numbers) e (stream, project, number)
      group by e.stream, e.project;
     insert into event (stack_id, sequence, id, type, time, reason, data)
-    select e.stream, e.number, gen_random_uuid(), e.type, now(), e.reason, e.data
+    select e.stream, e.number, new_event_id(e.number), e.type, now(), e.reason, e.data
       from unnest(p_streams, p_numbers, p_types, p_reasons, p_data)
            e (stream, number, type, reason, data);
     perform pg_notify('headgate_outbox', '');

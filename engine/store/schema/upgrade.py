@@ -298,8 +298,8 @@ async def check_current(connection: Connection) -> None:
 async def _upgrade_routines(
     connection: Connection, known: Sequence[SqlFile], *, migrated: bool
 ) -> None:
-    """Create all routines again, unless the database has this version or a later one. migrated: even
-    then: a migration may have dropped a table with the views that read it."""
+    """Create all routines again, unless the database has this version or a later one. migrated:
+    even then: a migration may have dropped a table with the views that read it."""
     if not migrated and not await are_routines_outdated(connection):
         return
     for routine in known:

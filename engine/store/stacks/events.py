@@ -13,6 +13,7 @@ from engine.words import Json
 #: find the paths of nested resources by it.
 #: $11: written types: {stack: {resource: {type of the row: type in the template}}}; of resources
 #: with `for_each`, under their name without the key.
+#: $12, $13: see `sequence_range`.
 LIST_EVENTS = """
 with typed as not materialized (
     select e.*, coalesce(coalesce($11::jsonb #> array[e.stack_id::text, e.resource_name],
@@ -36,13 +37,17 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
    and ($10::text[] is null or e.status = any ($10) or e.action || '_' || e.status = any ($10))
    and ($6::uuid is null
         or not $4 and not $5
-           and e.sequence > (select sequence from event where stack_id = $1 and id = $6)
+           and e.sequence > (select sequence from event where stack_id = $1 and id = $6
+                                and sequence between $12 and $13)
         or not $4 and $5
-           and e.sequence < (select sequence from event where stack_id = $1 and id = $6)
+           and e.sequence < (select sequence from event where stack_id = $1 and id = $6
+                                and sequence between $12 and $13)
         or $4 and not $5
-           and (e.of_type, e.sequence) > (select of_type, sequence from typed where id = $6)
+           and (e.of_type, e.sequence) > (select of_type, sequence from typed where id = $6
+                                             and sequence between $12 and $13)
         or $4 and $5
-           and (e.of_type, e.sequence) < (select of_type, sequence from typed where id = $6))
+           and (e.of_type, e.sequence) < (select of_type, sequence from typed where id = $6
+                                             and sequence between $12 and $13))
  order by case when $4 and not $5 then e.of_type end,
           case when $4 and $5 then e.of_type end desc,
           case when not $5 then e.sequence end, case when $5 then e.sequence end desc
@@ -119,8 +124,12 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
   from event e join stack s on s.id = e.stack_id
   left join resource r
     on r.stack_id = e.stack_id and r.name = e.resource_name and r.replaced_by is null
- where e.stack_id = $1 and e.id = $2 and e.status is not null
+ where e.stack_id = $1 and e.id = $2 and e.sequence between $3 and $4
+   and e.status is not null
 """
+#: The version of the IDs that contain the sequence number (`new_event_id` in SQL), and the largest
+#: number.
+NUMBERED_VERSION, LAST_SEQUENCE = 8, 2**60 - 1
 #: The resource type of a stack's own events.
 STACK_TYPE = "OS::Heat::Stack"
 
@@ -142,6 +151,14 @@ class EventFilter:
     marker: UUID | None = None
     limit: int | None = None
     depth: int = 0
+
+
+def sequence_range(event_id: UUID) -> tuple[int, int]:
+    """The first and last sequence number that an event with this ID can have: any, if an earlier
+    version has recorded the event."""
+    if event_id.version != NUMBERED_VERSION:
+        return 0, LAST_SEQUENCE
+    return event_id.int & LAST_SEQUENCE, event_id.int & LAST_SEQUENCE
 
 
 async def read_tree_ids(conn: Connection, stack_id: UUID, depth: int) -> list[UUID]:
@@ -167,7 +184,8 @@ async def list_events(
     if filters.depth:
         rows = await conn.fetch(LIST_TREE_EVENTS, *common, filters.depth)
     else:
-        rows = await conn.fetch(LIST_EVENTS, *common)
+        marked = filters.marker and sequence_range(filters.marker)
+        rows = await conn.fetch(LIST_EVENTS, *common, *(marked or (None, None)))
     return [EventRecord(**row) for row in rows]
 
 
@@ -175,7 +193,7 @@ async def read_event(
     conn: Connection, stack_id: UUID, event_id: UUID
 ) -> tuple[EventRecord, dict[str, Json]] | None:
     """An event, with the current properties of its resource, secrets masked."""
-    row = await conn.fetchrow(READ_EVENT, stack_id, event_id)
+    row = await conn.fetchrow(READ_EVENT, stack_id, event_id, *sequence_range(event_id))
     if row is None:
         return None
     shown = display_row(row, row["project"], stack_id, "resource", ("properties",))

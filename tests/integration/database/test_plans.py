@@ -40,8 +40,8 @@ READING: Mapping[str, str] = {
 }
 #: Files with rules that stand in one place.
 RULES = frozenset({
-    "1_delivery_rules.sql", "1_hook_deadline.sql", "1_limits.sql", "1_node_rules.sql",
-    "1_working_time.sql", "2_stack_matches.sql", "2_subscriptions_with_turns.sql",
+    "1_delivery_rules.sql", "1_event_id.sql", "1_hook_deadline.sql", "1_limits.sql",
+    "1_node_rules.sql", "1_working_time.sql", "2_stack_matches.sql", "2_subscriptions_with_turns.sql",
 })  # fmt: skip
 #: The routines with planner settings of their own call the others.
 CALLING = frozenset(

@@ -128,7 +128,7 @@ async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWork
     await worker.work()
     await engine.stacks.update("p", stacks[0], request("warm", "y"))
     found = await meter.cost(lambda: engine.stacks.update("p", stacks[1], request("s", "y")))
-    check(found, Cost(13, 1, 28, 15_500))
+    check(found, Cost(13, 1, 28, 13_500))
 
 
 async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -138,11 +138,11 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     await worker.work()
     await engine.stacks.create("p", request("s"))
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
-    check(found, Cost(1, 1, 23, 14_500))
+    check(found, Cost(1, 1, 23, 8_500))
     while worker.jobs:
         worker.operate(0)
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
-    check(found, Cost(2, 2, 39, 21_500))
+    check(found, Cost(2, 2, 39, 17_500))
 
 
 async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -163,7 +163,7 @@ async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWork
 
 
 #: Claim, begin, settle and end.
-SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 24, 10_000), Cost(2, 2, 39, 16_500))
+SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 24, 9_200), Cost(2, 2, 39, 14_500))
 
 
 @pytest.mark.parametrize("action", ["create", "update"])
@@ -197,7 +197,7 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
     await engine.hooks.answer(hooks[0], answer, project="p")
     found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
-    check(found, Cost(11, 1, 8, 5_000))
+    check(found, Cost(11, 1, 8, 4_000))
 
 
 async def test_deliver(meter: Meter) -> None:
@@ -231,7 +231,7 @@ def horizon(channel: str) -> float:
 
 
 #: Publish, claim, settle.
-DELIVERY = (Cost(11, 2, 4, 2_200), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
+DELIVERY = (Cost(11, 2, 4, 2_000), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
 
 
 @pytest.mark.parametrize(("unit", "statements"), [("show", 2), ("list", 1)], ids=["show", "list"])

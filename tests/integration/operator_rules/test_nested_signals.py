@@ -113,6 +113,7 @@ alter table resource_snapshot drop column overrides cascade;
 alter table template drop column key_order, drop column stack_outputs, drop column sources;
 drop index stack_listed;
 drop index resource_by_physical_id;
+create index event_by_own_id on event (id, stack_id);
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
     provider_budget, provider_failure, failover_loss, oldest_program, trust;
