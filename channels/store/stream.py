@@ -105,10 +105,17 @@ select coalesce((select min(sequence) from started where number = t.number),
  where t.stack_id = $1 and t.number = $2
 """
 READ = """
-select e.sequence as place, e.stack_project as project, e.* from event_details e
- where e.stack_id = $1 and e.sequence >= $2 and ($3::bigint is null or e.sequence < $3)
-   and e.sequence > $4
- order by e.sequence limit $5
+with page as materialized (
+    select stack_id, sequence from event
+     where stack_id = $1 and sequence >= $2 and ($3::bigint is null or sequence < $3)
+       and sequence > $4
+     order by sequence limit $5
+)
+select e.sequence as place, e.stack_project as project, e.*
+  from page p
+ cross join lateral (select * from event_details k
+                      where k.stack_id = p.stack_id and k.sequence = p.sequence offset 0) e
+ order by p.sequence
 """
 #: With the events of nested stacks, including deleted ones, in the time of the traversal. Stacks
 #: are merged by time; the events of one stack stay in order of their sequence numbers, because a

@@ -125,7 +125,8 @@ async def get(conn: Connection, project: str, subscription_id: UUID) -> Subscrip
 async def list_page(
     conn: Connection, project: str, *, marker: UUID | None, limit: int
 ) -> list[SubscriptionRecord]:
-    """In the order of their creation. marker: the last one of the previous page.
+    """In the order of their creation. marker: the last one of the previous page. Call it in
+    `Database.page`.
 
     Event sinks of deleted stacks, or that the environment no longer declares, are left out unless
     they have pending deliveries.

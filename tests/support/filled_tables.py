@@ -38,7 +38,7 @@ FILL = (
     insert into resource (stack_id, id, name, type, action, status, reason, attributes, data,
                           metadata, digest, requires)
     select id, gen_random_uuid(), 'r' || n, 't', 'CREATE', 'COMPLETE', '', '{}', '{}', '{}', 'd',
-           '{}'
+           array[gen_random_uuid()]
       from (select lpad('1', 32, '0')::uuid as id, n from generate_series(1, 200) n
             union all
             (select id, 1 from stack where id <> lpad('1', 32, '0')::uuid limit 9800)) s

@@ -160,7 +160,7 @@ class Reads:
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
         """The events that the Orchestration API lists: those with a status."""
-        async with self._database.transaction(replan=True) as conn:
+        async with self._database.page() as conn:
             types: WrittenTypes | None = None
             if wanted.types or wanted.by_type:
                 tree = await read_tree_ids(conn, stack.id, wanted.depth)
@@ -185,7 +185,8 @@ class Reads:
 
     async def project_audit_log(self, project: str, wanted: LogFilter) -> list[ListedEntry]:
         """The audit log entries of all stacks of a project, newest first."""
-        async with self._database.transaction(replan=True) as conn:
+        one_stack = wanted.stack_id is not None
+        async with self._database.transaction(replan=True, by_index=not one_stack) as conn:
             return await read_log_of_project(conn, project, wanted)
 
     async def processes(self) -> list[ProcessRecord]:
@@ -211,12 +212,12 @@ class Reads:
         wanted: hook_lists.HookFilter,
     ) -> list[HookRecord]:
         """The hooks that a filter selects, oldest first."""
-        async with self._database.transaction(replan=True) as conn:
+        async with self._database.page() as conn:
             return await hook_lists.read_hooks(conn, project, wanted)
 
     async def audit_log(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
         """The stack's audit log entries with numbers above `after`, oldest first."""
-        async with self._database.connection() as conn:
+        async with self._database.page() as conn:
             return await read_log(conn, stack.id, after=after, limit=limit)
 
     async def hook(self, hook_id: UUID, *, project: str | None) -> HookRecord:

@@ -57,7 +57,7 @@ class Software:
     ) -> list[ConfigRecord]:
         """Configs, newest first. project: None for all projects. marker: the last ID of the
         previous page."""
-        async with self._database.connection() as conn:
+        async with self._database.page() as conn:
             return await store.list_configs(conn, project, marker, limit)
 
     async def delete_config(self, project: str, config_id: UUID) -> None:
@@ -83,7 +83,7 @@ class Software:
 
     async def deployments(self, project: str, server_id: str | None) -> list[DeploymentRecord]:
         """Deployments, oldest first. server_id: None for all servers."""
-        async with self._database.connection() as conn:
+        async with self._database.transaction(replan=True) as conn:
             return await store.list_deployments(conn, project, server_id)
 
     async def change_deployment(

@@ -57,8 +57,10 @@ select o.stack_id, o.resource_id, r.name, r.type, r.physical_id, r.action, r.sta
 READ_VERSION = "select version from stack where id = $1"
 #: The names of the resources that depend on others directly. $2: their IDs.
 READ_DEPENDENTS = """
-select k.id, array(select q.name from resource q
-                    where q.stack_id = $1 and q.replaced_by is null and k.id = any (q.requires)
+select k.id, array(select q.name
+                     from (select stack_id, name, replaced_by from resource
+                            where requires @> array[k.id] and requires <> '{}' offset 0) q
+                    where q.stack_id = $1 and q.replaced_by is null
                     order by q.name) as dependents
   from unnest($2::uuid[]) k (id)
 """

@@ -15,7 +15,7 @@ from engine.words import HookState
 #: One page of the hooks in one state. The index of the project or of the stack has the order.
 HOOK_PAGE = """cross join lateral (
     select h.stack_id, h.id, h.opened_at from hook h
-     where h.project = $1 and h.state = w.state
+     where %s = $1 and h.state = w.state
        and ($4::text is null or h.point like $4)
        and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
        and ($8::text[] is null
@@ -45,11 +45,12 @@ OF_PAGE = """from page p
 """
 READ_HOOKS = f"""
 with page as (
-    select x.* from unnest($2::text[]) w (state) {HOOK_PAGE % "$3::uuid is null"}
+    select x.* from unnest($2::text[]) w (state) {HOOK_PAGE % ("h.project", "$3::uuid is null")}
      order by x.opened_at, x.id limit $6
 )
 select h.*
   {OF_PAGE}"""  # noqa: S608 - of constants
+#: "coalesce": the index of the project has the order, too, but all hooks of the project.
 READ_STACK_HOOKS = f"""
 with recursive tree as (
     select $3::uuid as id
@@ -58,7 +59,7 @@ with recursive tree as (
      cross join lateral (select c.id from stack c where c.parent_id = t.id offset 0) s
 ), page as (
     select x.* from tree t cross join unnest($2::text[]) w (state)
-    {HOOK_PAGE % "h.stack_id = t.id"}
+    {HOOK_PAGE % ("coalesce(h.project, '')", "h.stack_id = t.id")}
      order by x.opened_at, x.id limit $6
 )
 select h.*

@@ -37,7 +37,10 @@ with recursive tree (id, project, name, depth, path_names, parent_resource) as (
 select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.id as nested_id,
        c.name as nested_name, r.id, r.name, r.type, r.physical_id, r.action, r.status, r.reason,
        r.properties, r.masked_properties, r.secret_attributes, r.attributes, r.metadata,
-       array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
+       array(select q.name
+               from unnest(r.requires) k (id)
+              cross join lateral (select name from resource
+                                   where stack_id = r.stack_id and id = k.id offset 0) q
               order by q.name) as requires,
        r.deletion_policy, r.protected, r.created_at, r.updated_at
   from tree t
@@ -238,8 +241,10 @@ select n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state,
 #: Without the row that a replacement replaces.
 READ_RULES = """
 select r.rules,
-       array(select q.name from resource q
-              where q.stack_id = r.stack_id and r.id = any (q.requires) and q.replaced_by is null
+       array(select q.name
+               from (select stack_id, name, replaced_by from resource
+                      where requires @> array[r.id] and requires <> '{}' offset 0) q
+              where q.stack_id = r.stack_id and q.replaced_by is null
               order by q.name) as required_by
   from resource r where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
 """

@@ -68,7 +68,9 @@ update resource set stack_id = $3, name = $4, digest = '', updated_at = clock_ti
 """
 REMOVE_REQUIREMENTS = """
 update resource set requires = array_remove(requires, $2)
- where stack_id = $1 and $2 = any (requires)
+ where stack_id = $1
+   and id = any (array(select id from resource
+                        where requires @> array[$2::uuid] and requires <> '{}'))
 """
 RECORD_MOVE = """
 select record_events(array[row ($1::uuid, 'headgate.resource.move.completed', $2::text, $3::text,

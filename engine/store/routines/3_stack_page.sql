@@ -1,6 +1,6 @@
 -- A page of the stacks of a project, in an order that an index has: 'newest' or 'oldest', after the
--- position (p_created_at, p_id); 'named': those with p_names, newest first; 'name' or 'name descending',
--- after p_name (null: from the last). p_filter: see `stack_matches`.
+-- position (p_created_at, p_id); 'named, newest' or 'named, oldest': the same, of those with p_names; 'name'
+-- or 'name descending', after p_name (null: from the last). p_filter: see `stack_matches`.
 drop function if exists stack_page(text, text, timestamptz, uuid, text[], text, jsonb, integer);
 
 create function stack_page(p_order text, p_project text, p_created_at timestamptz, p_id uuid,
@@ -22,8 +22,55 @@ declare
     v_listed boolean := not p_filter ?| array['show_deleted', 'show_nested', 'parents'];
     v_excluded text[] := array(select jsonb_array_elements_text(p_filter -> 'not_tags_any'));
     v_plain boolean := p_filter - 'not_tags_any' = '{}';
+    v_tags text[] := array(select jsonb_array_elements_text(p_filter -> 'tags'));
+    v_any_tag text[] := array(select jsonb_array_elements_text(p_filter -> 'tags_any'));
+    v_near bigint;  -- stacks with the tags, among the first ones after the position
+    v_few integer := 500;
+    v_ids uuid[];   -- of the stacks with the tags; null: these are not few
 begin
-    if p_order = 'newest' and v_listed then
+    -- Few stacks with the tags are found by them. Many are soon found in the order of the page: so try that
+    -- first.
+    if p_order in ('newest', 'oldest') and (v_tags <> '{}' or v_any_tag <> '{}') then
+        if p_order = 'newest' then
+            select count(*) into v_near
+              from (select s.tags from stack s
+                     where s.project = p_project and (s.created_at, s.id) < (p_created_at, p_id)
+                     order by s.created_at desc, s.id desc limit 5 * p_limit) s
+             where s.tags @> v_tags and (v_any_tag = '{}' or s.tags && v_any_tag);
+        else
+            select count(*) into v_near
+              from (select s.tags from stack s
+                     where s.project = p_project and (s.created_at, s.id) > (p_created_at, p_id)
+                     order by s.created_at, s.id limit 5 * p_limit) s
+             where s.tags @> v_tags and (v_any_tag = '{}' or s.tags && v_any_tag);
+        end if;
+        if v_near < coalesce(p_limit, v_near + 1) then
+            v_ids := array(
+                select s.id from stack s
+                 where stack_tags(s.tags, s.project) @> (v_tags || ('/' || p_project)) and s.tags <> '{}'
+                   and stack_tags(s.tags, s.project)
+                       && case when v_any_tag = '{}' then array['/' || p_project] else v_any_tag end
+                 limit v_few + 1);
+        end if;
+    end if;
+    if cardinality(v_ids) <= v_few then
+        return query
+        with tagged as materialized (
+            select s.*
+              from unnest(v_ids) k (id)
+             cross join lateral (
+                   select c.* from current_stack c
+                    where c.id = k.id and c.project = p_project offset 0) s
+             where case when p_order = 'newest' then (s.created_at, s.id) < (p_created_at, p_id)
+                        else (s.created_at, s.id) > (p_created_at, p_id) end
+               and stack_is_listed(s, p_filter, v_plain, v_excluded)
+        )
+        select s.* from tagged s
+         order by case when p_order = 'newest' then s.created_at end desc,
+                  case when p_order = 'newest' then s.id end desc,
+                  case when p_order = 'oldest' then s.created_at end,
+                  case when p_order = 'oldest' then s.id end limit p_limit;
+    elsif p_order = 'newest' and v_listed then
         return query
         select s.* from current_stack s
          where s.project = p_project
@@ -51,15 +98,25 @@ begin
          where s.project = p_project and (s.created_at, s.id) > (p_created_at, p_id)
            and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.created_at, s.id limit p_limit;
-    elsif p_order = 'named' then
+    elsif p_order in ('named', 'named, newest', 'named, oldest') then
+        -- 'named': the first page, from processes of the previous release.
         return query
         with named as materialized (
-            select s.* from current_stack s
-             where s.project = p_project and s.deleted_at is null and s.name = any (p_names)
+            select s.*
+              from (select distinct w.name from unnest(p_names) w (name)) w
+             cross join lateral (
+                   select c.* from current_stack c
+                    where c.project = p_project and c.name = w.name and c.deleted_at is null offset 0) s
+             where case p_order when 'named' then true
+                                when 'named, newest' then (s.created_at, s.id) < (p_created_at, p_id)
+                                else (s.created_at, s.id) > (p_created_at, p_id) end
                and stack_is_listed(s, p_filter, v_plain, v_excluded)
         )
         select s.* from named s
-         order by s.created_at desc, s.id desc limit p_limit;
+         order by case when p_order <> 'named, oldest' then s.created_at end desc,
+                  case when p_order <> 'named, oldest' then s.id end desc,
+                  case when p_order = 'named, oldest' then s.created_at end,
+                  case when p_order = 'named, oldest' then s.id end limit p_limit;
     -- Stacks that are not deleted have different names.
     elsif p_order = 'name' then
         return query

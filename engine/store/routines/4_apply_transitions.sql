@@ -239,9 +239,21 @@ begin
       from step s;
     -- Dependents of a resource that was replaced and is now gone depend on its replacement.
     if v_replaced is not null then
-        update resource r set requires = array_replace(r.requires, g.id, g.replaced_by)
-          from jsonb_to_recordset(v_replaced) as g (stack_id uuid, id uuid, replaced_by uuid)
-         where r.stack_id = g.stack_id and g.id = any (r.requires);
+        -- One row may depend on several of them.
+        with gone as materialized (
+            select * from jsonb_to_recordset(v_replaced) as g (stack_id uuid, id uuid, replaced_by uuid)
+        ), dependent as (
+            select distinct g.stack_id, q.id
+              from gone g
+             cross join lateral (select stack_id, id from resource
+                                  where requires @> array[g.id] and requires <> '{}' offset 0) q
+             where q.stack_id = g.stack_id
+        )
+        update resource r
+           set requires = array(select coalesce(g.replaced_by, u.id)
+                                  from unnest(r.requires) with ordinality u (id, nth)
+                                  left join gone g on g.id = u.id order by u.nth)
+          from dependent d where r.stack_id = d.stack_id and r.id = d.id;
     end if;
 end;
 $$;

@@ -154,7 +154,7 @@ async def find_config(conn: Connection, project: str, config_id: UUID) -> Config
 async def list_configs(
     conn: Connection, project: str | None, marker: UUID | None, limit: int | None
 ) -> list[ConfigRecord]:
-    """Newest first. project: None: all projects."""
+    """Newest first. project: None: all projects. Call it in `Database.page`."""
     rows = await conn.fetch(LIST_CONFIGS, project, marker, limit)
     return [
         ConfigRecord(**display_row(row, row["project"], row["id"], "software_config"))
@@ -205,7 +205,7 @@ async def find_deployment(
 async def list_deployments(
     conn: Connection, project: str, server_id: str | None
 ) -> list[DeploymentRecord]:
-    """Oldest first."""
+    """Oldest first. Call it in a transaction with `replan`."""
     rows = await conn.fetch(LIST_DEPLOYMENTS, project, server_id)
     return [
         DeploymentRecord(**display_row(row, row["project"], row["id"], "software_deployment"))

@@ -172,7 +172,7 @@ async def list_events(
     filters: EventFilter,
     written_types: Mapping[UUID, Mapping[str, Mapping[str, str]]],
 ) -> list[EventRecord]:
-    """Call it in a transaction with `replan`, so that the index is used for each page.
+    """Call it in `Database.page`.
 
     written_types: stack -> resource -> type of the row -> type in the template, where they differ.
     """

@@ -178,11 +178,6 @@ async def _list_sorted(
 async def _by_age(
     conn: Connection, project: str | None, filters: StackFilter, document: Json
 ) -> Sequence[Any]:
-    first_page = filters.descending and filters.marker is None
-    if project is not None and filters.names and first_page and not filters.show_deleted:
-        return await conn.fetch(
-            PAGE, "named", project, None, None, filters.names, None, document, filters.limit
-        )
     begin = _LAST if filters.descending else _FIRST
     if filters.marker is not None:
         position = await conn.fetchrow(READ_POSITION, project, filters.marker)
@@ -192,8 +187,10 @@ async def _by_age(
     if project is None:
         statement = NEWEST_OF_ALL if filters.descending else OLDEST_OF_ALL
         return await conn.fetch(statement, *begin, document, filters.limit)
-    order = "newest" if filters.descending else "oldest"
-    return await conn.fetch(PAGE, order, project, *begin, None, None, document, filters.limit)
+    order, names = "newest" if filters.descending else "oldest", None
+    if filters.names and not filters.show_deleted:
+        order, names = f"named, {order}", filters.names
+    return await conn.fetch(PAGE, order, project, *begin, names, None, document, filters.limit)
 
 
 async def _by_name(

@@ -49,7 +49,7 @@ async def show_history(request: web.Request) -> web.Response:
     limit = query_page_size(request, PAGE_SIZE)
     after = query_number(request, "after", default=0)
     nested = query_flag(request, "nested")
-    async with context_of(request).database.transaction(replan=True) as conn:
+    async with context_of(request).database.page() as conn:
         bounds = await _bounds(conn, stack, request)
         events = await history(conn, stack.id, bounds, nested=nested, after=after, limit=limit + 1)
     page = events[:limit]

@@ -128,7 +128,7 @@ async def create(request: web.Request) -> web.Response:
 async def list_subscriptions(request: web.Request) -> web.Response:
     context, project = context_of(request), project_of(request)
     page_size = query_page_size(request, PAGE_SIZE)
-    async with context.database.connection() as conn:
+    async with context.database.page() as conn:
         rows = await subscriptions.list_page(
             conn, project, marker=query_uuid(request, "marker"), limit=page_size + 1
         )
@@ -225,7 +225,7 @@ async def rotate(request: web.Request) -> web.Response:
 async def list_deliveries(request: web.Request) -> web.Response:
     one = await _read(request)
     state, page_size = request.query.get("state"), query_page_size(request, PAGE_SIZE)
-    async with context_of(request).database.connection() as conn:
+    async with context_of(request).database.page() as conn:
         rows = await deliveries.list_page(
             conn, one.id, state=state, marker=query_uuid(request, "marker"), limit=page_size + 1
         )

@@ -8,7 +8,14 @@ import pytest
 
 from engine.store.connection import Connection
 from engine.store.database import open_database
-from engine.store.resources.resource_reads import READ_RESOURCES, read_names, read_resources
+from engine.store.hooks.drift_hooks import read_dependents
+from engine.store.resources.resource_reads import (
+    READ_RESOURCES,
+    read_names,
+    read_resource_rules,
+    read_resources,
+)
+from engine.store.resources.resource_rows import REMOVE_REQUIREMENTS
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_by, without_statistics
@@ -44,6 +51,13 @@ insert into resource (stack_id, id, name, type, action, status, reason, attribut
 select id, gen_random_uuid(), 'x', 'TestResource', 'CREATE', 'COMPLETE', '', '{}', '{}', '{}', 'd',
        '{}' from c
 """
+#: Each resource requires the one before; the first one requires none.
+REQUIRE = """
+update resource r set requires = array[q.id]
+  from resource q
+ where q.stack_id = r.stack_id and r.name = 'r' || substr(q.name, 2)::integer + 1
+   and q.name like 'r%'
+"""
 DEPTH = 1
 
 
@@ -62,6 +76,20 @@ async def find_one(conn: Connection, stack: UUID, resources: int) -> None:
         assert len(await conn.fetch(READ_RESOURCES, stack, wanted, 0)) == 1
 
 
+async def find_dependents(conn: Connection, stack: UUID, resources: int) -> None:
+    """Six times, because PostgreSQL then plans for any value."""
+    find = "select id from resource where stack_id = $1 and name = 'r10'"
+    for _ in range(6):
+        assert (await read_resource_rules(conn, stack, "r10")).required_by == ["r11"]
+        one = await conn.fetchval(find, stack)
+        assert await read_dependents(conn, stack, [one]) == {one: ["r11"]}
+
+
+async def remove_requirements(conn: Connection, stack: UUID, resources: int) -> None:
+    one = await conn.fetchval("select id from resource where stack_id = $1 and name = 'r10'", stack)
+    assert await conn.execute(REMOVE_REQUIREMENTS, stack, one) == "UPDATE 1"
+
+
 async def rows_read(
     postgres: TestServer,
     resources: int,
@@ -78,6 +106,7 @@ async def rows_read(
                 await without_statistics(conn)
                 await conn.executemany(FILL, [(f"s{n}", 10) for n in range(others)])
                 await conn.execute(FILL, "large", resources)
+                await conn.execute(REQUIRE)
                 if analysed:
                     await conn.execute("analyze")
                 stack: UUID = await conn.fetchval("select id from stack where name = 'large'")
@@ -109,3 +138,16 @@ async def test_a_resource_is_found_by_its_name_in_any_stack(
     small = await rows_read(postgres, 20, 20, find_one, analysed=analysed)
     large = await rows_read(postgres, 400, 20, find_one, analysed=analysed)
     assert large <= small + 20
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+@pytest.mark.parametrize("read", [find_dependents, remove_requirements])
+async def test_dependents_are_found_by_key_in_any_stack(
+    postgres: TestServer,
+    read: Callable[[Connection, UUID, int], Awaitable[None]],
+    *,
+    analysed: bool,
+) -> None:
+    small = await rows_read(postgres, 20, 40, read, analysed=analysed)
+    large = await rows_read(postgres, 400, 40, read, analysed=analysed)
+    assert large == small

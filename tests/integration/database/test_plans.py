@@ -12,7 +12,10 @@ import pytest_asyncio
 
 from engine.store.connection import Connection
 from engine.store.database import open_database
+from engine.store.hooks.drift_hooks import READ_DEPENDENTS
 from engine.store.hooks.hook_lists import READ_STACK_HOOKS
+from engine.store.resources.resource_reads import READ_RULES
+from engine.store.resources.resource_rows import REMOVE_REQUIREMENTS
 from engine.store.schema.routine_versions import routines
 from engine.store.stacks.stack_lists import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
 from tests.bench.hot_path import digests
@@ -166,6 +169,23 @@ async def test_hooks_of_a_stack_are_found_from_the_stacks_of_its_tree(filled: Co
         assert "hook_inbox" not in text, "all hooks of the project"
 
 
+async def test_dependents_are_found_by_the_resources_that_they_require(filled: Connection) -> None:
+    """Not by reading all resources of their stack."""
+    for statement in (READ_RULES, READ_DEPENDENTS, REMOVE_REQUIREMENTS):
+        for mode in MODES:
+            assert "resource_by_requirement" in str(await plan(filled, statement, mode)), statement
+    every = await routine_statements(filled)
+    settings = next(one.settings for one in every if one.routine == "advance")
+    (replaced,) = [one for one in every if "requires @>" in one.text]
+    async with filled.transaction():
+        for setting in settings:
+            name, _, value = setting.partition("=")
+            await filled.execute("select set_config($1, $2, true)", name, value)
+        text = str(await plan(filled, replaced.text, "generic"))
+    assert "resource_by_requirement" in text
+    assert text.count("Index Name") == 2, "of the dependents and of their rows, both by key"
+
+
 @pytest.mark.parametrize(
     ("statement", "index"),
     [(NEWEST_OF_ALL, "stack_by_age"), (OLDEST_OF_ALL, "stack_by_age"),
@@ -193,6 +213,8 @@ async def test_a_page_of_stacks_is_read_in_the_order_of_an_index(filled: Connect
         indexes = [name for name in PAGE_INDEXES if f"'{name}'" in text]
         used.append((indexes, "Sort" in text))
     assert used == [
+        *[(["stack_by_age"], False)] * 2, # with tags, near the position
+        (["stack_pkey"], True), # tagged
         (["stack_listed"], False), (["stack_by_age"], False), # newest
         (["stack_listed"], False), (["stack_by_age"], False), # oldest
         (["stack_by_name"], True), # named

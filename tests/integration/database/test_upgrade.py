@@ -195,6 +195,9 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0064_drift_source.sql",
         "0065_node_columns.sql",
         "0066_event_ids.sql",
+        "0067_dependents.sql",
+        "0068_failed_deliveries.sql",
+        "0069_stacks_by_tag.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -5,7 +5,7 @@ trip, and so are BEGIN and COMMIT. If a number grows, the product is slower; if 
 the new number here.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -20,6 +20,8 @@ from engine.service import Answer, Engine, StackRequest
 from engine.store.connection import Connection, connect
 from engine.store.database import Database, open_database
 from engine.store.hooks.hook_lists import HookFilter
+from engine.store.records import StackRecord
+from engine.store.stacks.events import EventFilter
 from engine.store.stacks.stack_lists import StackFilter
 from engine.words import AnswerChannel, Decision
 from tests.support.deliveries import claim_deliveries, delivered
@@ -28,10 +30,11 @@ from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.keys import KEYRING
 from tests.support.manual_worker import ManualWorker
 from tests.support.program import resource, template
-from tests.support.rows_read import without_statistics
+from tests.support.rows_read import rows_read_so_far, without_statistics
 from tests.support.statement_log import StatementLog, statement_log
 
-RESOURCES = 10
+RESOURCES, LARGE = 10, 200
+OWNER = principal_of_name("ann")
 HOOKS = {"hooks": [{"at": "*", "on": "pre-create"}]}
 #: Rows that statements inserted, updated and deleted, in all tables.
 WRITTEN = "select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint from pg_stat_user_tables"
@@ -69,6 +72,10 @@ class Meter:
         commits = await self.conn.fetchval(WRITERS) - writers
         return Cost(len(texts), commits, await self._rows() - rows, wal)
 
+    async def rows_read(self) -> int:
+        await self._rows()
+        return (await rows_read_so_far(self.conn)).total()
+
     async def _rows(self) -> int:
         """A session reports its rows before it is ready for the next statement, if asked to;
         the database has one connection."""
@@ -100,8 +107,8 @@ def worker(meter: Meter, engine: Engine) -> ManualWorker:
     return ManualWorker(meter.database, make_registry(), engine.stacks.end_traversal, uuid4)
 
 
-def request(name: str, value: str = "x", **more: Any) -> StackRequest:
-    resources = {f"r{n}": resource(value) for n in range(RESOURCES)}
+def request(name: str, value: str = "x", *, count: int = RESOURCES, **more: Any) -> StackRequest:
+    resources = {f"r{n}": resource(value) for n in range(count)}
     return StackRequest(name=name, template=template(resources), **more)
 
 
@@ -131,6 +138,13 @@ async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWork
     check(found, Cost(13, 1, 28, 13_500))
 
 
+async def test_accept_a_large_create(meter: Meter, engine: Engine) -> None:
+    """Nodes and resources are stored with COPY: two rows each, and nothing else that grows."""
+    await engine.stacks.create("p", request("warm", count=LARGE))
+    found = await meter.cost(lambda: engine.stacks.create("p", request("s", count=LARGE)))
+    check(found, Cost(6, 1, 2 * LARGE + 6, 300_000))
+
+
 async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
     """Claim all resources of a stack in one batch, and settle them in one batch; the
     end of the stack is one more statement."""
@@ -143,6 +157,26 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
         worker.operate(0)
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
     check(found, Cost(2, 2, 39, 17_500))
+
+
+async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    """Of a stack: accept it, claim all deletes in one batch, and settle them in one batch."""
+    stacks = [(await engine.stacks.create("p", request(name))).id for name in ("warm", "s")]
+    await worker.work()
+    await engine.stacks.delete("p", stacks[0], OWNER)
+    await worker.work()
+    costs = [await meter.cost(lambda: engine.stacks.delete("p", stacks[1], OWNER))]
+    for _ in range(2):
+        costs.append(await meter.cost(lambda: worker.claim(2 * RESOURCES)))
+        while worker.jobs:
+            worker.operate(0)
+    assert await worker.claim(2 * RESOURCES) == 0
+    for found, budget in zip(costs, DELETE, strict=True):
+        check(found, budget)
+
+
+#: Accept, claim, settle and end.
+DELETE = (Cost(12, 1, 16, 9_000), Cost(1, 1, 23, 13_000), Cost(11, 3, 41, 15_500))
 
 
 async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -194,7 +228,7 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     await engine.stacks.create("p", request("s", environment=HOOKS))
     await worker.work()
     hooks = [one.id for one in await engine.reads.hooks("p", HookFilter())]
-    answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
+    answer = Answer(Decision.CONTINUE, OWNER, AnswerChannel.API)
     await engine.hooks.answer(hooks[0], answer, project="p")
     found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
     check(found, Cost(11, 1, 8, 4_000))
@@ -234,17 +268,35 @@ def horizon(channel: str) -> float:
 DELIVERY = (Cost(11, 2, 4, 2_000), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
 
 
-@pytest.mark.parametrize(("unit", "statements"), [("show", 2), ("list", 1)], ids=["show", "list"])
-async def test_read(meter: Meter, engine: Engine, unit: str, statements: int) -> None:
-    await engine.stacks.create("p", request("s"))
+async def show(engine: Engine, stack: StackRecord) -> None:
+    found = await engine.reads.find_stack("p", stack.name)
+    await engine.reads.view(found, with_outputs=True)
 
-    async def read() -> None:
-        if unit == "show":
-            stack = await engine.reads.find_stack("p", "s")
-            await engine.reads.view(stack, with_outputs=True)
-        else:
-            await engine.reads.list_stacks("p", StackFilter(limit=20))
 
-    await read()
-    found = await meter.cost(read)
-    check(found, Cost(statements, 0, 0, 0))
+READS: Mapping[str, Callable[[Engine, StackRecord], Awaitable[Any]]] = {
+    "show": show,
+    "list": lambda engine, stack: engine.reads.list_stacks("p", StackFilter(limit=20)),
+    "resource": lambda engine, stack: engine.reads.resource(stack, "r1"),
+    "resources": lambda engine, stack: engine.reads.resources(stack),
+    "events": lambda engine, stack: engine.reads.events(stack, EventFilter(limit=20)),
+    "hooks": lambda engine, stack: engine.reads.hooks("p", HookFilter(limit=20)),
+}
+#: Statements with BEGIN and COMMIT, and rows read in all tables: of one stack, of 20 stacks, of a
+#: resource, of 10 resources, of 20 events, and of 10 hooks.
+READ = {"show": (2, 6), "list": (1, 60), "resource": (4, 14), "resources": (2, 21),
+        "events": (4, 121), "hooks": (4, 30)}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", READS)
+async def test_read(meter: Meter, engine: Engine, worker: ManualWorker, unit: str) -> None:
+    """Among more stacks than are read. Nothing is written."""
+    for number in range(22):
+        await engine.stacks.create("p", request(f"s{number}"))
+    await engine.stacks.create("p", request("held", environment=HOOKS))
+    await worker.work()
+    stack = await engine.reads.find_stack("p", "s1")
+    await READS[unit](engine, stack)
+    before = await meter.rows_read()
+    found = await meter.cost(lambda: READS[unit](engine, stack))
+    assert found == Cost(found.round_trips, 0, 0, 0)
+    assert (found.round_trips, await meter.rows_read() - before) == READ[unit]

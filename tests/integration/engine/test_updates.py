@@ -9,6 +9,7 @@ PARAMETERS = {
     "size": {"type": "number", "default": 1},
     "secret": {"type": "string", "hidden": True, "default": "s3cret-word"},
 }
+USED = ("a", "b", "c")
 
 
 def sized(**more: Json) -> Json:
@@ -186,3 +187,26 @@ async def test_a_dry_run_masks_secrets(run: Program) -> None:
     (one,) = response["resource_changes"]["updated"]
     assert one["changes"]["size"] == {"from": "******", "to": "******"}
     assert "s3cret-word" not in str(response) and "0ther-word" not in str(response)
+
+
+async def test_dependents_of_resources_that_are_replaced_together_depend_on_both_replacements(
+    run: Program, world: World
+) -> None:
+    """Both old resources are deleted in one transaction, and their dependent is not in the graph."""
+
+    def resources(place: str) -> Json:
+        used = {name: thing(place=place) for name in USED}
+        return used | {"user": thing(depends_on=sorted(USED))}
+
+    await run.create("s", resources("here"))
+    await run.until_ended("s")
+    await put(run, "s", resources("there"))
+    await until_complete(run, "s")
+    assert world.operations("user") == ["create"]
+    for name in USED:
+        shown = await run.stack_request("GET", "s", f"/resources/{name}")
+        assert shown["resource"]["required_by"] == ["user"], name
+    world.done.clear()
+    await run.stack_request("DELETE", "s")
+    await until_deleted(run, "s")
+    assert world.done[0] == ("delete", "user")

@@ -114,6 +114,10 @@ alter table template drop column key_order, drop column stack_outputs, drop colu
 drop index stack_listed;
 drop index resource_by_physical_id;
 create index event_by_own_id on event (id, stack_id);
+drop index resource_by_requirement;
+drop index delivery_dead;
+drop index stack_by_tag;
+drop function stack_tags;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
     provider_budget, provider_failure, failover_loss, oldest_program, trust;
