@@ -151,7 +151,7 @@ STATEMENT_FAULTS = (
     StatementFault("an added delete that is ready is not counted", "add_nodes",
           "return v_ready", "return '{}'", scenarios.REPLACED_SUPERSEDED),
     StatementFault("dependents of a replaced resource are not updated", "apply_transitions",
-          "array_replace(r.requires, g.id, g.replaced_by)", "r.requires",
+          "coalesce(g.replaced_by, u.id)", "u.id",
           scenarios.REPLACED_WITH_DEPENDENTS),
     StatementFault("an outdated step updates dependents of a replaced resource",
           "apply_transitions",

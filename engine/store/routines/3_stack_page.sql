@@ -30,7 +30,7 @@ declare
 begin
     -- Few stacks with the tags are found by them. Many are soon found in the order of the page: so try that
     -- first.
-    if p_order in ('newest', 'oldest') and (v_tags <> '{}' or v_any_tag <> '{}') then
+    if (p_order = 'newest' or p_order = 'oldest') and (v_tags <> '{}' or v_any_tag <> '{}') then
         if p_order = 'newest' then
             select count(*) into v_near
               from (select s.tags from stack s
@@ -98,7 +98,7 @@ begin
          where s.project = p_project and (s.created_at, s.id) > (p_created_at, p_id)
            and stack_is_listed(s, p_filter, v_plain, v_excluded)
          order by s.created_at, s.id limit p_limit;
-    elsif p_order in ('named', 'named, newest', 'named, oldest') then
+    elsif p_order like 'named%' then
         -- 'named': the first page, from processes of the previous release.
         return query
         with named as materialized (

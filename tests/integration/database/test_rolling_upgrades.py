@@ -119,6 +119,8 @@ async def test_a_process_that_does_not_report_its_program_is_too_old(
     await database.pool.execute("drop table oldest_program")
     await database.pool.execute("drop table trust")
     await database.pool.execute("alter table credential drop column trust")
+    await database.pool.execute("drop index resource_by_requirement, delivery_dead, stack_by_tag")
+    await database.pool.execute("drop function stack_tags")
     await database.pool.execute("delete from migration where name >= '0062'")
     await database.pool.execute(
         "alter table process drop column version, drop column migration, drop column routines"

@@ -61,7 +61,7 @@ async def test_each_statement_fits_the_schema(database: Database) -> None:
 @pytest.mark.parametrize(
     ("right", "typo", "error"),
     [
-        ("set requires = array_replace(", "set requiers = array_replace(", "requiers"),
+        ("from unnest(r.requires) with", "from unnest(r.requiers) with", "requiers"),
         (
             "perform detach_stacks(v_detached)",
             "perform leave_bhind(v_detached)",
