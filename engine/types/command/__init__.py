@@ -6,6 +6,7 @@ the check repeats neither of them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from subprocess import SubprocessError
 
@@ -20,6 +21,7 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.command.allow_list import AllowedProgram, CommandSettings, RunAs
 from engine.types.command.process import (
+    CREDENTIAL,
     LOADER,
     CommandResult,
     environment,
@@ -114,9 +116,14 @@ class Command(ResourceType):
     async def update(self, call: Call) -> Outcome:
         if _runs_nothing(call):
             return Done(call.physical_id, dict(call.data.get("attributes") or {}), call.data)
-        if not call.properties.get("update"):
-            return Replace()
-        return await self._create_or_update(call, "update")
+        if call.properties.get("update"):
+            return await self._create_or_update(call, "update")
+        return await self._check_unchanged(call) if _only_checks(call) else Replace()
+
+    async def _check_unchanged(self, call: Call) -> Outcome:
+        """A check that fails again leaves nothing unfinished: the next update repeats it, too."""
+        checked = await self.check(call)
+        return replace(checked, data=call.data) if isinstance(checked, Failed) else checked
 
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
@@ -180,8 +187,9 @@ class Command(ResourceType):
         return Done(call.physical_id, call.attributes, call.data)
 
     def observation_key(self, call: Call) -> str | None:
-        observable = self._settings.enabled and call.properties.get("check")
-        return str(call.resource_id) if observable else None
+        """An observation has no credential: a check that reads it would always fail."""
+        check = call.properties.get("check") if self._settings.enabled else None
+        return str(call.resource_id) if check and CREDENTIAL not in str(check) else None
 
     def observation_endpoint(self, call: Call) -> str:
         return _program(call.properties["check"])
@@ -203,7 +211,8 @@ class Command(ResourceType):
         return Observation(ObservedState.DEGRADED, (), reason, public)
 
     def needs_replace(self, call: Call) -> bool:
-        return not _runs_nothing(call) and not call.properties.get("update")
+        runs_nothing = _runs_nothing(call) or _only_checks(call)
+        return not runs_nothing and not call.properties.get("update")
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -388,6 +397,14 @@ def _runs_nothing(call: Call) -> bool:
     return (
         bool(call.changed) and call.changed <= LATER_PROPERTIES and not call.data.get("unfinished")
     )
+
+
+def _only_checks(call: Call) -> bool:
+    """Whether an update without the command `update` only runs `check`: no change, failed command
+    or snapshot requires another resource, for example after an observation has found it
+    degraded."""
+    unchanged = not (call.changed or call.kept or call.data.get("unfinished"))
+    return bool(unchanged and call.properties.get("check"))
 
 
 def _argv(command: Json) -> list[str]:

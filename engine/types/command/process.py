@@ -185,6 +185,8 @@ def _signal(group: int, number: int) -> bool:
 INHERITED = ("PATH", "HOME", "LANG")
 #: Prefixes of variables with which the dynamic loader runs other code in an allowed program.
 LOADER = ("LD_", "DYLD_")
+#: The variable with the credential of the request; an observation has none.
+CREDENTIAL = "HEADGATE_CREDENTIAL"
 #: The limit for HEADGATE_PREVIOUS in bytes; Linux accepts no variable above 128 KiB.
 MAX_PREVIOUS = 98_304
 MAX_ERROR = 500
@@ -211,7 +213,7 @@ def environment(
         "HEADGATE_SNAPSHOT": _decode_previous(orjson.dumps((call.kept or {}).get("outputs") or {})),
     }
     if call.credential:
-        headgate_variables["HEADGATE_CREDENTIAL"] = call.credential
+        headgate_variables[CREDENTIAL] = call.credential
     return (
         known
         | {key: as_text(value) for key, value in variables.items() if value is not None}

@@ -53,6 +53,7 @@ from engine.types.http.requests import (
     address,
     build,
     header_error,
+    header_templates,
     is_same_request,
     names_in,
     origin,
@@ -548,12 +549,17 @@ class Http(ResourceType):
         if found is None:
             return False
         new = RemoteObject.read(found.data, remote.id, remote.key)
-        deletes = found.properties if found.properties.get("delete") else call.properties
-        base = {**deletes, "base": found.properties.get("base")}
-        return is_same_request(
-            build("delete", call.properties, remote.values(), ""),
-            build("delete", base, new.values(), ""),
-        )
+        other = {**found.properties}
+        other["delete"] = other.get("delete") or call.properties["delete"]
+        if _access(call.properties) != _access(other):
+            return False
+        try:
+            return is_same_request(
+                build("delete", call.properties, remote.values(), ""),
+                build("delete", other, new.values(), ""),
+            )
+        except PlaceholderError:
+            return False
 
     async def _with_id(self, call: Call, remote: RemoteObject) -> RemoteObject:
         if remote.id is not None or not call.properties.get("find") or call.progress is not None:
@@ -693,3 +699,10 @@ def _texts(value: Json) -> list[str]:
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
     return [value] if isinstance(value, str) else []
+
+
+def _access(properties: Mapping[str, Json]) -> tuple[Json, Mapping[str, str]]:
+    """What can make a service find another object at the URL of the delete request, such as the
+    name of a tenant. Values of placeholders do not count: they are of the object itself."""
+    headers = header_templates(properties, properties["delete"])
+    return properties.get("credential"), {name.lower(): text for name, text in headers.items()}

@@ -130,27 +130,33 @@ def build(
 
 
 def is_same_request(one: Request, other: Request) -> bool:
-    """Whether two requests do the same, whatever their headers are."""
+    """Whether two requests do the same, whatever their headers are: see `header_templates`."""
     return (one.method, one.url, one.body) == (other.method, other.url, other.body)
 
 
 def _headers(
     properties: Mapping[str, Json], definition: Mapping[str, Json], values: Mapping[str, Json]
 ) -> dict[str, str]:
-    """The headers of the request override the common headers; null removes one."""
-    own = definition.get("headers") or {}
-    over = {header.lower() for header in own}
-    usual = properties.get("headers") or {}
-    both = {header: value for header, value in usual.items() if header.lower() not in over} | own
     headers = {
-        header: fill_text(as_text(value), values)
-        for header, value in both.items()
-        if value is not None
+        header: fill_text(value, values)
+        for header, value in header_templates(properties, definition).items()
     }
     for header, value in headers.items():
         if _CONTROL.search(value):
             raise PlaceholderError(f"the header {header} would contain control characters")
     return headers
+
+
+def header_templates(
+    properties: Mapping[str, Json], definition: Mapping[str, Json]
+) -> dict[str, str]:
+    """The headers of a request, with placeholders: its own override the common ones; null removes
+    one."""
+    own = definition.get("headers") or {}
+    over = {header.lower() for header in own}
+    usual = properties.get("headers") or {}
+    both = {header: value for header, value in usual.items() if header.lower() not in over} | own
+    return {header: as_text(value) for header, value in both.items() if value is not None}
 
 
 def _raw(body: Json) -> bytes | None:

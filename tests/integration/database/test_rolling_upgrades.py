@@ -50,6 +50,14 @@ def next_migrations(directory: Path, **files: str) -> Path:
     return directory
 
 
+def migrations_to(directory: Path, newest: str) -> Path:
+    """The migrations of an earlier program."""
+    for one in read_migrations():
+        if one.name <= newest:
+            (directory / one.name).write_text(one.text)
+    return directory
+
+
 def results(output: CommandOutput) -> Mapping[str, tuple[str, str]]:
     return {one["check"]: (one["state"], one["reason"]) for one in output.document}
 
@@ -114,30 +122,28 @@ async def test_a_contract_is_refused_while_older_processes_run(
 
 
 async def test_a_process_that_does_not_report_its_program_is_too_old(
-    database: Database, database_url: str
+    postgres: TestServer, tmp_path: Path
 ) -> None:
-    await database.pool.execute("drop table oldest_program")
-    await database.pool.execute("drop table trust")
-    await database.pool.execute("alter table credential drop column trust")
-    await database.pool.execute("drop index resource_by_requirement, delivery_dead, stack_by_tag")
-    await database.pool.execute("drop function stack_tags")
-    await database.pool.execute("delete from migration where name >= '0062'")
-    await database.pool.execute(
-        "alter table process drop column version, drop column migration, drop column routines"
-    )
-    await database.pool.execute(REPORT_BEFORE)
-    with pytest.raises(errors.Conflict, match="on old runs an earlier headgate") as refused:
-        await migrate(database_url, version="1.1.0")
-    assert refused.value.code == "OlderProcesses"
-    output = await run_admin("upgrade-check", "--json", url=database_url)
-    assert (
-        output.code == 1 and results(output)["processes"][1] == "running: an earlier headgate (old)"
-    )
-    assert results(output)["start"][0] == "error"
-    await database.pool.execute("update process set seen_at = seen_at - interval '121 s'")
-    output = await run_admin("upgrade-check", "--json", url=database_url)
-    assert output.code == 0 and results(output)["start"][0] == "ok"
-    await migrate(database_url, version="1.1.0")
+    async with postgres.new_database(template="template0") as url:
+        await migrate(url, migrations_to(tmp_path, OLDER.migration), version="1.0.0")
+        conn = await connect(url)
+        try:
+            await conn.execute(REPORT_BEFORE)
+            with pytest.raises(errors.Conflict, match="on old runs an earlier headgate") as refused:
+                await migrate(url, version="1.1.0")
+            assert refused.value.code == "OlderProcesses"
+            output = await run_admin("upgrade-check", "--json", url=url)
+            assert (
+                output.code == 1
+                and results(output)["processes"][1] == "running: an earlier headgate (old)"
+            )
+            assert results(output)["start"][0] == "error"
+            await conn.execute("update process set seen_at = seen_at - interval '121 s'")
+            output = await run_admin("upgrade-check", "--json", url=url)
+            assert output.code == 0 and results(output)["start"][0] == "ok"
+            await migrate(url, version="1.1.0")
+        finally:
+            await conn.close()
 
 
 async def test_registration_and_migration_wait_for_each_other(

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,13 @@ from tests.support.scripted_type import Thing, World
 
 NOTIFY: Json = {"observe": {"every": "10m"}, "on_drift": "notify"}
 REPAIR: Json = {"observe": {"every": "10m"}, "on_drift": "repair"}
+COMMANDS: dict[str, Any] = {
+    "resource_types.command.enabled": True,
+    "resource_types.command.run_as": "server",
+    "resource_types.command.programs": [
+        {"path": "/bin/sh", "projects": ["*"], "arguments": ["**"], "folders": ["/"]}
+    ],
+}
 ALWAYS: Json = {"from": "00:00", "to": "24:00"}
 
 
@@ -271,6 +279,30 @@ async def test_a_repair_that_fails_is_not_repeated(run: Program, world: World) -
     assert stack["stack_status"] == "UPDATE_FAILED"
     assert "protected" in stack["stack_status_reason"]
     assert len(await traversals(run)) == 2
+
+
+@pytest.mark.parametrize("settings", [COMMANDS])
+async def test_a_command_without_update_is_not_replaced_if_its_check_fails(
+    run: Program, tmp_path: Path
+) -> None:
+    up, runs = tmp_path / "up", tmp_path / "runs"
+    service: Json = {
+        "type": "Headgate::Command",
+        "properties": {
+            "create": ["/bin/sh", "-c", f"touch {up}; echo create >> {runs}"],
+            "check": ["/bin/sh", "-c", f"test -e {up}"],
+            "delete": ["/bin/sh", "-c", f"rm -f {up}; echo delete >> {runs}"],
+        },
+    }
+    physical = await created(run, {"a": service}, REPAIR)
+    up.unlink()
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_FAILED", await run.events("s")
+    assert await reports(run) == [("detected", "a", "degraded")]
+    up.touch()
+    await run.update("s", existing=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert await ids(run) == physical and runs.read_text() == "create\n"
 
 
 async def test_a_repair_waits_for_no_change_and_supersedes_none(run: Program, world: World) -> None:

@@ -12,7 +12,8 @@ from tests.support.program import Json, Program, program, template
 
 
 class Named:
-    """A service whose objects are created by PUT with a name. It refuses sizes above 9."""
+    """A service whose objects are created by PUT with a name, which is unique in a tenant. It
+    refuses sizes above 9."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
@@ -22,16 +23,20 @@ class Named:
         body = await request.json()
         if body["size"] > 9:
             return web.Response(status=400)
-        self.objects[request.match_info["name"]] = body
+        self.objects[key_of(request)] = body
         return web.json_response({})
 
     async def get(self, request: web.Request) -> web.Response:
-        found = self.objects.get(request.match_info["name"])
+        found = self.objects.get(key_of(request))
         return web.json_response(found or {}, status=200 if found else 404)
 
     async def delete(self, request: web.Request) -> web.Response:
-        found = self.objects.pop(request.match_info["name"], None)
+        found = self.objects.pop(key_of(request), None)
         return web.Response(status=204 if found else 404)
+
+
+def key_of(request: web.Request) -> str:
+    return request.headers.get("X-Tenant", "") + request.match_info["name"]
 
 
 @asynccontextmanager
@@ -62,7 +67,7 @@ async def run(database_url: str) -> AsyncIterator[Program]:
         yield running
 
 
-def queue(named: Named, size: int = 1) -> Json:
+def queue(named: Named, size: int = 1, **more: Json) -> Json:
     """Without `update`, so that another size replaces it."""
     return {
         "type": "Headgate::HTTP",
@@ -73,6 +78,7 @@ def queue(named: Named, size: int = 1) -> Json:
             "read": {"url": "/${id}"},
             "delete": {"url": "/${id}"},
             "compare": {"$.size": size},
+            **more,
         },
     }
 
@@ -107,6 +113,16 @@ async def test_an_object_with_the_same_id_on_another_server_is_deleted(
     async with serving() as other:
         assert await change(run, {"a": queue(other)}) == "UPDATE_COMPLETE"
         assert (named.objects, other.objects) == ({}, {"orders": {"size": 1}})
+
+
+async def test_an_object_with_the_same_id_of_another_tenant_is_deleted(
+    run: Program, named: Named
+) -> None:
+    await run.create("s", {"a": queue(named, headers={"X-Tenant": "a/"})})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    moved = queue(named, 2, headers={"X-Tenant": "b/"})
+    assert await change(run, {"a": moved}) == "UPDATE_COMPLETE"
+    assert named.objects == {"b/orders": {"size": 2}}
 
 
 async def test_a_rollback_of_a_refused_replacement_keeps_the_object(

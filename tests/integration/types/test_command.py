@@ -253,6 +253,31 @@ async def test_its_check_observes_a_resource(check: str, state: str, reason: str
     assert (found.state, found.reason) == (state, reason)
 
 
+async def test_a_degraded_resource_without_update_is_checked_again_and_never_replaced() -> None:
+    """Its row is then UPDATE_FAILED, with the data of the last successful command."""
+    before = Done("id", {}, {"attributes": {"outputs": {"a": 1}}})
+    down, up = (command_properties(check=sh(f"exit {code}")) for code in (1, 0))
+    for call in (update_of(before, down), update_of(before, up)):
+        assert not TYPE.needs_replace(call)
+    found = await failed("update", update_of(before, down))
+    assert (found.physical_id, found.data) == ("id", before.data)
+    assert found.reason == "check exited with 1"
+    healed = await done("update", update_of(before, up))
+    assert (healed.physical_id, healed.data) == ("id", before.data)
+    # A change, a restore and a failed command replace it.
+    restored = replace(update_of(before, up), kept={"outputs": {}})
+    unfinished = update_of(Done("id", {}, {"unfinished": True}), up)
+    for call in (update_of(before, up, "triggers"), restored, unfinished):
+        assert TYPE.needs_replace(call)
+        assert await run(TYPE, "update", call) == Replace()
+
+
+async def test_a_check_that_reads_the_credential_cannot_be_observed() -> None:
+    """An observation has none, so the check would fail."""
+    checked = command_properties(check=sh('test -n "$HEADGATE_CREDENTIAL"'))
+    assert TYPE.observation_key(a_call(TYPE, checked, physical_id="x")) is None
+
+
 async def test_a_resource_without_a_check_cannot_be_observed() -> None:
     assert TYPE.observation_key(a_call(TYPE, command_properties(), physical_id="x")) is None
     off = Command(replace(ON, enabled=False))

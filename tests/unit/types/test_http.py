@@ -17,7 +17,8 @@ from engine.types.http import Http, HttpSettings, missing_property
 from engine.types.http.json_paths import first_value
 from engine.types.http_client import NoResponse
 from engine.types.operator_credentials import Credential, Credentials
-from engine.words import Json
+from engine.types.successor import Successor
+from engine.words import Json, ResourceId, StackId
 from tests.support.in_memory_service import URL, InMemoryService, answer, properties
 from tests.unit.types.calls import KEY, a_call, ended, findings_of, run
 
@@ -265,6 +266,39 @@ async def test_a_missing_object_counts_as_deleted(
     done = await created_object(http)
     service.script("DELETE", answer(status))
     assert isinstance(await ended(http, "delete", run_again(http, done, properties())), Done)
+
+
+class Replaced:
+    """A replacement of each resource."""
+
+    def __init__(self, successor: Successor) -> None:
+        self._successor = successor
+
+    async def read(self, stack_id: StackId, resource_id: ResourceId) -> Successor | None:
+        return self._successor
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"),
+    [
+        ({"headers": {"x-tenant": "a", "X-Key": "${key}"}}, True),
+        ({"headers": {"X-Tenant": "b", "X-Key": "${key}"}}, False),
+        ({"credential": "shelf"}, False),
+        ({"delete": {"url": "/${id}?colour=${outputs.colour}"}}, False),
+        ({"delete": None}, True),
+        ({"idempotency_header": "X-Once"}, True),
+    ],
+    ids=["same", "tenant", "credential", "no value", "no delete", "idempotency header"],
+)
+async def test_the_object_of_a_replacement_with_the_same_request_stays(
+    http: Http, service: InMemoryService, more: Json, stays: bool
+) -> None:
+    """A request with another tenant or credential can delete another object at the same URL."""
+    own = properties(headers={"X-Tenant": "a", "X-Key": "${key}"})
+    done = await created_object(http, headers=own["headers"])
+    http.successors = Replaced(Successor({**own, **more}, {"key": "another"}))
+    assert isinstance(await ended(http, "delete", run_again(http, done, own)), Done)
+    assert (service.methods().count("DELETE") == 0) is stays
 
 
 async def test_an_accepted_delete_is_polled(http: Http, service: InMemoryService) -> None:
