@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
 import aiohttp
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from engine.store.fault_points import COMPLETION_POINTS
-from tests.support.completions import DUE, building, finish
+from tests.support.completions import building, finish
 from tests.support.http_things import Things, serve_things
 from tests.support.program import PATIENCE, Http, ServerProcess, eventually
 
@@ -23,6 +24,12 @@ enabled = true
 allow = ["127.0.0.0/8"]
 """
 NAMES = ("a", "b", "c", "d")
+#: Ends the lease of the request that the dead process had claimed, and wakes the observer, which
+#: looks at its schedule every 10 s. $1: when the process was dead.
+DUE = """
+with due as (update completion_request set next_at = now() where claimed_at < $1)
+select pg_notify('headgate_completion', '')
+"""
 
 
 class IdempotentThings(Things):
@@ -45,17 +52,12 @@ async def things() -> AsyncIterator[Things]:
         yield service
 
 
-async def make_due_until_ended(http: Http, database_url: str) -> str:
-    """Without waiting for the lease of the request that the dead process had claimed."""
-    conn = await asyncpg.connect(database_url)
-    try:
-        ended = asyncio.create_task(http.until_ended("s"))
-        while not ended.done():
-            await conn.execute(f"{DUE} where claimed_at < now() - interval '2s'")
-            await asyncio.wait([ended], timeout=0.5)
-        return ended.result()
-    finally:
-        await conn.close()
+async def make_due_until_ended(http: Http, conn: asyncpg.Connection, dead_at: datetime) -> str:
+    ended = asyncio.create_task(http.until_ended("s"))
+    while not ended.done():
+        await conn.execute(DUE, dead_at)
+        await asyncio.wait([ended], timeout=0.5)
+    return ended.result()
 
 
 @pytest.mark.parametrize("point", COMPLETION_POINTS)
@@ -63,6 +65,7 @@ async def test_a_death_at_any_commit_completes_each_resource_once(
     database_url: str, tmp_path: Path, things: Things, point: str
 ) -> None:
     server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    conn = await asyncpg.connect(database_url)
     try:
         await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
         connector = aiohttp.TCPConnector(force_close=True)
@@ -76,6 +79,7 @@ async def test_a_death_at_any_commit_completes_each_resource_once(
                 return not server.is_running
 
             await eventually(is_dead)
+            dead_at = await conn.fetchval("select clock_timestamp()")
             await asyncio.to_thread(server.start)
 
             async def all_created() -> bool:
@@ -83,7 +87,7 @@ async def test_a_death_at_any_commit_completes_each_resource_once(
 
             await eventually(all_created)
             finish(things)
-            assert await make_due_until_ended(http, database_url) == "CREATE_COMPLETE"
+            assert await make_due_until_ended(http, conn, dead_at) == "CREATE_COMPLETE"
             history = await http.stack_request("GET", "s", "/history")
         completed = sorted(
             one["subject"] for one in history["events"]
@@ -91,4 +95,5 @@ async def test_a_death_at_any_commit_completes_each_resource_once(
         )  # fmt: skip
         assert completed == list(NAMES) and len(things.objects) == len(NAMES)
     finally:
+        await conn.close()
         await asyncio.to_thread(server.stop)
