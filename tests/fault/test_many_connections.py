@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
+import aiohttp
 import pytest
 
 from hub.api.client_limits import OpenCount
@@ -13,7 +14,7 @@ from hub.api.request_validation import UNAUTHENTICATED_BODY
 from hub.auth.throttle import block_of
 from tests.integration.api.test_access import bearer, run_with_tokens
 from tests.support.access import insert_credential
-from tests.support.program import Program, eventually, program
+from tests.support.program import Http, Program, eventually, program, resource
 from tests.support.wire import Wire, exchange, open_wire, parse_responses, request
 
 SESSION = "POST /v1/p/session"
@@ -87,6 +88,10 @@ async def test_streams_per_user_are_limited(run: Program) -> None:
             await third.send(request("GET /v1/p/events/stream", "Connection: close"))
             ((status, document),) = parse_responses(await third.read_to_end())
         assert status == 429 and "[server] streams_per_user" in document["error"]["remedy"]
+
+    # The server finds that a client has left when it writes: events, or a heartbeat each 15 s.
+    async with aiohttp.ClientSession() as session:
+        await Http(session, run.url).create("s", {"a": resource()})
 
     async def is_free_again() -> bool:
         async with open_wire(run.url) as wire:
