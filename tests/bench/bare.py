@@ -113,7 +113,7 @@ async def running_bare_server(
         count = os.cpu_count() or 1
         processes = [subprocess.Popen([*command, str(number)], cwd=ROOT) for number in range(count)]
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while await conn.fetchval("select count(*) from bare_process") < count:
                     assert all(process.poll() is None for process in processes)
                     await asyncio.sleep(0.05)

@@ -388,9 +388,9 @@ async def test_a_restarted_server_is_found_again(data_directory: Path) -> None:
 async def test_closing_the_pool_waits_a_bounded_time_for_busy_connections(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.store.database.CONNECT_TIMEOUT", 0.05)
     database = await open_database(database_url, size=1, keyring=KEYRING)
     held = await database.pool.acquire()
+    monkeypatch.setattr("engine.store.database.CONNECT_TIMEOUT", 0.05)
     async with asyncio.timeout(10):
         await database.close()
     with pytest.raises(asyncpg.InterfaceError):
