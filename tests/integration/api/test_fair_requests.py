@@ -77,9 +77,10 @@ async def test_waiting_requests_of_a_user_are_limited(database_url: str) -> None
         many = [asyncio.create_task(costly()) for _ in range(6)]
 
         async def found() -> bool:
-            return len(refused) == 3  # two run, one waits
+            return len(refused) >= 3  # two run, one waits
 
         await eventually(found)
+        assert len(refused) < len(many)
         assert "[server] waiting_per_user" in refused[0]["error"]["message"]
         status, _ = await run.call("GET", "/stacks", headers=reader)
         assert status == 200
