@@ -118,7 +118,7 @@ async def test_an_unavailable_broker_does_not_delay_other_channels(
             await subscribe(run, amqp)
             await run.create("before", {"a": thing()})
             await amqp.next_of("headgate.stack.create.completed")
-            await rabbit.stop()
+            rabbit.kill()
             rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
             await run.create("while", {"a": thing(), "b": thing()}, environment=rules)
             (hook,) = await run.waiting_hooks("while")
