@@ -5,7 +5,7 @@ which operation, the previous step ended.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
@@ -130,7 +130,15 @@ class Progress:
     shown: Sequence[str] = ()
 
     def document(self, **changed: Any) -> dict[str, Json]:
-        return asdict(replace(self, **changed))
+        """The fields as stored. Engines of the previous release read it, too: fields that are empty
+        are left out."""
+        return {name: value for name, value in asdict(replace(self, **changed)).items() if value}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Json]) -> "Progress":
+        """A stored document, also one of the next release with more fields."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in document.items() if name in known})
 
     def after(self) -> "Progress":
         kind = self.step.rpartition("-")[0]
@@ -164,7 +172,9 @@ def run_steps(
         return restored
     current = current_members(call.child)
     at = (
-        Progress(**call.progress) if call.progress else Progress(kept=plan.compute_records(current))
+        Progress.read(call.progress)
+        if call.progress
+        else Progress(kept=plan.compute_records(current))
     )
     if call.child is not None and _is_last_step(call.child, at):
         at = replace(at, step=call.child.step, kept={**at.kept, **current.group})

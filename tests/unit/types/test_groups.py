@@ -20,6 +20,7 @@ from engine.types.contract import (
 )
 from engine.types.group_size import Adjustment, adjusted_size
 from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.group_steps import Progress
 from engine.types.groups.instance_group import InstanceGroup
 from engine.types.groups.member_changes import fresh_names
 from engine.types.groups.member_template import build_template
@@ -672,3 +673,10 @@ def test_errors_of_a_group_have_their_place(
     group: Any, properties: dict[str, Json], error: str
 ) -> None:
     assert error in " ".join(map(str, findings_of(group, properties)))
+
+
+def test_the_progress_of_a_group_is_read_by_the_release_before_and_after() -> None:
+    """The one before knows no field that is new and empty; the one after may have more."""
+    at = Progress(number=2, last="batch")
+    assert at.document() == {"number": 2, "last": "batch"}
+    assert Progress.read({**at.document(), "of_the_next_release": 1}) == at
