@@ -49,9 +49,12 @@ def _describe_schema(plan: UpgradePlan) -> str:
     if not plan.pending:
         return "the schema is up to date"
     names = ", ".join(one.name for one in plan.pending)
-    removing = [one.name for one in plan.pending if contract_of(one)]
-    contract = f"; {', '.join(removing)} removes what earlier programs use" if removing else ""
-    return f"the start applies {names}{contract}"
+    needs = "".join(
+        f"; with {one.name}, only programs that know {needed} can run"
+        for one in plan.pending
+        if (needed := contract_of(one))
+    )
+    return f"the start applies {names}{needs}"
 
 
 def _describe_routines(plan: UpgradePlan) -> str:

@@ -150,7 +150,9 @@ def test_a_program_starts_unless_it_is_too_old_for_the_database() -> None:
     for text in ("headgate 1.2.0 has upgraded", "know 0070_adds.sql", "headgate 1.0.0 knows",
                  "up to 0069_old.sql"):  # fmt: skip
         assert text in refused.value.finding.reason
-    assert refused.value.finding.remedy == "Start headgate 1.2.0, or the release before it"
+    assert refused.value.finding.remedy == (
+        "Start headgate 1.2.0, or another one that knows this migration"
+    )
 
 
 def test_a_program_does_not_start_beside_processes_that_are_too_old() -> None:
@@ -200,8 +202,8 @@ def test_the_check_says_what_a_start_does() -> None:
         running=(running(1, OLD), running(2, OLD), running(3, OWN)),
     ))}  # fmt: skip
     assert lines["schema"].reason == (
-        "the start applies 0070_adds.sql, 0071_removes.sql; 0071_removes.sql removes what earlier"
-        " programs use"
+        "the start applies 0070_adds.sql, 0071_removes.sql; with 0071_removes.sql, only programs"
+        " that know 0070_adds.sql can run"
     )
     assert lines["processes"].reason == (
         "running: headgate 1.0.0, 0069_old.sql, routines 4 (h1, h2);"

@@ -67,5 +67,5 @@ async def test_versions_that_are_too_far_apart_do_not_start_side_by_side(
         await upgrade.start("new", "engine")
         refused = await asyncio.to_thread(old.refuse)
         assert "headgate 99.2.0 has upgraded the database" in refused
-        assert "Start headgate 99.2.0, or the release before it" in refused
+        assert "Start headgate 99.2.0, or another one that knows this migration" in refused
         await upgrade.check_versions(1)

@@ -3,9 +3,18 @@
 -- The columns with which a node is planned come first, and those that steps change last. PostgreSQL writes
 -- an update to the WAL from the first byte that differs to the last one, if the new row fits into the page
 -- of the old one, for which the fill factor leaves room. So no step writes the definition again (ADR 13).
-lock table node;
-create unlogged table node_before as table node;
-drop table node cascade; -- with views, which are created again with the routines
+-- All locks are taken first, in the order of the engine's statements, and none while the table is written:
+-- no process waits for the migration with a lock that the migration needs.
+lock table stack in share row exclusive mode;
+lock table node in access exclusive mode;
+lock table resource, delivery in share row exclusive mode;
+lock table event in access exclusive mode;
+alter table node rename to node_before;
+alter index node_pkey rename to node_before_pkey;
+alter index node_due rename to node_before_due;
+alter table node_before
+    drop constraint node_operation_check, drop constraint node_direction_check,
+    drop constraint node_state_check, drop constraint node_phase_check;
 
 create table node (
     stack_id uuid not null,
@@ -65,5 +74,6 @@ select
     cancelled, step_into, state, phase, worker, operation_key, reason, progress, confirmation,
     breakpoints_hit, signal_resource_id
   from node_before;
-drop table node_before;
+drop table node_before cascade; -- with views, which are created again with the routines
 create index node_due on node (stack_id, traversal, wake_at) where wake_at is not null;
+analyze node;

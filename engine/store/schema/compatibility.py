@@ -98,7 +98,7 @@ def check_program(own: ProgramVersion, oldest: OldestProgram | None) -> None:
             f"headgate {oldest.required_by} has upgraded the database for programs that know"
             f" {oldest.migration}; {own} knows migrations up to {own.migration} only",
             place="[database]",
-            remedy=f"Start headgate {oldest.required_by}, or the release before it",
+            remedy=f"Start headgate {oldest.required_by}, or another one that knows this migration",
             code="DatabaseNewer",
         )
 

@@ -267,7 +267,7 @@ async def _plan(
 
 async def read_pending(connection: Connection) -> list[str]:
     """The names of the pending migrations. Raises the errors of `plan_upgrade`."""
-    plan = await plan_upgrade(connection)
+    plan = await plan_upgrade(connection, "of this installation")
     return [migration.name for migration in plan.pending]
 
 

@@ -191,7 +191,7 @@ async def test_the_check_names_running_programs_and_changes_nothing(
         await record_oldest(conn, NEXT)
     output = await run_admin("upgrade-check", url=database_url)
     assert output.code == 1
-    assert "Start headgate 1.2.0, or the release before it" in output.out
+    assert "Start headgate 1.2.0, or another one that knows this migration" in output.out
     async with postgres.new_database(template="template0") as empty:
         output = await run_admin("upgrade-check", "--json", url=empty)
         assert output.code == 0 and "0040_baseline.sql" in results(output)["schema"][1]
