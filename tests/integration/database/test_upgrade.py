@@ -272,6 +272,34 @@ async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
     await check_running(running, receiver)
 
 
+async def test_a_migration_that_writes_tables_again_waits_for_a_step_before_it_takes_a_lock(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step locks its stack, then nodes and resources: in another order, the two would deadlock,
+    and the migration would start again."""
+    texts = {one.name: one.text for one in read_migrations()}
+    tags = texts["0069_stacks_by_tag.sql"]
+    indexes = (
+        "drop index resource_by_requirement, stack_by_tag;"
+        + texts["0067_dependents.sql"]
+        + tags[tags.index("create index") :]
+    )
+    again = [*read_migrations(), Migration("9999_again.sql", texts[REWRITING] + indexes)]
+    monkeypatch.setattr("engine.store.schema.upgrade.read_migrations", lambda _: again)
+    monkeypatch.setattr("engine.store.schema.upgrade.TRIES", 1)
+    waiting = (
+        "select count(*) from pg_stat_activity"
+        " where wait_event_type = 'Lock' and datname = current_database()"
+    )
+    async with database.connection() as step, step.transaction():
+        await step.execute("update stack set tags = tags")
+        migrating = asyncio.create_task(migrate(database_url))
+        await until(lambda: database.pool.fetchval(waiting))
+        await step.execute("update node set reason = reason")
+        await step.execute("update resource set name = name")
+    assert await migrating == ["9999_again.sql"]
+
+
 async def test_a_migration_yields_its_locks_and_restarts(
     database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

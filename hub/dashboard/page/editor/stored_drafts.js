@@ -1,6 +1,6 @@
 /**
  * Drafts of the editor in the window's storage: a draft survives a reload and a crash of the
- * browser. Another user does not see it. Values of hidden parameters are not stored.
+ * browser. Another user does not see it. Values that are or may be hidden are not stored.
  */
 
 import { fieldsOf } from "./fields.js";
@@ -47,8 +47,6 @@ export function removeStoredDraft(project, id) {
  * @param {string} project @param {Written} first
  */
 export function draftStore(project, first) {
-  /** @type {Set<string>} all parameters that were hidden in any version of the template */
-  const hidden = new Set();
   let environment = first.texts.environment;
   return {
     /**
@@ -57,17 +55,22 @@ export function draftStore(project, first) {
      * @param {import("./loading.js").Loaded | null} base
      */
     store(owner, at, written, base) {
-      for (const field of fieldsOf(parseValue(written.texts.template)))
-        if (field.hidden) hidden.add(field.name);
+      const key = keyOf(project, base?.id ?? "");
+      const template = parseValue(written.texts.template);
+      const fields = fieldsOf(template);
+      const secret = fields.some(({ hidden, fallback }) => hidden && fallback !== undefined);
+      const shown = new Set(fields.filter(({ hidden }) => !hidden).map(({ name }) => name));
       const masked = parameterValues(base?.first.texts.environment ?? "") ?? {};
-      const shown = withoutValues(written.texts.environment, hidden, masked);
-      // An environment with errors may have hidden values anywhere: the one before is stored.
-      environment = shown ?? environment;
+      // If it is not known which values are hidden, the environment before is stored.
+      if (template !== undefined)
+        environment = withoutValues(written.texts.environment, shown, masked) ?? environment;
       const complete = environment === written.texts.environment;
       const stored = { ...written, texts: { ...written.texts, environment } };
       try {
+        sessionStorage.removeItem(key);
+        if (secret) return false;
         const text = JSON.stringify({ owner, at, written: stored, complete, base });
-        sessionStorage.setItem(keyOf(project, base?.id ?? ""), text);
+        sessionStorage.setItem(key, text);
         return complete;
       } catch {
         // Without room or permission, the draft lasts as long as the page.
@@ -78,20 +81,19 @@ export function draftStore(project, first) {
 }
 
 /**
- * An environment without the values of parameters; those that the server has are masked again.
- * null: the text must be edited by hand.
- * @param {string} environment @param {ReadonlySet<string>} names
+ * An environment without the values of all parameters but those in `shown`; those that the server
+ * has are masked again. null: the text must be edited by hand, or has defaults, which can be those
+ * of hidden parameters in other files.
+ * @param {string} environment @param {ReadonlySet<string>} shown
  * @param {Record<string, unknown>} masked the values of the stack
  */
-function withoutValues(environment, names, masked) {
+function withoutValues(environment, shown, masked) {
   const values = parameterValues(environment);
-  if (values === undefined) return null;
-  const defaults = parseValue(environment)?.parameter_defaults ?? {};
+  if (values === undefined || parseValue(environment)?.parameter_defaults) return null;
   /** @type {string | null} */
   let result = environment;
-  for (const name of names) {
-    if (name in defaults) return null;
-    if (!(name in values) || values[name] === MASK) continue;
+  for (const [name, value] of Object.entries(values)) {
+    if (value === MASK || (shown.has(name) && masked[name] !== MASK)) continue;
     result = withValue(result, name, masked[name] === MASK ? MASK : undefined);
     if (result === null) return null;
   }
