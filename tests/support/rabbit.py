@@ -132,7 +132,7 @@ class Rabbit:
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
     def kill(self) -> None:
-        """Kill it as a power failure would. Persistent messages stay. An orderly stop takes 6 s."""
+        """Kill it as a power failure would. Persistent messages stay."""
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(30)
@@ -152,6 +152,13 @@ class Rabbit:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    async def stop(self) -> None:
+        """Stop it in order, which takes 6 s; persistent messages stay."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            await asyncio.to_thread(self._process.wait, 30)
+            self._process = None
 
     def stop_port_mapper(self) -> None:
         """Stop the port mapper (epmd) that it started, which is a separate daemon."""

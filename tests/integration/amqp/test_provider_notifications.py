@@ -272,7 +272,7 @@ async def test_the_listener_returns_after_the_broker_has_restarted(
                 ids = await create(run, "a")
                 await provider.send("thing.update.end", {"thing": {"id": ids["a"]}})
                 await until_counted(run, "reported")
-                rabbit.kill()
+                await rabbit.stop()
                 rabbit.start()
                 await rabbit.ready()
                 world.things.clear()
