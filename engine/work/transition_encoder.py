@@ -365,6 +365,8 @@ class TransitionEncoder:
         operation = self.node.operation
         if operation is Operation.DELETE:
             self.physical_id = self.work.physical_id  # of the deleted resource
+            if kind is EventKind.COMPLETED:  # its row, which would have the reason, is removed
+                reason = self.result.reason
         self._event(
             f"headgate.resource.{operation}.{kind}",
             ACTION_OF[operation],

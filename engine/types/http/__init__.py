@@ -209,6 +209,14 @@ class HttpSettings:
     max_timeout: timedelta = timedelta(hours=1)
 
 
+#: Reasons for which no delete request is sent.
+SAME_OBJECT = "the resource that has replaced it is the same object"
+PERHAPS_SAME_OBJECT = (
+    "not deleted, because the resource that has replaced it has the same ID and URL, and may be "
+    "the same object; but its headers or credential differ: if it is another one, delete this one"
+)
+
+
 class Http(ResourceType):
     replaces_tainted = False
     uses_credential = False
@@ -522,9 +530,8 @@ class Http(ResourceType):
             return Done(None, reason=reason, public_reason=reason)
         if call.progress is not None:
             return await self._wait_until_deleted(call, remote)
-        if await self._is_replacement(call, remote):
-            reason = "the resource that has replaced it is the same object"
-            return Done(None, reason=reason, public_reason=reason)
+        if kept := await self._reason_to_keep(call, remote):
+            return Done(None, reason=kept, public_reason=kept)
         try:
             response = await self._send(call, "delete", remote)
         except ServiceError as error:
@@ -536,30 +543,31 @@ class Http(ResourceType):
             return poll_again(call, remote, call.now, reason, public=reason)
         return Done(None)
 
-    async def _is_replacement(self, call: Call, remote: RemoteObject) -> bool:
-        """Whether the delete request would delete the object of the resource that has replaced this
-        one, because the template chooses its ID. Raises ServiceError."""
+    async def _reason_to_keep(self, call: Call, remote: RemoteObject) -> str | None:
+        """Why no delete request is sent: it would or could delete the object of the resource that
+        has replaced this one, because the template chooses its ID. Raises ServiceError."""
         if self.successors is None:
-            return False
+            return None
         try:
             found = await self.successors.read(call.stack_id, call.resource_id)
         except HeadgateError as error:
             text = "the resource that has replaced this one cannot be read"
             raise ServiceError(f"{text}: {error}", retry=True, public=text) from None
         if found is None:
-            return False
+            return None
         new = RemoteObject.read(found.data, remote.id, remote.key)
         other = {**found.properties}
         other["delete"] = other.get("delete") or call.properties["delete"]
-        if _access(call.properties) != _access(other):
-            return False
         try:
-            return is_same_request(
+            is_same = is_same_request(
                 build("delete", call.properties, remote.values(), ""),
                 build("delete", other, new.values(), ""),
             )
         except PlaceholderError:
-            return False
+            return None
+        if not is_same:
+            return None
+        return SAME_OBJECT if _access(call.properties) == _access(other) else PERHAPS_SAME_OBJECT
 
     async def _with_id(self, call: Call, remote: RemoteObject) -> RemoteObject:
         if remote.id is not None or not call.properties.get("find") or call.progress is not None:
@@ -703,6 +711,9 @@ def _texts(value: Json) -> list[str]:
 
 def _access(properties: Mapping[str, Json]) -> tuple[Json, Mapping[str, str]]:
     """What can make a service find another object at the URL of the delete request, such as the
-    name of a tenant. Values of placeholders do not count: they are of the object itself."""
+    name of a tenant; it can also be another token for the same object.
+
+    Values of placeholders do not count: they are of the object itself.
+    """
     headers = header_templates(properties, properties["delete"])
     return properties.get("credential"), {name.lower(): text for name, text in headers.items()}

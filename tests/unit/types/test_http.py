@@ -13,7 +13,13 @@ import pytest
 import yaml
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
-from engine.types.http import Http, HttpSettings, missing_property
+from engine.types.http import (
+    PERHAPS_SAME_OBJECT,
+    SAME_OBJECT,
+    Http,
+    HttpSettings,
+    missing_property,
+)
 from engine.types.http.json_paths import first_value
 from engine.types.http_client import NoResponse
 from engine.types.operator_credentials import Credential, Credentials
@@ -279,26 +285,28 @@ class Replaced:
 
 
 @pytest.mark.parametrize(
-    ("more", "stays"),
+    ("more", "reason"),
     [
-        ({"headers": {"x-tenant": "a", "X-Key": "${key}"}}, True),
-        ({"headers": {"X-Tenant": "b", "X-Key": "${key}"}}, False),
-        ({"credential": "shelf"}, False),
-        ({"delete": {"url": "/${id}?colour=${outputs.colour}"}}, False),
-        ({"delete": None}, True),
-        ({"idempotency_header": "X-Once"}, True),
+        ({"headers": {"x-tenant": "a", "X-Key": "${key}"}}, SAME_OBJECT),
+        ({"headers": {"X-Tenant": "b", "X-Key": "${key}"}}, PERHAPS_SAME_OBJECT),
+        ({"credential": "shelf"}, PERHAPS_SAME_OBJECT),
+        ({"delete": {"url": "/${id}?colour=${outputs.colour}"}}, None),
+        ({"delete": None}, SAME_OBJECT),
+        ({"idempotency_header": "X-Once"}, SAME_OBJECT),
     ],
     ids=["same", "tenant", "credential", "no value", "no delete", "idempotency header"],
 )
 async def test_the_object_of_a_replacement_with_the_same_request_stays(
-    http: Http, service: InMemoryService, more: Json, stays: bool
+    http: Http, service: InMemoryService, more: Json, reason: str | None
 ) -> None:
-    """A request with another tenant or credential can delete another object at the same URL."""
+    """With another tenant or credential, it can be another object or the same one: it stays."""
     own = properties(headers={"X-Tenant": "a", "X-Key": "${key}"})
     done = await created_object(http, headers=own["headers"])
     http.successors = Replaced(Successor({**own, **more}, {"key": "another"}))
-    assert isinstance(await ended(http, "delete", run_again(http, done, own)), Done)
-    assert (service.methods().count("DELETE") == 0) is stays
+    outcome = await ended(http, "delete", run_again(http, done, own))
+    assert isinstance(outcome, Done)
+    assert service.methods().count("DELETE") == (1 if reason is None else 0)
+    assert outcome.public_reason == (reason or "")
 
 
 async def test_an_accepted_delete_is_polled(http: Http, service: InMemoryService) -> None:
