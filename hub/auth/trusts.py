@@ -5,6 +5,7 @@ credential is the trust: its changes have ended or wait for answers, which bring
 their own.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -50,6 +51,8 @@ class Trusts:
         self._now = now
         self._known: TtlCache[str, str] = TtlCache()
         self._place_of: TtlCache[str, str] = TtlCache()
+        #: The creations in progress: concurrent requests of a user share a trust.
+        self._tasks: dict[str, asyncio.Task[str | None]] = {}
 
     async def get(self, token: str, of: TokenScope) -> str | None:
         """A credential for the user, project and roles of a token; None: Keystone refuses a trust.
@@ -60,15 +63,21 @@ class Trusts:
             RequestCredentials(token=of.user_id, user=",".join(sorted(of.roles))), of.project_id
         )
         found = self._known.get(place, monotonic())
-        if found is None:
-            found = await self._create(token, of)
-            if found is not None:
-                until = monotonic() + REUSED.total_seconds()
-                self._known.keep(place, found, until)
-                self._place_of.keep(found, place, until)
-        return found
+        if found is not None:
+            return found
+        task = self._tasks.get(place)
+        if task is None:
+            task = asyncio.create_task(self._create(token, of, place))
+            self._tasks[place] = task
+            task.add_done_callback(lambda done: self._forget_task(place, done))
+        return await asyncio.shield(task)
 
-    async def _create(self, token: str, of: TokenScope) -> str | None:
+    def _forget_task(self, place: str, task: asyncio.Task[str | None]) -> None:
+        del self._tasks[place]
+        if not task.cancelled():
+            task.exception()  # retrieved, because the caller may be cancelled
+
+    async def _create(self, token: str, of: TokenScope, place: str) -> str | None:
         until = (self._now() + TRUST_LASTS).astimezone(UTC)
         expires_at = until.isoformat(timespec="microseconds").replace("+00:00", "Z")
         made = await self._client.make_trust(token, of, expires_at)
@@ -83,6 +92,9 @@ class Trusts:
         except Unavailable:
             await self._client.delete_trust(made, token)
             raise
+        keep_until = monotonic() + REUSED.total_seconds()
+        self._known.keep(place, credential, keep_until)
+        self._place_of.keep(credential, place, keep_until)
         return credential
 
     def drop(self, credential: str) -> None:
@@ -94,24 +106,33 @@ class Trusts:
     async def delete_unused(self) -> int:
         """Delete some trusts that no change uses, in Keystone and here, and return their number.
 
-        Raises Unavailable: those that are left are tried again later.
+        Those that fail are tried again later. Raises Unavailable if Keystone has deleted none.
         """
         async with self._database.connection() as conn:
             taken = await trusts.take_unused(conn)
         deleted: list[UUID] = []
+        failure: Unavailable | None = None
         try:
             for one in taken:
-                await self._delete(one)
-                deleted.append(one.id)
+                try:
+                    if await self._delete(one):
+                        deleted.append(one.id)
+                except Unavailable as error:
+                    failure = error
         finally:
             if deleted:
                 async with self._database.connection() as conn:
                     await trusts.delete(conn, deleted)
                 log.info("keystone.trusts_deleted", count=len(deleted))
+        if failure is not None:
+            if not deleted:
+                raise failure
+            log.warning("keystone.trust_not_deleted", reason=str(failure))
         return len(deleted)
 
-    async def _delete(self, stored: StoredTrust) -> None:
+    async def _delete(self, stored: StoredTrust) -> bool:
         """Delete a trust in Keystone. One that Keystone does not let this server delete expires.
+        False: this process lacks the encryption key of the trust.
 
         Raises Unavailable.
         """
@@ -120,9 +141,10 @@ class Trusts:
             trust = self._keyring.decrypt(of, stored.encrypted).removeprefix(TRUST)
         except DecryptionFailed as error:
             log.warning("credential.undecryptable", reason=str(error))
-            return
+            return False
         try:
             token = await self._client.token_by_trust(trust)
         except Forbidden:  # its user is disabled or has lost a role, or it is deleted already
             token = None
         await self._client.delete_trust(trust, token)
+        return True

@@ -127,7 +127,7 @@ async def test_a_load_balancer_lives_and_changes(
     changed = balanced(subnet)
     changed["monitor"]["properties"] |= {"type": "TCP"}
     status = await update(observing, changed)
-    assert "It has the place of the health monitor that it replaces, " in status
+    assert "It may have the place of the health monitor that it replaces, " in status
     assert "with one update, and add it with the next" in status
     await delete(observing)
 

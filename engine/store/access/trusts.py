@@ -17,6 +17,12 @@ TRUST: Final = "keystone-trust:"
 RETRY: Final = timedelta(minutes=5)
 #: Trusts that are taken at once.
 BATCH: Final = 20
+#: In `credential.trust`: the credential is no trust. Null: unknown, because a program that does not
+#: know SINCE has stored it.
+NO_TRUST: Final = UUID(int=0)
+#: The migration with the column `credential.trust`. A running process that does not know it may
+#: store any trust.
+SINCE: Final = "0063_trusts.sql"
 
 INSERT = """
 insert into trust (id, project, encrypted, due_at)
@@ -28,6 +34,12 @@ update trust t set due_at = statement_timestamp() + $1::interval
  where t.id in (select one.id from trust one
                  where one.due_at <= statement_timestamp()
                    and not exists (select from credential c where c.trust = one.id)
+                   and one.project not in (select s.project
+                                             from credential c join stack s on s.id = c.stack_id
+                                            where c.trust is null)
+                   and not exists (select from process p
+                                    where p.migration < $3
+                                      and p.seen_at > clock_timestamp() - 2 * p.report_interval)
                  order by one.due_at limit $2 for update skip locked)
 returning id, project, encrypted
 """
@@ -46,9 +58,9 @@ def row_id(trust: str) -> UUID:
     return UUID(bytes=sha256(trust.encode()).digest()[:16])
 
 
-def trust_id(credential: str) -> UUID | None:
-    """The ID of the row of a trust; None: the credential is no trust."""
-    return row_id(credential) if credential.startswith(TRUST) else None
+def trust_id(credential: str) -> UUID:
+    """The ID of the row of a trust; NO_TRUST: the credential is no trust."""
+    return row_id(credential) if credential.startswith(TRUST) else NO_TRUST
 
 
 def scope(project: str, id_: UUID) -> Scope:
@@ -63,8 +75,9 @@ async def store(conn: Connection, trust: StoredTrust, kept: timedelta) -> None:
 
 async def take_unused(conn: Connection) -> list[StoredTrust]:
     """Trusts that no change uses and no request will use. Other processes do not get them until
-    RETRY has passed."""
-    rows = await conn.fetch(TAKE_UNUSED, RETRY, BATCH)
+    RETRY has passed. None while a process runs that does not know SINCE, and none of a project
+    while such a process has stored a credential of it."""
+    rows = await conn.fetch(TAKE_UNUSED, RETRY, BATCH, SINCE)
     return [StoredTrust(**row) for row in rows]
 
 

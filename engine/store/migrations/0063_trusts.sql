@@ -7,5 +7,5 @@ create table trust (
 );
 create index trust_due on trust (due_at);
 alter table credential
-    add column trust uuid;                       -- trust.id; null: the credential is no trust
+    add column trust uuid;                       -- trust.id; zeros: no trust; null: unknown
 create index credential_trust on credential (trust) where trust is not null;

@@ -37,10 +37,8 @@ def scope(project: str, stack_id: UUID) -> Scope:
     return Scope(project, stack_id, "credential.sealed")
 
 
-async def store(
-    conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UUID | None]]
-) -> None:
-    """Store or replace (stack, traversal, ciphertext, ID of the trust) for traversals that have
+async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UUID]]) -> None:
+    """Store or replace (stack, traversal, ciphertext, `trust_id`) for traversals that have
     work now."""
     await conn.execute(INSERT, *map(list, zip(*encrypted, strict=True)))
 

@@ -1,8 +1,10 @@
 """Tokens of a real Keystone server: authentication, roles, and revocation."""
 
+import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,18 +12,22 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from engine.errors import Forbidden
-from engine.store.access.trusts import TRUST
+from engine.errors import Forbidden, Unavailable
+from engine.store.access.trusts import NO_TRUST, TRUST
+from engine.store.database import Database
+from engine.store.encryption.secret_values import Keyring
+from engine.store.schema.compatibility import PREVIOUS_RELEASE
 from engine.types.contract import Call, Outcome, ResourceType, Wait
-from hub.auth.keystone_client import KeystoneClient
+from hub.auth.keystone_client import KeystoneClient, unavailable
 from hub.auth.passwords import PasswordHasher
 from hub.auth.roles import Right
+from hub.auth.trusts import Trusts
 from hub.program.authenticator import keystone_access, open_authenticator
 from hub.program.wiring import make_keyring
 from hub.settings.settings import load_settings
 from tests.support.agent import OUTPUTS, SERVER, collect_metadata
 from tests.support.changes import thing
-from tests.support.keys import key_file
+from tests.support.keys import KEYRING, key_file
 from tests.support.keystone import PASSWORD, Keystone, Project
 from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.scripted_type import Thing, World
@@ -313,12 +319,106 @@ async def test_a_trust_of_a_disabled_user_is_deleted(
         assert await trusts_of(keystone, user) == []
 
 
+async def test_no_trust_is_deleted_that_a_process_of_the_previous_release_may_use(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    """Such a process stores credentials without the ID of their trust."""
+    async with run_with_keystone(
+        database_url, keystone, home, types=[Thing(World())], more={"keystone.trusts": True}
+    ) as run:
+        user = await keystone.user(name_in(home, "upgraded"), home, ["member"])
+        headers = await token(keystone, home, "upgraded")
+        sent = {"stack_name": "s", "template": template({"a": thing(1)})}
+        assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        await eventually(lambda: without_credentials(run))
+        async with run.database.connection() as conn:
+            await conn.execute("update trust set due_at = statement_timestamp()")
+            await conn.execute(PREVIOUS_PROCESS, uuid4(), PREVIOUS_RELEASE)
+            assert await delete_unused(run, keystone, home) == 0
+            await conn.execute("delete from process where host = 'previous'")
+            await conn.execute(PREVIOUS_CREDENTIAL)
+            assert await delete_unused(run, keystone, home) == 0
+            assert len(await trusts_of(keystone, user)) == 1
+            await conn.execute("update credential set trust = $1", NO_TRUST)
+        assert await delete_unused(run, keystone, home) == 1
+        assert await trusts_of(keystone, user) == []
+
+
+PREVIOUS_PROCESS = """
+insert into process (id, host, roles, report_interval, migration)
+values ($1, 'previous', '{engine}', '60 s', $2)
+"""
+PREVIOUS_CREDENTIAL = """
+insert into credential (stack_id, traversal, encrypted) select stack_id, number, '' from traversal
+"""
+
+
+async def test_a_trust_that_cannot_be_deleted_is_kept_and_others_are_deleted(
+    database: Database, keystone: Keystone, home: Project
+) -> None:
+    loaded = load_settings(None, settings(keystone, home), environment={})
+    async with FailingClient(keystone_access(loaded.auth)) as client:
+        trusts, other = (
+            Trusts(client, database, one, lambda: datetime.now(UTC))
+            for one in (KEYRING, Keyring(b"o" * 32, random_bytes=os.urandom))
+        )
+        users = {}
+        for name, by in (("failing", trusts), ("unreadable", other), ("deletable", trusts)):
+            users[name] = await keystone.user(name_in(home, name), home, ["member"])
+            one = (await token(keystone, home, name))["X-Auth-Token"]
+            credential = await by.get(one, await client.verify(one))
+            assert credential is not None
+            client.fails = client.fails or credential.removeprefix(TRUST)
+            await database.pool.execute("update trust set due_at = now() where due_at > now()")
+        assert await trusts.delete_unused() == 1
+        left = {name for name, user in users.items() if await trusts_of(keystone, user)}
+        assert left == {"failing", "unreadable"}
+        assert await database.pool.fetchval("select count(*) from trust") == 2
+        await database.pool.execute("update trust set due_at = now()")
+        with pytest.raises(Unavailable, match="503"):
+            await trusts.delete_unused()
+        client.fails = ""
+        await database.pool.execute("update trust set due_at = now()")
+        assert await trusts.delete_unused() == 1
+        assert await other.delete_unused() == 0  # it is taken again later
+        await database.pool.execute("update trust set due_at = now()")
+        assert await other.delete_unused() == 1
+
+
+class FailingClient(KeystoneClient):
+    """The request to delete the trust `fails` has an error of Keystone."""
+
+    fails = ""
+
+    async def delete_trust(self, trust: str, token: str | None) -> None:
+        if trust == self.fails:
+            raise unavailable("it responded with 503")
+        await super().delete_trust(trust, token)
+
+
+async def test_concurrent_requests_of_a_user_share_one_trust(
+    database: Database, keystone: Keystone, home: Project
+) -> None:
+    loaded = load_settings(None, settings(keystone, home), environment={})
+    user = await keystone.user(name_in(home, "parallel"), home, ["member"])
+    one = (await token(keystone, home, "parallel"))["X-Auth-Token"]
+    async with KeystoneClient(keystone_access(loaded.auth)) as client:
+        trusts = Trusts(client, database, KEYRING, lambda: datetime.now(UTC))
+        of = await client.verify(one)
+        cancelled, *others = [asyncio.ensure_future(trusts.get(one, of)) for _ in range(4)]
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        assert len(set(await asyncio.gather(*others))) == 1
+        assert cancelled.cancelled()
+    assert len(await trusts_of(keystone, user)) == 1
+    assert await database.pool.fetchval("select count(*) from trust") == 1
+
+
 async def test_a_trust_that_keystone_refuses_is_replaced_at_the_next_request(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    world = World()
     async with run_with_keystone(
-        database_url, keystone, home, types=[Thing(world)], more={"keystone.trusts": True}
+        database_url, keystone, home, types=[Thing(World())], more={"keystone.trusts": True}
     ) as run:
         user = await keystone.user(name_in(home, "tidy"), home, ["member"])
         headers = await token(keystone, home, "tidy")
@@ -331,11 +431,11 @@ async def test_a_trust_that_keystone_refuses_is_replaced_at_the_next_request(
         await keystone.admin("DELETE", f"/OS-TRUST/trusts/{trust['id']}")
         path = f"/hooks/{hook['id']}/signal"
         assert (await run.call("POST", path, {"decision": "continue"}, headers=headers))[0] == 200
-        await eventually(lambda: failed(run, headers))
+        await eventually(lambda: has_status(run, headers, "CREATE_FAILED"))
         update = {"template": template({"a": thing(2)})}
         path = await stack_path(run, headers)
         assert (await run.call("PUT", path, update, headers=headers))[0] == 202
-        await eventually(lambda: until_called(world, 1))
+        await eventually(lambda: has_status(run, headers, "UPDATE_COMPLETE"))
         assert len(await trusts_of(keystone, user)) == 1
 
 
@@ -379,9 +479,9 @@ async def without_credentials(run: Program) -> bool:
         return not await conn.fetchval("select exists (select from credential)")
 
 
-async def failed(run: Program, headers: Mapping[str, str]) -> bool:
+async def has_status(run: Program, headers: Mapping[str, str], status: str) -> bool:
     _, response = await run.call("GET", "/stacks/s", headers=headers)
-    return bool(response["stack"]["stack_status"] == "CREATE_FAILED")
+    return bool(response["stack"]["stack_status"] == status)
 
 
 async def test_a_deleted_trust_fails_the_change_with_a_remedy(

@@ -65,11 +65,11 @@ class OctaviaType(ObjectType):
             raise
 
     def _replacement_error(self, call: Call, error: CloudError) -> CloudError:
-        """The error about a replacement that conflicts with what it replaces, which is deleted
-        after it."""
+        """The error about a replacement that conflicts, perhaps with what it replaces, which is
+        deleted after it."""
         remedy = (
-            f"It has the place of the {self.row.what} that it replaces, {call.replaced}. Remove "
-            "the resource from the template with one update, and add it with the next."
+            f"It may have the place of the {self.row.what} that it replaces, {call.replaced}: then "
+            "remove the resource from the template with one update, and add it with the next."
         )
         return CloudError(f"{error}. {remedy}", status=error.status, public=error.public)
 

@@ -57,7 +57,7 @@ async def test_a_load_balancer_in_error_ends_the_wait(status: str) -> None:
 TAKEN = answer(
     409, {"faultstring": "Another Listener on this Load Balancer is already using port 80"}
 )
-REPLACES = "It has the place of the listener that it replaces, OLD."
+REPLACES = "It may have the place of the listener that it replaces, OLD:"
 
 
 async def test_a_duplicate_is_not_tried_again() -> None:
