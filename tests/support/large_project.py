@@ -15,6 +15,8 @@ SUBSCRIPTION = UUID(int=3)
 #: The time of the first row; each further row is a second later.
 _TIME = "timestamptz '2026-01-01' + n * interval '1 second'"
 _KEY = "lpad(to_hex(n), 32, '0')::uuid"
+#: IDs of events contain their sequence number, as `new_event_id` in SQL makes them.
+_EVENT_ID = "('00000000-0000-8000-8' || lpad(to_hex(n), 15, '0'))::uuid"
 _LARGE, _SMALL = f"'{LARGE}'::uuid", f"'{SMALL}'::uuid"
 FILL = (
     f"""
@@ -50,8 +52,8 @@ FILL = (
     f"""
     insert into event (stack_id, sequence, id, type, time, resource_name, resource_type, action,
                        status, reason)
-    select {_LARGE}, n, {_KEY}, 'headgate.resource.create.' || s.name, {_TIME}, 'r' || n % 1000,
-           't', 'CREATE', s.status, ''
+    select {_LARGE}, n, {_EVENT_ID}, 'headgate.resource.create.' || s.name, {_TIME},
+           'r' || n % 1000, 't', 'CREATE', s.status, ''
       from generate_series(1, {ROWS}) n
      cross join lateral (select case when n % 2 = 0 then 'completed' else 'started' end,
                                 case when n % 2 = 0 then 'COMPLETE' else 'IN_PROGRESS' end)
@@ -109,6 +111,11 @@ FILL = (
 def key(number: int) -> UUID:
     """The ID of a row, by its number from 1."""
     return UUID(int=number)
+
+
+def event_key(number: int) -> UUID:
+    """The ID of an event, by its sequence number."""
+    return UUID(int=UUID("00000000-0000-8000-8000-000000000000").int + number)
 
 
 async def fill(conn: Connection) -> None:

@@ -305,8 +305,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def read_module(name: str, text: str) -> Module:
     tree = ast.parse(text)
-    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    module = Module(name, list(public(tree.body)), classes, [], set(), [], [])
+    module = Module(name, list(public(tree.body)), [], [], set(), [], [])
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node, clean=False)):
             module.docstrings.append(re.sub(r"`[^`]*`", "", docstring))
@@ -322,7 +321,10 @@ def read_module(name: str, text: str) -> Module:
                 module.names.add(word)
                 if not is_property(node) and not returns_its_name(node):
                     module.functions.append(word)
-            case ast.ClassDef(name=word) | ast.alias(asname=str(word)):
+            case ast.ClassDef(name=word):
+                module.names.add(word)
+                module.classes.append(word)
+            case ast.alias(asname=str(word)):
                 module.names.add(word)
     return module
 

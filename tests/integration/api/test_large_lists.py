@@ -23,7 +23,16 @@ from engine.store.stacks.stack_lists import StackFilter
 from engine.store.stacks.stack_overview import OverviewFilter, PagePosition
 from tests.support.idle_engine import idle_engine
 from tests.support.keys import KEYRING
-from tests.support.large_project import LARGE, PROJECT, ROWS, SMALL, SUBSCRIPTION, fill, key
+from tests.support.large_project import (
+    LARGE,
+    PROJECT,
+    ROWS,
+    SMALL,
+    SUBSCRIPTION,
+    event_key,
+    fill,
+    key,
+)
 from tests.support.postgres import TestServer
 from tests.support.rows_read import FLUSH, rows_read_so_far, without_statistics
 
@@ -61,7 +70,8 @@ def events(**filters: Any) -> Read:
     async def read(database: Database, after: int | None) -> Sequence[Any]:
         reads = idle_engine(database).reads
         stack = await reads.find_stack(PROJECT, f"s{LARGE.int:06}")
-        return await reads.events(stack, EventFilter(limit=PAGE, marker=key_of(after), **filters))
+        marker = None if after is None else event_key(after)
+        return await reads.events(stack, EventFilter(limit=PAGE, marker=marker, **filters))
 
     return read
 
