@@ -199,8 +199,6 @@ async def program(
     values = {
         "server.listen": listen,
         "database.url": url,
-        # Each connection costs PostgreSQL some 20 ms of CPU time, because its caches are empty.
-        "database.pool": 4,
         "channels.webhook.allow": ["127.0.0.0/8"],
         "channels.webhook.first_retry": "1s",
         "credentials.key_file": str(key_file()),
