@@ -587,7 +587,7 @@ async def test_a_slow_service_is_unknown_and_delays_no_other(run: Program, thing
         other = (await created(run, {"b": thing(quick)}, REPAIR, "t"))["b"]
         del quick.objects[other]
         things.objects.clear()
-        things.gate = asyncio.Event()
+        gate = things.gate = asyncio.Event()
         slow = Observer(
             run.database, REGISTRIES[0], PolicyRules(), repair=run.engine.repairs.start,
             page_timeout=timedelta(milliseconds=500),
@@ -603,6 +603,7 @@ async def test_a_slow_service_is_unknown_and_delays_no_other(run: Program, thing
     (pause,) = await run.database.pool.fetch("select endpoint from provider_failure")
     assert pause["endpoint"] == things.url
     # When it is quick again, what has changed is repaired.
+    gate.set()
     things.gate = None
     await observe(run)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
