@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from tests.support.program import PATIENCE, Http, Json, template
+from tests.support.program import PATIENCE, Http, Json, eventually, template
 
 EFFECT = """#!/bin/sh
 # An operation that is called again with the same key finds what it did before.
@@ -141,6 +141,13 @@ class RetryingClient(Http):
                 pass
             assert time.monotonic() < end, f"{method} {path} got no answer"
             await asyncio.sleep(0.05)
+
+    async def waiting_hooks(self, name: str, count: int = 1) -> list[Json]:
+        async def found() -> list[Json] | None:
+            _, response = await self.request("GET", f"/hooks?state=waiting&stack={name}")
+            return response["hooks"] if len(response["hooks"]) == count else None
+
+        return list(await eventually(found))
 
     async def status(self, name: str) -> str:
         status, response = await self.request("GET", f"/stacks/{name}")
