@@ -27,7 +27,7 @@ from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE
 from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.cost_budget import CostLimits
-from engine.hot.schema.type_schema import Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.template import Template
 from engine.service import Limits, StackRequest
 from engine.service.reads.stack_outputs import with_stack_outputs
@@ -50,17 +50,6 @@ from hub.api.request_validation import invalid, query_flag, query_list
 from hub.api.routes import Route, json_response
 from hub.auth.roles import Right
 
-#: OpenStack's command line validates a template with this type before it creates a software
-#: config. Stacks cannot have resources of this type here.
-SOFTWARE_CONFIG = TypeSchema(
-    "OS::Heat::SoftwareConfig",
-    properties={
-        "group": Property(Kind.STRING, default="Heat::Ungrouped"),
-        "config": Property(Kind.STRING),
-        "options": Property(Kind.MAP),
-        **dict.fromkeys(("inputs", "outputs"), Property(Kind.LIST, items=Property(Kind.MAP))),
-    },
-)
 #: Heat's code of a resource type whose service is unavailable, the only one that it can ignore.
 IGNORABLE = ("99001",)
 #: Templates for one request.
@@ -74,7 +63,7 @@ T = TypeVar("T")
 async def validate(request: web.Request) -> web.Response:
     context, project = context_of(request), project_of(request)
     new = await read_stack_request(request)
-    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **context.engine.reads.types}
+    types = context.engine.reads.types
     limits, validators = context.engine.limits_of(project), context.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True

@@ -64,6 +64,7 @@ async def test_waiting_requests_of_a_user_are_limited(database_url: str) -> None
     async with run_with_tokens(database_url, {"server.waiting_per_user": 1}) as (run, _):
         reader = bearer(await insert_credential(run.database, "p", "ann", ["reader"]))
         refused: list[Json] = []
+        statuses: list[int] = []
 
         async def costly() -> None:
             url = f"{run.url}/v1/p/validate"
@@ -73,14 +74,16 @@ async def test_waiting_requests_of_a_user_are_limited(database_url: str) -> None
                 if answer.status == 429:
                     assert int(answer.headers["Retry-After"]) > 0
                     refused.append(await answer.json())
+                statuses.append(answer.status)
 
         many = [asyncio.create_task(costly()) for _ in range(6)]
 
-        async def found() -> bool:
-            return len(refused) >= 3  # two run, one waits
+        async def has_one_ended() -> bool:
+            return len(statuses) >= 4
 
-        await eventually(found)
-        assert len(refused) < len(many)
+        # Two run and one waits, until one of the two ends.
+        await eventually(has_one_ended)
+        assert statuses[:4] == [429, 429, 429, 400]
         assert "[server] waiting_per_user" in refused[0]["error"]["message"]
         status, _ = await run.call("GET", "/stacks", headers=reader)
         assert status == 200
