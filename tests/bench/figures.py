@@ -127,22 +127,32 @@ def document(figures: Figures, metadata: Mapping[str, Json], previous: Json = No
     """metadata: machine, hot_path, and date, commit and changed of the source, which each part
     has. previous: a document of the same machine, to keep other parts of. Raises BadDocument."""
     origin = {name: metadata[name] for name in ("date", "commit", "changed")}
-    if previous and _identity(previous["machine"]) != _identity(metadata["machine"]):
-        raise BadDocument(
-            "the parts to keep were measured on another machine: "
-            f"{previous['machine']}; measure all"
-        )
-    parts: dict[str, Json] = dict(previous["parts"]) if previous else {}
-    parts |= {name: {**origin, "cases": {}} for name in figures.parts()}
+    parts: dict[str, Json] = {name: {**origin, "cases": {}} for name in figures.parts()}
     for key in figures:
         sizes = parts[key.part]["cases"].setdefault(key.case, {})
         runs = [_rounded(value) for value in figures.runs(key)]
         median = _rounded(statistics.median(runs))
         sizes.setdefault(str(key.size), {})[key.measure] = {"value": median, "runs": runs}
     digests = metadata.get("hot_path", {})
-    if previous and set(previous["parts"]) - set(figures.parts()):
-        digests = hot_path.merged(previous.get("hot_path", {}), digests)
-    return {"format": FORMAT, "machine": metadata["machine"], "hot_path": digests, "parts": parts}
+    content = {
+        "format": FORMAT, "machine": metadata["machine"], "hot_path": digests, "parts": parts,
+    }  # fmt: skip
+    return add_other_parts(content, previous) if previous else content
+
+
+def add_other_parts(content: Json, previous: Json) -> Json:
+    """The document with the parts of a previous one that it does not have. Raises BadDocument if
+    they were measured on another machine."""
+    others = [name for name in previous["parts"] if name not in content["parts"]]
+    if not others:
+        return content
+    if _identity(previous["machine"]) != _identity(content["machine"]):
+        raise BadDocument(
+            f"the parts to keep ({', '.join(others)}) were measured on another machine: "
+            f"{previous['machine']}; measure all parts, or publish this document with --alone"
+        )
+    digests = hot_path.merged(previous.get("hot_path", {}), content["hot_path"])
+    return {**content, "hot_path": digests, "parts": previous["parts"] | content["parts"]}
 
 
 def _identity(machine: Json) -> Json:

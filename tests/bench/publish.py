@@ -1,13 +1,14 @@
 """Publishes figures: docs/figures.json, the tables of README and docs, and the charts.
 
 ``python -m tests.bench.publish``: the document that `make bench` wrote last, or the published one.
+Published parts that this document does not have are kept; ``--alone``: they are left out.
 ``--keep REASON``: keeps the published figures although the hot path has changed since, for a reason
 that is recorded in docs/figures.json.
 """
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,29 +52,44 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.publish", description=__doc__)
     parser.add_argument("--keep", metavar="REASON", help="why the figures are still right")
     parser.add_argument("--from", dest="source", type=Path, help="another document to publish")
+    parser.add_argument("--alone", action="store_true", help="without parts published before")
     options = parser.parse_args(arguments)
     places = Places(root)
     try:
         if options.keep:
             keep(places, options.keep)
         else:
-            publish(places, options.source)
+            publish(places, options.source, alone=options.alone)
     except BadDocument as error:
         sys.exit(f"figures: {error}")
 
 
-def publish(places: Places, source: Path | None = None) -> None:
+def publish(places: Places, source: Path | None = None, *, alone: bool = False) -> None:
     """Raises BadDocument."""
     source = source or (places.measured if places.measured.exists() else places.document)
-    document = figures.read(source)
+    document, now = figures.read(source), hot_path.digests(places.root)
     if source != places.document:
         document.pop("kept", None)
+        if not alone and places.document.exists():
+            document = add_published(document, figures.read(places.document), now)
         figures.write(places.document, document)
     for path, text in generated(places, document).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     print(f"figures: published {source}")
-    report(hot_path.changed(document, hot_path.digests(places.root)))
+    report(hot_path.changed(document, now))
+
+
+def add_published(document: Json, published: Json, now: Mapping[str, str]) -> Json:
+    """The document with the published parts that it does not have, and with the reasons why these
+    still hold for the present hot path. Raises BadDocument."""
+    combined = figures.add_other_parts(document, published)
+    kept = {
+        path: one
+        for path, one in published.get("kept", {}).items()
+        if combined["hot_path"].get(path) == hot_path.MIXED and one["digest"] == now.get(path)
+    }
+    return combined | {"kept": kept} if kept else combined
 
 
 def generated(places: Places, document: Json) -> dict[Path, str]:

@@ -31,6 +31,9 @@ from tests.support.program import free_port
 ROOT = Path(__file__).parents[2]
 #: Seconds until a server must be ready, or must have ended.
 TIMEOUT = 90.0
+#: Connections of PostgreSQL: those of `headgate serve` with a process for each core, of the servers
+#: and clients that measure limits, and of several engines.
+MAX_CONNECTIONS = 200
 #: Commits of the probe.
 PROBES = 100
 #: Sections and their settings.
@@ -49,7 +52,8 @@ RAISED_QUOTAS: Settings = {
 
 @dataclass(frozen=True, slots=True)
 class BenchPostgres:
-    """A running server with the settings of an embedded one. url: of its first database."""
+    """A running server with the settings of an embedded one and more connections. url: of its first
+    database."""
 
     url: str
     pid: int
@@ -101,7 +105,8 @@ async def running_postgres() -> AsyncIterator[BenchPostgres]:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        embedded = EmbeddedServer(folder / "data")
+        options = {"max_connections": str(MAX_CONNECTIONS)}
+        embedded = EmbeddedServer(folder / "data", options=options)
         url = await embedded.start()
         try:
             postmaster = Postmaster.read(folder / "data" / "postgres")

@@ -90,7 +90,9 @@ def test_other_parts_of_the_same_machine_are_kept_with_their_commit() -> None:
 
 
 def test_parts_of_another_machine_are_not_kept() -> None:
-    other = document(Figures(), ABOUT | {"machine": {"processor": "Two"}})
+    old = Figures()
+    old.add("read", "show", 1, rate=5)
+    other = document(old, ABOUT | {"machine": {"processor": "Two"}})
     with pytest.raises(BadDocument, match="another machine"):
         document(measured(rate=1), ABOUT, previous=other)
 

@@ -96,6 +96,71 @@ def test_a_reason_ends_when_the_file_is_as_it_was_measured(places: Places) -> No
     assert figures.read(places.document)["kept"] == {}
 
 
+def document_of(places: Places, *parts: str, **more: Json) -> Json:
+    """The published document with these parts alone."""
+    document = json.loads(places.document.read_text()) | more
+    return document | {"parts": {part: document["parts"][part] for part in parts}}
+
+
+def test_parts_that_were_not_measured_again_stay_published(places: Places) -> None:
+    published = figures.read(places.document)
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    document = document_of(places, "hook", hot_path=hot_path.digests(places.root))
+    document["parts"]["hook"]["commit"] = "0123456789ab"
+    figures.write(places.measured, document)
+    publish.main([], places.root)
+    result = figures.read(places.document)
+    assert {name: part["commit"] for name, part in result["parts"].items()} == {
+        name: "0123456789ab" if name == "hook" else part["commit"]
+        for name, part in published["parts"].items()
+    }
+    assert result["parts"]["create"] == published["parts"]["create"]
+    assert result["kept"][HOT]["reason"] == "a constant", "the other parts are of the earlier file"
+    assert hot_path.changed(result, hot_path.digests(places.root)) == []
+
+
+def test_parts_that_stay_published_need_a_reason_if_the_hot_path_has_changed(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    (places.root / HOT).write_text("a = 3\n")
+    document = document_of(places, "hook", hot_path=hot_path.digests(places.root))
+    figures.write(places.measured, document)
+    publish.main([], places.root)
+    assert f"{HOT} has changed since" in capsys.readouterr().err
+    now = hot_path.digests(places.root)
+    assert hot_path.changed(figures.read(places.document), now) == [HOT]
+    publish.main(["--keep", "another constant"], places.root)
+    assert hot_path.changed(figures.read(places.document), now) == []
+
+
+def test_no_reason_stays_when_every_part_was_measured_again(places: Places) -> None:
+    parts = list(figures.read(places.document)["parts"])
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    document = document_of(places, *parts, hot_path=hot_path.digests(places.root))
+    document.pop("kept")
+    figures.write(places.measured, document)
+    publish.main([], places.root)
+    assert figures.read(places.document) == document
+
+
+def test_parts_of_another_machine_are_published_alone_on_request(places: Places) -> None:
+    other = json.loads(places.document.read_text())["machine"] | {"cores": 64}
+    document = document_of(places, "hook", machine=other)
+    figures.write(places.measured, document)
+    before = places.document.read_text()
+    with pytest.raises(SystemExit, match=r"\(.*create.*\) were measured on another machine"):
+        publish.main([], places.root)
+    assert places.document.read_text() == before
+    charted = ("create", "change", "hook", "read")
+    figures.write(places.measured, document_of(places, *charted, machine=other))
+    publish.main(["--alone"], places.root)
+    assert tuple(figures.read(places.document)["parts"]) == charted
+
+
 def test_a_page_without_markers_is_refused(places: Places) -> None:
     (places.root / "README.md").write_text("nothing")
     with pytest.raises(SystemExit, match="README"):
