@@ -68,7 +68,7 @@ def publish(places: Places, source: Path | None = None, *, alone: bool = False) 
     """Raises BadDocument."""
     source = source or (places.measured if places.measured.exists() else places.document)
     document, now = figures.read(source), hot_path.digests(places.root)
-    if source != places.document:
+    if source.resolve() != places.document.resolve():
         document.pop("kept", None)
         if not alone and places.document.exists():
             document = add_published(document, figures.read(places.document), now)

@@ -12,6 +12,7 @@ from typing import Any
 from tests.bench.figures import (
     MEASURES,
     BadDocument,
+    Better,
     Figures,
     Key,
     figures_of,
@@ -180,7 +181,73 @@ def performance(document: Json) -> str:
     tables = [growth_table(document)]
     if limits := limits_table(document):
         tables.append("Beside their limits, at the largest size with a limit:\n\n" + limits)
+    if aims := aims_table(document):
+        tables.append("Beside their aims on two quiet cores:\n\n" + aims)
     return "\n\n".join(tables)
+
+
+_CPU = "CPU time"
+_TURNS = "commits, one after the other"
+_TEMPLATE = "reading the template"
+_LATENCY = "transactions, one after the other"
+#: What is measured, its aim, and what limits it. The aim of a delete is the rate of a create.
+AIMS: Sequence[tuple[str, float | str, str]] = (
+    ("create/wide/1000/rate", 12_000, _CPU),
+    ("create/wide/10000/rate", 12_000, _CPU),
+    ("create/layered/1000/rate", 10_000, _CPU),
+    ("create/chain/1000/rate", 800, _TURNS),
+    ("create/values/1000/rate", 8_000, _CPU),
+    ("create/400 stacks at once/50/rate", 10_000, _CPU),
+    ("create/400 stacks at once/50/accept", 10, f"{_CPU}: 16 requests share two cores"),
+    ("read/accept a stack of one/10000/rate", 600, _CPU),
+    ("read/accept, one client/10000/median", 5, f"{_TEMPLATE}, and {_LATENCY}"),
+    ("change/update one/1000/median", 20, _TEMPLATE),
+    ("change/update one/10000/median", 20, _TEMPLATE),
+    ("change/delete/10000/rate", "change/create/10000/rate", _CPU),
+    ("hook/signal to operation/10000/median", 5, _LATENCY),
+    ("hook/signal to operation/10000/p99", 15, _LATENCY),
+    ("hook/answer, one stack/1000/rate", 2_000, _CPU),
+    ("hook/answer, many stacks/3000/rate", 3_000, _CPU),
+    ("hook/show during: answer, one stack/1000/p99", 50, _CPU),
+    ("deliver/webhook/19200/share", 60, _CPU),
+    ("deliver/amqp/19200/share", 60, _CPU),
+    ("read/show/10000/rate", 3_000, _CPU),
+    ("read/list 20, first page/10000/rate", 1_500, _CPU),
+    ("change/delete/10000/memory", 300, "the largest template that was parsed"),
+)
+
+
+def aims_table(document: Json) -> str:
+    """The figures of AIMS that were measured, with the rate that the CPU times of a unit allow; "":
+    none."""
+    figures, cores = figures_of(document), document["machine"].get("cores", 1)
+    rows = []
+    for text, aim, cause in AIMS:
+        key = key_of(text)
+        wanted = key_of(aim) if isinstance(aim, str) else None
+        if key not in figures or (wanted and wanted not in figures):
+            continue
+        value, aimed = figures.value(key), figures.value(wanted) if wanted else float(aim)
+        higher = MEASURES[key.measure].better is Better.HIGHER
+        reached = value >= aimed if higher else value <= aimed
+        title = "" if key.measure in ("rate", "median") else f", {MEASURES[key.measure].title}"
+        columns = (
+            f"{key.part}: {key.case}{title}", f"{key.size:,}", format_value(key.measure, aimed),
+            figure(figures, key), "yes" if reached else f"{value / aimed:.2f} times the aim",
+            _possible(figures, key, cores), cause,
+        )  # fmt: skip
+        rows.append(f"| {' | '.join(columns)} |")
+    header = ["| | size | aim | measured | reached | the cores allow | what limits it |",
+              "|---|--:|--:|--:|--:|--:|---|"]  # fmt: skip
+    return "\n".join([*header, *rows]) if rows else ""
+
+
+def _possible(figures: Figures, key: Key, cores: int) -> str:
+    """The rate at which all cores are busy with this; "": not a rate, or without CPU times."""
+    used = [key._replace(measure=f"{name}_cpu") for name in ("server", "postgres", "client")]
+    if key.measure != "rate" or not all(one in figures for one in used):
+        return ""
+    return format_value("rate", cores * 1e6 / sum(figures.value(one) for one in used))
 
 
 #: What the limit of a case is, where it has one.

@@ -68,8 +68,14 @@ with recursive tree (id, depth) as (
 )
 select o.stack_id, o.resource_id, o.action, o.reason
   from tree t
- cross join lateral (select * from running_operation
-                      where stack_id = t.id and ($2::text is null or name = $2) offset 0) o
+ cross join lateral (
+       select * from running_operation where $2::text is null and stack_id = t.id
+        union all
+       select p.*
+         from (select stack_id, id from resource where name = $2 and stack_id = t.id offset 0) r
+        cross join lateral (select * from running_operation
+                             where stack_id = r.stack_id and resource_id = r.id offset 0) p
+       offset 0) o
 """
 #: $2: null: all names.
 READ_NAMES = """
@@ -84,10 +90,15 @@ READ_DESCRIPTIONS = """
 select t.stack_id, r.key as name, d.description
   from stack s
   join template t on t.stack_id = s.id and t.version = s.version
- cross join jsonb_each(coalesce(nullif(t.template -> 'resources', 'null'),
-                                nullif(t.template -> 'Resources', 'null'), '{}')) r
+ cross join lateral (
+       select coalesce(nullif(t.template -> 'resources', 'null'),
+                       nullif(t.template -> 'Resources', 'null'), '{}') as declared offset 0) f
+ cross join lateral (
+       select key, value from jsonb_each(case when $2::text is null then f.declared end)
+        union all
+       select $2, f.declared -> $2 where $2 is not null) r
  cross join coalesce(r.value ->> 'description', r.value ->> 'Description') as d (description)
- where s.id = any ($1::uuid[]) and d.description is not null and ($2::text is null or r.key = $2)
+ where s.id = any ($1::uuid[]) and d.description is not null
 """
 READ_PLANNED = """
 select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties,

@@ -198,6 +198,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0067_dependents.sql",
         "0068_failed_deliveries.sql",
         "0069_stacks_by_tag.sql",
+        "0070_running_operations.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
@@ -262,7 +263,8 @@ async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
     await create_stacks(running, receiver)
     before = await catalog(database_url)
     known = read_migrations()
-    (text,) = (one.text for one in known if one.name == REWRITING)
+    texts = {one.name: one.text for one in known}
+    text = texts[REWRITING] + texts["0070_running_operations.sql"]
     again = [*known, Migration("9999_again.sql", text)]
     monkeypatch.setattr("engine.store.schema.upgrade.read_migrations", lambda _: again)
     assert await migrate(database_url) == ["9999_again.sql"]

@@ -117,6 +117,7 @@ create index event_by_own_id on event (id, stack_id);
 drop index resource_by_requirement;
 drop index delivery_dead;
 drop index stack_by_tag;
+drop index node_operating;
 drop function stack_tags;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,

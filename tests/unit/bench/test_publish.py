@@ -88,6 +88,17 @@ def test_kept_figures_record_the_reason_for_each_changed_file(places: Places) ->
     assert hot_path.changed(document, hot_path.digests(places.root)) == [HOT]
 
 
+def test_publishing_the_published_document_again_keeps_its_reasons(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places.root / HOT).write_text("a = 2\n")
+    publish.main(["--keep", "a constant"], places.root)
+    document = figures.read(places.document)
+    monkeypatch.chdir(places.root)
+    publish.main(["--from", "docs/figures.json"], places.root)
+    assert figures.read(places.document) == document
+
+
 def test_a_reason_ends_when_the_file_is_as_it_was_measured(places: Places) -> None:
     (places.root / HOT).write_text("a = 2\n")
     publish.main(["--keep", "a constant"], places.root)
@@ -216,4 +227,33 @@ def test_limits_are_beside_what_was_measured_at_the_largest_size() -> None:
 def test_without_limits_there_is_no_table_of_them() -> None:
     found = Figures()
     found.add("create", "wide", 1000, rate=50)
-    assert "limit" not in summary.performance(figures.document(found, ABOUT))
+    assert "limits" not in summary.performance(figures.document(found, ABOUT)).partition("aims")[0]
+    assert summary.limits_table(figures.document(found, ABOUT)) == ""
+
+
+def test_aims_are_beside_what_was_measured_and_what_the_cores_allow() -> None:
+    found = Figures()
+    cpu = {"server_cpu": 300.0, "postgres_cpu": 150.0, "client_cpu": 50.0}
+    found.add("create", "wide", 1000, rate=3000, **cpu)
+    found.add("create", "chain", 1000, rate=900)
+    found.add("change", "create", 10_000, rate=500)
+    found.add("change", "delete", 10_000, rate=400, memory=301)
+    found.add("hook", "signal to operation", 10_000, median=4, p99=30)
+    about = ABOUT | {"machine": {"cores": 2}}
+    rows = summary.aims_table(figures.document(found, about)).splitlines()[2:]
+    assert [row.rpartition(" | ")[0] for row in rows] == [
+        "| create: wide | 1,000 | 12,000/s | 3,000/s | 0.25 times the aim | 4,000/s",
+        "| create: chain | 1,000 | 800/s | 900/s | yes | ",
+        "| change: delete | 10,000 | 500/s | 400/s | 0.80 times the aim | ",
+        "| hook: signal to operation | 10,000 | 5.00 ms | 4.00 ms | yes | ",
+        "| hook: signal to operation, p99 | 10,000 | 15.0 ms | 30.0 ms | 2.00 times the aim | ",
+        "| change: delete, memory | 10,000 | 300 MB | 301 MB | 1.00 times the aim | ",
+    ]
+
+
+def test_aims_name_parts_and_measures_that_exist() -> None:
+    for text, aim, _ in summary.AIMS:
+        for one in (text, aim) if isinstance(aim, str) else (text,):
+            key = summary.key_of(one)
+            assert key.part in PARTS and key.measure in MEASURES
+            assert key in figures.figures_of(figures.read(Places(ROOT).document)), one
