@@ -1,8 +1,7 @@
 """A project with 20,000 rows in each table that a list reads, inserted in a few statements.
 
 The stacks are s000001 to s020000; s020000 is the newest. LARGE has half of the hooks and all
-events and decisions, SMALL has 20 resources and snapshots.
-Each of the two has 20,000 nodes. Dead deliveries are 1 in 1,000.
+events and decisions, SMALL has 20 resources and snapshots. Dead deliveries are 1 in 1,000.
 """
 
 from uuid import UUID
@@ -66,18 +65,6 @@ FILL = (
     select case when n % 1000 = 0 and n < 20000 then {_SMALL} else {_KEY} end, {_KEY}, 'r' || n,
            't', 'CREATE', 'COMPLETE', '', '{{}}', '{{}}', '{{}}', 'd', '{{}}'
       from generate_series(1, {ROWS}) n
-    """,
-    # All nodes of LARGE operate. Of those of SMALL, one in 1,000 has a resource, and the first one of
-    # these operates.
-    f"""
-    insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction,
-                      dependents, requires, reads, rules, state, phase, reason,
-                      pending_dependencies, breakpoints_hit, claim, started_at)
-    select s.id, 1, n, {_KEY}, 'r' || n, 't', 'create', 'forward', '{{}}', '{{}}', '{{}}', '[]',
-           case when s.id = {_LARGE} or n = 1000 then 'running' else 'done' end, 'execute', '', 0,
-           '{{}}', 1, {_TIME}
-      from generate_series(1, {ROWS}) n
-     cross join (values ({_LARGE}), ({_SMALL})) s (id)
     """,
     f"""
     insert into snapshot (stack_id, id, name, traversal, version, created_at)

@@ -109,15 +109,6 @@ async def resources(database: Database, after: int | None) -> Sequence[Any]:
     return await reads.resources(await reads.find_stack(PROJECT, f"s{SMALL.int:06}"))
 
 
-async def resource(database: Database, after: int | None) -> Sequence[Any]:
-    reads = idle_engine(database).reads
-    found, dependents = await reads.resource(
-        await reads.find_stack(PROJECT, f"s{LARGE.int:06}"), f"r{LARGE.int}"
-    )
-    assert (found.action, found.status) == ("CREATE", "IN_PROGRESS")
-    return [found, *dependents]
-
-
 async def snapshots(database: Database, after: int | None) -> Sequence[Any]:
     engine = idle_engine(database)
     return await engine.snapshots.read_all(
@@ -177,7 +168,6 @@ LISTS: dict[str, Read] = {
     "software configs": configs,
     "software deployments of a server": deployments,
     "resources of a stack": resources,
-    "one resource": resource,
     "snapshots of a stack": snapshots,
 }
 
