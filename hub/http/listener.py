@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -280,16 +280,38 @@ SHUTDOWN = 1.0
 
 @asynccontextmanager
 async def serve_metrics(
-    metrics: Metrics, address: str, sockets: Sequence[socket.socket] = ()
+    metrics: Metrics,
+    ready: Callable[[], Awaitable[list[str]]],
+    address: str,
+    sockets: Sequence[socket.socket] = (),
 ) -> AsyncIterator[None]:
-    """Serve ``GET /metrics`` at HOST:PORT. sockets: see `serve_api`. Raises Unavailable."""
+    """Serve /metrics, /healthz and /readyz at HOST:PORT, without authentication. ready: the reasons
+    why the process is not ready. sockets: see `serve_api`. Raises Unavailable."""
 
-    async def answer(_: web.Request) -> web.Response:
+    async def show_metrics(_: web.Request) -> web.Response:
         written = await metrics.render()
         return web.Response(body=written, content_type=CONTENT_TYPE, charset="utf-8")
 
+    async def healthz(_: web.Request) -> web.Response:
+        return json_response({"alive": True})
+
+    async def readyz(_: web.Request) -> web.Response:
+        missing = await ready()
+        return json_response({"ready": not missing, "missing": missing}, 503 if missing else 200)
+
     application = web.Application()
-    application.router.add_get("/metrics", answer)
+    application.router.add_get("/metrics", show_metrics)
+    application.router.add_get("/healthz", healthz)
+    application.router.add_get("/readyz", readyz)
+    async with serve_monitoring(application, address, sockets):
+        yield
+
+
+@asynccontextmanager
+async def serve_monitoring(
+    application: web.Application, address: str, sockets: Sequence[socket.socket] = ()
+) -> AsyncIterator[None]:
+    """Serve an application at [metrics] address. sockets: see `serve_api`. Raises Unavailable."""
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN)
     await runner.setup()
     try:

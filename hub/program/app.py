@@ -214,7 +214,9 @@ async def running(
             await migrate(url, version=process.program.version)
             return await _open(url, size, keyring, process)
 
-        startup = DatabaseStartup(settings.server if "api" in roles else None, stop, slot.api)
+        startup = DatabaseStartup(
+            settings.server if "api" in roles else None, settings.metrics.address, stop, slot
+        )
         database, token_keys = await startup.when_available(migrate_and_open)
         stack.push_async_callback(database.close)
         hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
@@ -236,7 +238,8 @@ async def running(
             exchange = serve_own_metrics(loops.metrics, slot.directory, slot.number)
             await stack.enter_async_context(exchange)
         if address := settings.metrics.address:
-            await stack.enter_async_context(serve_metrics(loops.metrics, address, slot.metrics))
+            serving = serve_metrics(loops.metrics, loops.ready, address, slot.metrics)
+            await stack.enter_async_context(serving)
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops, hasher, slot))

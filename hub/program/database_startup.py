@@ -1,14 +1,13 @@
 """Waits for the database when a process starts.
 
-Meanwhile, a process with the role ``api`` answers /healthz with 200 and all other requests with
-503; /readyz has the reason. Errors that waiting cannot resolve (a wrong password, a missing
-database, a newer schema) end the process at once.
+Meanwhile, the API, if the process has that role, and [metrics] address answer /healthz with 200 and
+all other requests with 503; /readyz has the reason. Errors that waiting cannot resolve (a wrong
+password, a missing database, a newer schema) end the process at once.
 """
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TypeVar
 
 import structlog
@@ -22,7 +21,8 @@ from hub.api import http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits
 from hub.api.error_middleware import RETRY_SOON, own_form, status_of
 from hub.api.routes import json_response
-from hub.http.listener import serve_api
+from hub.http.listener import serve_api, serve_monitoring
+from hub.program.process_slot import ProcessSlot
 from hub.settings.access import ServerSection
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -38,17 +38,20 @@ class StartupStopped(Exception):
 
 
 class DatabaseStartup:
-    """server: of the API, for responses while waiting; None: this process has no API. sockets: the
-    ones at which it listens; none: it opens its own."""
+    """server: of the API, for responses while waiting; None: this process has no API.
+    metrics_address: [metrics] address. slot: the sockets of the process; without any, it opens its
+    own."""
 
     def __init__(
         self,
         server: ServerSection | None,
+        metrics_address: str,
         stop: asyncio.Event,
-        sockets: Sequence[socket.socket] = (),
+        slot: ProcessSlot,
     ) -> None:
         self._server = server
-        self._sockets = sockets
+        self._metrics_address = metrics_address
+        self._slot = slot
         self._stop = stop
         self._reason = ""
 
@@ -61,8 +64,8 @@ class DatabaseStartup:
                 except Unavailable as error:
                     if is_refusal(error):
                         raise
-                    if self._server is not None and not self._reason:
-                        await answering.enter_async_context(self._answering(self._server))
+                    if not self._reason:
+                        await self._start_answering(answering)
                     self._reason = str(error)
                 log.warning("database.waiting", reason=self._reason, again_in=RETRY_INTERVAL)
                 if await wait_at_most(self._stop, RETRY_INTERVAL):
@@ -82,13 +85,20 @@ class DatabaseStartup:
             stopping.cancel()
             await asyncio.gather(working, stopping, return_exceptions=True)
 
-    @asynccontextmanager
-    async def _answering(self, server: ServerSection) -> AsyncIterator[None]:
+    async def _start_answering(self, stack: AsyncExitStack) -> None:
+        if self._server is not None:
+            application = self._application()
+            application[CLIENTS] = ClientLimits(self._server)
+            serving = serve_api(self._server, application, self._slot.api)
+            await stack.enter_async_context(serving)
+        if address := self._metrics_address:
+            monitoring = serve_monitoring(self._application(), address, self._slot.metrics)
+            await stack.enter_async_context(monitoring)
+
+    def _application(self) -> web.Application:
         application = web.Application()
-        application[CLIENTS] = ClientLimits(server)
         application.router.add_route("*", "/{path:.*}", self._answer)
-        async with serve_api(server, application, self._sockets):
-            yield
+        return application
 
     async def _answer(self, request: web.Request) -> web.Response:
         if request.path == "/healthz":

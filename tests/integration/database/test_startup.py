@@ -40,13 +40,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def start_program(
-    settings: Settings, stop: asyncio.Event
+    settings: Settings, stop: asyncio.Event, roles: frozenset[str] = ROLES
 ) -> AsyncIterator[asyncio.Future[RunningProcess]]:
     """A program that starts in the background; its result is available when it is ready."""
     ready: asyncio.Future[RunningProcess] = asyncio.get_running_loop().create_future()
 
     async def run() -> None:
-        async with running(settings, ROLES, stop, types=[Thing(World())]) as opened:
+        async with running(settings, roles, stop, types=[Thing(World())]) as opened:
             ready.set_result(opened)
             await stop.wait()
 
@@ -80,6 +80,42 @@ async def test_a_process_waits_for_an_unavailable_database(
                 await ready
             await http.create("s", {"a": thing()})
             assert await http.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_process_without_the_api_answers_health_checks_while_it_waits(
+    database_url: str, database_outage: DatabaseOutage
+) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    values = {
+        "database.url": database_url,
+        "credentials.key_file": str(key_file()),
+        "metrics.address": address,
+    }
+    settings = load_settings(None, values, environment={})
+    with capture_logs() as logs:
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            http = Http(session, f"http://{address}")
+            async with database_outage():
+                starting = start_program(settings, asyncio.Event(), frozenset({"engine"}))
+                ready = await stack.enter_async_context(starting)
+                await until(lambda: waits_logged(logs) >= 1)
+                assert await http.call("GET", "//healthz") == (200, {"alive": True})
+                status, response = await http.call("GET", "//readyz")
+                assert (status, response["ready"]) == (503, False)
+                assert "not currently accepting connections" in response["missing"][0]
+                assert (await http.call("GET", "//metrics"))[0] == 503
+            async with asyncio.timeout(30):
+                await ready
+            assert await http.call("GET", "//readyz") == (200, {"ready": True, "missing": []})
+            async with database_outage():
+
+                async def is_unready() -> bool:
+                    status, response = await http.call("GET", "//readyz")
+                    return status == 503 and bool(response["missing"])
+
+                await eventually(is_unready)
+                assert await http.call("GET", "//healthz") == (200, {"alive": True})
 
 
 def waits_logged(logs: list[Json]) -> int:
