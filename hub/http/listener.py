@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError, Unavailable
-from hub.api import http_headers
+from hub.api import health, http_headers
 from hub.api.client_limits import CLIENTS, OpenCount
 from hub.api.error_middleware import own_form, status_of
 from hub.api.http_headers import Network, is_in
@@ -278,40 +278,35 @@ def load_certificate(context: ssl.SSLContext, server: ServerSection) -> None:
 SHUTDOWN = 1.0
 
 
-@asynccontextmanager
-async def serve_metrics(
-    metrics: Metrics,
-    ready: Callable[[], Awaitable[list[str]]],
-    address: str,
-    sockets: Sequence[socket.socket] = (),
-) -> AsyncIterator[None]:
-    """Serve /metrics, /healthz and /readyz at HOST:PORT, without authentication. ready: the reasons
-    why the process is not ready. sockets: see `serve_api`. Raises Unavailable."""
+def monitoring_application(
+    metrics: Metrics, ready: Callable[[], Awaitable[list[str]]]
+) -> web.Application:
+    """/metrics, /healthz and /readyz, without authentication. ready: the reasons why the process is
+    not ready."""
 
     async def show_metrics(_: web.Request) -> web.Response:
         written = await metrics.render()
         return web.Response(body=written, content_type=CONTENT_TYPE, charset="utf-8")
 
     async def healthz(_: web.Request) -> web.Response:
-        return json_response({"alive": True})
+        return health.show_liveness()
 
     async def readyz(_: web.Request) -> web.Response:
-        missing = await ready()
-        return json_response({"ready": not missing, "missing": missing}, 503 if missing else 200)
+        return health.show_readiness(await ready())
 
     application = web.Application()
     application.router.add_get("/metrics", show_metrics)
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/readyz", readyz)
-    async with serve_monitoring(application, address, sockets):
-        yield
+    return application
 
 
 @asynccontextmanager
 async def serve_monitoring(
     application: web.Application, address: str, sockets: Sequence[socket.socket] = ()
 ) -> AsyncIterator[None]:
-    """Serve an application at [metrics] address. sockets: see `serve_api`. Raises Unavailable."""
+    """Serve an application at [metrics] address, HOST:PORT. sockets: see `serve_api`. Raises
+    Unavailable."""
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN)
     await runner.setup()
     try:

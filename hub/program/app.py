@@ -37,7 +37,7 @@ from engine.types.placement import Placer
 from hub.api.app_context import AppContext
 from hub.api.application import make_application
 from hub.auth.passwords import AT_ONCE, PasswordHasher
-from hub.http.listener import serve_api, serve_metrics
+from hub.http.listener import monitoring_application, serve_api, serve_monitoring
 from hub.http.template_urls import TemplateFetcher
 from hub.keys.token_keys import StoredTokenKeys
 from hub.log import set_up_logging
@@ -238,8 +238,8 @@ async def running(
             exchange = serve_own_metrics(loops.metrics, slot.directory, slot.number)
             await stack.enter_async_context(exchange)
         if address := settings.metrics.address:
-            serving = serve_metrics(loops.metrics, loops.ready, address, slot.metrics)
-            await stack.enter_async_context(serving)
+            monitoring = monitoring_application(loops.metrics, loops.ready)
+            await stack.enter_async_context(serve_monitoring(monitoring, address, slot.metrics))
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops, hasher, slot))

@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
 from engine.store.database_errors import is_refusal
-from hub.api import http_headers
+from hub.api import health, http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits
 from hub.api.error_middleware import RETRY_SOON, own_form, status_of
 from hub.api.routes import json_response
@@ -102,9 +102,9 @@ class DatabaseStartup:
 
     async def _answer(self, request: web.Request) -> web.Response:
         if request.path == "/healthz":
-            response = json_response({"alive": True})
+            response = health.show_liveness()
         elif request.path == "/readyz":
-            response = json_response({"ready": False, "missing": [self._reason]}, 503)
+            response = health.show_readiness([self._reason])
         else:
             error = Unavailable(self._reason)
             response = json_response(own_form(error), status_of(error), RETRY_SOON)

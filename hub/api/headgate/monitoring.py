@@ -3,22 +3,19 @@
 from aiohttp import web
 
 from engine.errors import Unavailable
+from hub.api import health
 from hub.api.app_context import context_of
-from hub.api.headgate import responses
-from hub.api.routes import Route, json_response
+from hub.api.routes import Route
 from hub.auth.roles import Right
 from hub.metrics import CONTENT_TYPE
 
 
 async def healthz(_: web.Request) -> web.Response:
-    return json_response(responses.Liveness(alive=True))
+    return health.show_liveness()
 
 
 async def readyz(request: web.Request) -> web.Response:
-    missing = await context_of(request).ready()
-    if missing:
-        return json_response(responses.UnreadyServer(ready=False, missing=missing), 503)
-    return json_response(responses.ReadyServer(ready=True, missing=[]))
+    return health.show_readiness(await context_of(request).ready())
 
 
 async def healthcheck(request: web.Request) -> web.Response:
@@ -35,9 +32,9 @@ async def show_metrics(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", "/healthz", healthz, "The process is alive", "health",
-          response=responses.Liveness),
+          response=health.Liveness),
     Route("GET", "/readyz", readyz, "Readiness; 503 with the reasons if not ready", "health",
-          response=responses.ReadyServer, other_responses={503: responses.UnreadyServer}),
+          response=health.ReadyServer, other_responses={503: health.UnreadyServer}),
     Route("GET", "/healthcheck", healthcheck, "Readiness as text", "health",
           content_type="text/plain"),
     # [metrics] needs can name another right.

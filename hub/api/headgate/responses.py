@@ -46,20 +46,6 @@ StackStatus = Annotated[str, one_of(STATES)]
 RightName = Annotated[str, one_of(right for right in Right if right is not Right.NOTHING)]
 
 
-class Liveness(TypedDict):
-    alive: Literal[True]
-
-
-class ReadyServer(TypedDict):
-    ready: Literal[True]
-    missing: Annotated[list[str], Field(max_length=0)]
-
-
-class UnreadyServer(TypedDict):
-    ready: Literal[False]
-    missing: Annotated[list[str], Field(min_length=1)]
-
-
 Hook = TypeAliasType("Hook", HookDocument)
 
 
