@@ -41,6 +41,13 @@ async def expect_state(page: Page, name: str, how: str) -> None:
     await expect(node(page, name)).to_have_accessible_name(re.compile(how))
 
 
+async def press_key(page: Page, key: str, button: str) -> None:
+    """Press the key of a button of the debugger. The key has an effect only while the button is enabled."""
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger.get_by_role("button", name=button, exact=True)).to_be_enabled()
+    await page.keyboard.press(key)
+
+
 async def create_waiting(http: Http, name: str, *rules: Json, **body: Json) -> str:
     """A stack with the chain `a`, `b`, `c`; one of their properties is a secret."""
     hidden = {"type": "string", "default": "s3cr3t-value", "hidden": True}
@@ -121,12 +128,9 @@ async def test_a_stack_is_stepped_through_while_another_user_watches(
     await expect_state(beside, "a", "done")
     await expect_state(beside, "b", "waiting for approval at pre-create")
     await expect(beside.get_by_role("region", name="Debugger")).to_contain_text("b at pre-create")
-    ready = debugger.get_by_role("button", name="Continue")
-    await expect(ready).to_be_enabled()
-    await page.keyboard.press("k")
+    await press_key(page, "k", "Continue")
     await expect(debugger).to_contain_text("b at post-create")
-    await expect(ready).to_be_enabled()
-    await page.keyboard.press("k")
+    await press_key(page, "k", "Continue")
     await expect(debugger).to_contain_text("c at pre-create")
     await expect_state(beside, "c", "waiting for approval at pre-create")
     await node(page, "c").click()
@@ -274,15 +278,12 @@ async def test_a_step_focuses_the_first_missing_field(visitor: Visitor, http: Ht
     page = await visitor.open("stack", "shop", stack)
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("b at pre-create")
-    # The key is ready when the button is.
-    step = debugger.get_by_role("button", name="Step", exact=True)
-    await expect(step).to_be_enabled()
-    await page.keyboard.press("s")
+    await press_key(page, "s", "Step")
     ticket = page.get_by_role("complementary", name="b").get_by_label("ticket")
     await expect(ticket).to_be_focused()
     await expect(ticket).to_have_attribute("aria-invalid", "true")
     await ticket.fill("OPS-17")
-    await step.press("Enter")
+    await debugger.get_by_role("button", name="Step", exact=True).press("Enter")
     await expect_state(page, "c", "waiting for approval at pre-create")
     _, answered = await http.call("GET", f"/hooks/{hook['id']}")
     assert answered["decision"] == "step"  # the server requires the ticket
@@ -383,7 +384,7 @@ async def test_a_nested_stack_by_keyboard_on_a_phone(visit: Callable[..., Any], 
     page = await visitor.open("stack", "tree", stack)
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("web at pre-create")
-    await page.keyboard.press("d")
+    await press_key(page, "d", "Step into")
     await expect(debugger).to_contain_text("web/one at pre-create")
     await expect(page.get_by_role("button", name="Nested stack of web")).to_be_visible()
     await node(page, "web").focus()
@@ -394,13 +395,13 @@ async def test_a_nested_stack_by_keyboard_on_a_phone(visit: Callable[..., Any], 
     await expect(node(page, "two")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("complementary", name="two")).to_contain_text("web/two")
-    await page.keyboard.press("t")
+    await press_key(page, "t", "Run to two")
     await expect(debugger).to_contain_text("web/two at pre-create")
     await expect_state(page, "one", "done")
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     await page.evaluate("scrollTo(0, 0)")  # the header covers no button
     assert await visitor.violations() == []
-    await page.keyboard.press("r")
+    await press_key(page, "r", "Run to end")
     await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
     await expect_state(page, "last", "done")
     await page.get_by_role("combobox", name="View of the stack").select_option("Resources")
@@ -469,8 +470,7 @@ async def test_the_timeline_shows_the_graphs_that_were_shown_live(
         await expect(debugger).to_contain_text(f"{name} at pre-create")
         await expect_state(page, name, "waiting for approval at pre-create")
         seen.append(await labels(page))
-        await expect(debugger.get_by_role("button", name="Continue")).to_be_enabled()
-        await page.keyboard.press("k")
+        await press_key(page, "k", "Continue")
     await expect_state(page, "c", "done")
     assert len({str(one) for one in seen}) == 3
     # A graph that was not moved is in the window on the timeline, too.
