@@ -98,9 +98,12 @@ class Finding:
 
 
 class HeadgateError(Exception):
-    """The base of all expected errors. Any other exception is a bug."""
+    """The base of all expected errors. Any other exception is a bug. warnings: about the request
+    that is refused.
+    """
 
     def __init__(self, reason: str, *, place: str = "", remedy: str = "", code: str = "") -> None:
+        self.warnings: tuple[Finding, ...] = ()
         self.finding = Finding(place, reason, remedy, code or type(self).__name__)
         super().__init__(str(self.finding))
 
@@ -110,15 +113,16 @@ class HeadgateError(Exception):
 
 
 class Invalid(HeadgateError):
-    """The request is not valid. findings: all errors, not only the first."""
+    """The request is not valid. findings: all errors, not only the first. warnings: also found."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[Finding], warnings: Sequence[Finding] = ()) -> None:
         if not findings:
             raise ValueError("Invalid needs at least one finding")
         self.findings = tuple(findings)
         first = self.findings[0]
         super().__init__(first.reason, place=first.place, remedy=first.remedy, code=first.code)
         self.args = ("\n".join(str(finding) for finding in self.findings),)
+        self.warnings = tuple(warnings)
 
 
 class NotFound(HeadgateError):
@@ -220,7 +224,7 @@ class Findings:
         self.all.append(finding)
         if len(self.all) >= MAX_FINDINGS and finding.code != "UserParameterMissing":
             reason = f"There may be more than these {len(self.all)}; the check stopped there."
-            raise Invalid([*self.all, Finding("", reason, "Correct these first.")])
+            raise Invalid([*self.all, Finding("", reason, "Correct these first.")], self.warnings)
 
     def extend(self, others: "Findings") -> None:
         """Add other findings and warnings. Raises Invalid as `add` does."""
@@ -244,7 +248,7 @@ class Findings:
     def raise_if_any(self) -> None:
         """Raise Invalid if there are findings."""
         if self.all:
-            raise Invalid(self.all)
+            raise Invalid(self.all, self.warnings)
 
 
 def as_errors(warnings: Sequence[Finding]) -> list[Finding]:

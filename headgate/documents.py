@@ -440,7 +440,8 @@ class FindingDocument(TypedDict):
 
 
 class HeatError(TypedDict):
-    """message: Heat's sentence, where it has one; `place` and `remedy` are then separate."""
+    """message: Heat's sentence, where it has one; `place` and `remedy` are then separate.
+    warnings: also found in the request that is refused."""
 
     type: str
     message: str
@@ -448,6 +449,7 @@ class HeatError(TypedDict):
     place: NotRequired[str]
     remedy: NotRequired[str]
     findings: NotRequired[list[FindingDocument]]
+    warnings: NotRequired[list[Warning]]
 
 
 class HeatProblem(TypedDict):

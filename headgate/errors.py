@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headgate.documents import FindingDocument
+    from headgate.documents import FindingDocument, Warning
 
 Json = Any
 
@@ -43,6 +43,11 @@ class RequestError(Exception):
     @property
     def reason(self) -> str:
         return self._first("reason", "message") or str(self)
+
+    @property
+    def warnings(self) -> "Sequence[Warning]":
+        """The warnings about a template that was refused."""
+        return self.document.get("warnings") or ()
 
     @property
     def remedy(self) -> str:

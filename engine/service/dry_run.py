@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
-from engine.errors import Conflict
+from engine.errors import Conflict, Findings
 from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.definition.stack import PER_STACK, ResourceDefinition, StackDefinition
 from engine.hot.evaluation.stack_outputs import StackOutputs
@@ -120,13 +120,17 @@ class DryRun:
         self._traversals = traversals
         self._moves = moves
 
-    async def create(self, project: str, request: StackRequest) -> tuple[Preview, StackDefinition]:
-        """The preview and definition of a new stack. Raises what `Stacks.create` raises."""
+    async def create(
+        self, project: str, request: StackRequest, warned: Findings
+    ) -> tuple[Preview, StackDefinition]:
+        """The preview and definition of a new stack. warned: gets the warnings about the request.
+        Raises what `Stacks.create` raises."""
         check_name(request.name)
         async with self._database.connection() as conn:
             if await find_stack(conn, project, None, request.name) is not None:
                 raise name_taken(request.name)
         blueprint = await self.build_new(project, request)
+        warned.warn_all(blueprint.warnings)
         await self._external_validation.validate(blueprint.definition, project, request.credential)
         check_imported(blueprint.definition, self._traversals.registry)
         stack_id = self._traversals.new_id()
@@ -148,14 +152,18 @@ class DryRun:
             request, None, project=project, stack_id=None, name=request.name, conn=conn
         )
 
-    async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
-        """The preview of an update. Raises what `Stacks.update` raises.
+    async def update(
+        self, project: str, stack: StackRecord, request: StackRequest, warned: Findings
+    ) -> Preview:
+        """The preview of an update. warned: gets the warnings about the request. Raises what
+        `Stacks.update` raises.
 
         Moves and repairs of drift are applied in a transaction that is rolled back.
         """
         async with self._database.rollback_only() as conn:
             before = await read_template(conn, stack.id, stack.version)
             blueprint = await self._traversals.build_for(stack, request, before, conn=conn)
+            warned.warn_all(blueprint.warnings)
             await check_sources(conn, stack.id, blueprint.stack_outputs)
             renames = bool(blueprint.definition.moved)
             await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)

@@ -93,6 +93,8 @@ class Stacks:
         blueprint = await self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
+        if warned is not None:
+            warned.warn_all(blueprint.warnings)
         if request.adopted is not None:
             check_adopted(blueprint, request.adopted, self._traversals.registry)
         check_imported(blueprint.definition, self._traversals.registry)
@@ -205,7 +207,8 @@ class Stacks:
         warned: gets the warnings about the request. repair: of a policy, which supersedes nothing.
         Raises NotFound, Invalid, Conflict, LimitReached; RepairNotNeeded.
         """
-        prepared = await self._updates.prepare(project, stack_id, request)
+        warned = Findings() if warned is None else warned
+        prepared = await self._updates.prepare(project, stack_id, request, warned)
         async with self._database.transaction("accept") as conn:
             renames = bool(prepared and prepared.blueprint.definition.moved)
             whole_tree = renames or request.converge
@@ -216,6 +219,7 @@ class Stacks:
                 await check_repair(conn, locked, repair)
                 excluded = await read_requesters(conn, stack_id, locked.version, scales=False)
             blueprint = await self._updates.build_locked(conn, locked, request, prepared)
+            warned.warn_all(blueprint.warnings)
             await check_immutable(conn, stack_id, locked.version, blueprint)
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)

@@ -31,6 +31,8 @@ from hub.api.heat_sentences import (
     heat_sentence,
 )
 from hub.api.openapi_components import Time
+from hub.api.orchestration.request_texts import warning_document
+from hub.api.orchestration.responses import Warning
 from hub.api.request_validation import check_request, invalid
 from hub.api.routes import PREFIXES, Handler, json_response
 from hub.auth.throttle import TooManyRequests
@@ -92,7 +94,9 @@ class FindingDocument(TypedDict):
 
 
 class HeatError(TypedDict):
-    """message: Heat's sentence, where it has one; `place` and `remedy` are then separate."""
+    """message: Heat's sentence, where it has one; `place` and `remedy` are then separate.
+    warnings: also found in the request that is refused.
+    """
 
     type: str
     message: str
@@ -100,6 +104,7 @@ class HeatError(TypedDict):
     place: NotRequired[str]
     remedy: NotRequired[str]
     findings: NotRequired[list[FindingDocument]]
+    warnings: NotRequired[list[Warning]]
 
 
 class HeatProblem(TypedDict):
@@ -161,6 +166,8 @@ def heat_form(error: HeadgateError) -> HeatProblem:
         document["error"]["place"] = findings[0].shown_place
         document["error"]["remedy"] = findings[0].remedy
     document["error"]["findings"] = _finding_documents(error)
+    if error.warnings:
+        document["error"]["warnings"] = [warning_document(one) for one in error.warnings]
     return document
 
 

@@ -161,8 +161,8 @@ VALIDATE_SEPARATOR: Final = ": "
 class InvalidTemplate(Invalid):
     """The error of POST /validate: Heat has one type for all. originals: with their own types."""
 
-    def __init__(self, originals: Sequence[Finding]) -> None:
-        super().__init__([replace(one, code="Invalid") for one in originals])
+    def __init__(self, originals: Sequence[Finding], warnings: Sequence[Finding] = ()) -> None:
+        super().__init__([replace(one, code="Invalid") for one in originals], warnings)
         self.originals = tuple(originals)
 
 

@@ -40,19 +40,25 @@ class Sources:
         return names | ({ENVIRONMENT: str(self.environments[0])} if self.environments else {})
 
     async def check_response(self, response: Awaitable[Json]) -> Json:
-        """Await a response and print its warnings to standard error. Raises RequestError with the
-        names of the files.
+        """Await a response and print its warnings to standard error, also those of an error. Raises
+        RequestError with the names of the files.
         """
         try:
             document = await response
         except RequestError as error:
+            self._print_warnings(error.document)
             if not error.findings:
                 raise
             text = findings_text(error.findings, self.names)
-            raise RequestError(error.status, text, error.code, error.findings) from None
+            raise RequestError(
+                error.status, text, error.code, error.findings, error.document
+            ) from None
+        self._print_warnings(document)
+        return document
+
+    def _print_warnings(self, document: Mapping[str, Json]) -> None:
         for line in warning_lines(document, self.names):
             err.print(line, markup=False, soft_wrap=True)
-        return document
 
 
 def warning_lines(document: Mapping[str, Json], names: Mapping[str, str]) -> Iterator[str]:
@@ -67,5 +73,5 @@ def warning_lines(document: Mapping[str, Json], names: Mapping[str, str]) -> Ite
 
 
 def warnings_of(document: Mapping[str, Json]) -> Sequence[Json]:
-    """The warnings of a response; in the preview of a create they are inside `stack`."""
+    """The warnings of a response or an error; in the preview of a create they are in `stack`."""
     return document.get("warnings", document.get("stack", {}).get("warnings")) or ()

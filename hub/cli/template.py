@@ -102,7 +102,7 @@ def _print_response(
         except RequestError as error:
             if not (server.as_json and error.findings):
                 raise
-            return {"findings": error.findings}
+            return {"findings": error.findings, "warnings": error.warnings}
 
     found = ask(server, work)
     print_result(found, JSON if server.as_json else TABLE, lambda: render(found))
@@ -129,7 +129,10 @@ def _print_report(
         except RequestError as error:
             if not error.findings:
                 raise
-            return [from_error(one, sources.names, template) for one in error.findings]
+            return [
+                *(from_error(one, sources.names, template) for one in error.findings),
+                *(from_warning(one, sources.names, template) for one in error.warnings),
+            ]
         return [from_warning(one, sources.names, template) for one in warnings_of(document)]
 
     found = ask(server, work)

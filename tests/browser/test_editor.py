@@ -238,6 +238,18 @@ async def test_warnings_are_listed_lead_to_their_lines_and_allow_a_create(
     assert await http.until_ended("shop") == "CREATE_COMPLETE"
 
 
+async def test_a_refused_template_shows_its_warnings_beside_the_errors(visitor: Visitor) -> None:
+    page = await visitor.open("new")
+    await page.get_by_role("textbox", name="Stack name").fill("shop")
+    await page.get_by_role("textbox", name="Template").click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(TWICE.replace("{value: 2}", "{value: 2, valu: 3}"))
+    errors = page.get_by_role("region", name="Errors")
+    await expect(errors).to_contain_text("Unknown Property valu")
+    warnings = page.get_by_role("region", name="Warnings")
+    await expect(warnings).to_contain_text('The key "properties" is given twice')
+
+
 async def test_a_stack_is_deleted_during_editing_and_created_again_from_the_draft(
     visit: Visit, http: Http
 ) -> None:

@@ -101,10 +101,9 @@ def _spend(body: ResourceBody, count: int, evaluator: ExtendedEvaluator) -> None
     try:
         budget.spend_size(size * count)
     except BudgetExceeded as much:
-        evaluator.scope.findings.add(
-            f"resources.{body.name}.for_each", much.reason, much.remedy, much.code
-        )
-        raise Invalid(evaluator.scope.findings.all) from None
+        findings = evaluator.scope.findings
+        findings.add(f"resources.{body.name}.for_each", much.reason, much.remedy, much.code)
+        raise Invalid(findings.all, findings.warnings) from None
 
 
 def _snippet(for_each: Json, key: str, value: Json) -> Json:

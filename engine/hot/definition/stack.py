@@ -399,6 +399,8 @@ class _ContainedStacks:
                 )
                 last[id(kind)] = given, self.tree.nesting.resource_count - before, found
             except Invalid as error:
+                warned = find_in_nested(place, kind.file, error.warnings)
+                self.builder.findings.warn_all(warned)
                 add_nested_findings(place, kind.file, error.findings, self.builder.findings)
                 continue
             warned = find_in_nested(place, kind.file, found.warnings)

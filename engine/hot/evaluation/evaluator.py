@@ -210,7 +210,7 @@ class Evaluator:
             return self.defer(REFUSED, None)
         except BudgetExceeded as much:
             self.scope.findings.add(place, much.reason, much.remedy, much.code)
-            raise Invalid(self.scope.findings.all) from None
+            raise Invalid(self.scope.findings.all, self.scope.findings.warnings) from None
         except FunctionError as wrong:
             return self._refuse(place, wrong)
         finally:

@@ -176,7 +176,7 @@ class NestedTemplates:
         if template is None:
             self._report_missing(found.type, use, findings)
         elif isinstance(template, Invalid):
-            self._report_findings(found, place, template.findings, (), findings)
+            self._report_findings(found, place, template.findings, template.warnings, findings)
         else:
             self._report_findings(found, place, template.findings, template.warnings, findings)
             return self._template_type(found, use.resource, template, environment, types)

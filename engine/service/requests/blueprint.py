@@ -183,7 +183,7 @@ def build(
     template = parsed.template
     environment, parameters, kept_hidden = _merge_stored(request, parsed, existing, kept)
     findings = Findings()
-    definition = None
+    definition, early = None, Findings()
     try:
         definition = define_stack(
             template=template,
@@ -204,17 +204,17 @@ def build(
         )
     except Invalid as error:
         findings.all += error.findings
+        early.warn_all(error.warnings)
     # Without a definition there are no parameter values, so that no condition can be evaluated.
     decide = definition.decide if definition else always
     reader = Reader(findings, limits.hooks, decide, registry.steps())
     rules = _read_rules(reader, request, template, environment, nested)
     strict = request.strict or limits.strict
-    warnings = warnings_of(request, parsed, definition)
+    warnings = warnings_of(request, parsed, definition, early.warnings)
     if strict:
         findings.all += as_errors(warnings)
-    if definition is None:
-        raise Invalid(findings.all)
-    findings.raise_if_any()
+    if definition is None or findings.all:
+        raise Invalid(findings.all, () if strict else warnings)
     hidden = hidden_names(definition, environment, kept_hidden)
     sources = limits.source
     return Blueprint(
@@ -296,12 +296,20 @@ def _read_rules(
 
 
 def warnings_of(
-    request: StackRequest, parsed: ParsedRequest, definition: StackDefinition | None
+    request: StackRequest,
+    parsed: ParsedRequest,
+    definition: StackDefinition | None,
+    early: Sequence[Finding],
 ) -> tuple[Finding, ...]:
-    """The warnings about a request. definition: None if it is not valid."""
+    """The warnings about a request. definition: None if it is not valid. early: those that were
+    found before."""
+    found = Findings()
+    found.warn_all(request.warnings)
     if definition is None:
-        return (*request.warnings, *parsed.template.warnings, *parsed.environment.warnings)
-    return (*request.warnings, *definition.warnings)
+        found.warn_all((*parsed.template.warnings, *parsed.environment.warnings, *early))
+    else:
+        found.warn_all(definition.warnings)
+    return found.warnings
 
 
 def hidden_names(

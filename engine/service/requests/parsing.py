@@ -90,6 +90,7 @@ def read_request(
         template = read_template(_template(request, stored, limits, read), read)
     except Invalid as error:
         findings.all += error.findings
+        read.warn_all(error.warnings)
     warnings = Findings()
     try:
         document = _environment(request, stored, template, files, limits, warnings)
@@ -100,13 +101,16 @@ def read_request(
         found = (*warnings.warnings, *own)
         environment = replace(environment, warnings=_of_environment(found))
     except Invalid as error:
+        warnings.warn_all(error.warnings)
         environment = Environment(
             registry=ResourceRegistry(operator=operator.registry),
             findings=_of_environment(error.findings),
+            warnings=_of_environment(warnings.warnings),
         )
         findings.all += environment.findings
     if template is None:
-        raise Invalid(findings.all)
+        found = (*request.warnings, *read.warnings, *environment.warnings)
+        raise Invalid(findings.all, found)
     return ParsedRequest(
         template,
         environment,
@@ -254,6 +258,7 @@ def _checked_file(
         read.warn_all(parse_environment(document).warnings)
     except Invalid as error:
         findings.all += _in_file(name, error.findings)
+        findings.warn_all(_in_file(name, (*read.warnings, *error.warnings)))
         return {}
     findings.warn_all(_in_file(name, read.warnings))
     return document

@@ -6,6 +6,7 @@ Building takes most of the time of an update: no lock and no connection is held 
 from dataclasses import dataclass
 from uuid import UUID
 
+from engine.errors import Findings
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.external_validation import ExternalValidation, Results
 from engine.service.requests.requests import StackRequest
@@ -46,11 +47,11 @@ class UpdateBuilder:
         self._external_validation = external_validation
 
     async def prepare(
-        self, project: str, stack_id: UUID, request: StackRequest
+        self, project: str, stack_id: UUID, request: StackRequest, warned: Findings
     ) -> PreparedUpdate | None:
         """Build and validate an update without locking the stack. None: it cannot be updated.
 
-        Raises Invalid, LimitReached.
+        warned: gets the warnings about the request. Raises Invalid, LimitReached.
         """
         stored = None
         async with self._database.connection() as conn:
@@ -62,6 +63,7 @@ class UpdateBuilder:
                 if stored is None:  # deleted since the stack was read
                     return None
         blueprint = await self._traversals.build_for(stack, request, stored)
+        warned.warn_all(blueprint.warnings)
         results = await self._external_validation.validate(
             blueprint.definition, project, request.credential
         )

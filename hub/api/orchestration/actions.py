@@ -6,7 +6,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from engine.errors import one_of
+from engine.errors import Findings, one_of
 from engine.service import Engine
 from engine.words import Action, Json
 from hub.api.app_context import context_of, identity_of, project_of
@@ -67,8 +67,9 @@ async def _converge(request: web.Request, stack_id: UUID, options: Json) -> None
     )  # fmt: skip
     engine = context_of(request).engine
     await engine.observations.complete(project, stack_id)
-    async with locate_errors(request, new):
-        await engine.stacks.update(project, stack_id, new)
+    warned = Findings()
+    async with locate_errors(request, new, warned):
+        await engine.stacks.update(project, stack_id, new, warned)
 
 
 async def act(request: web.Request) -> web.Response:

@@ -5,6 +5,7 @@ from typing import Final
 
 from aiohttp import web
 
+from engine.errors import Findings
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import OutputDefinition, StackDefinition
 from engine.hot.expressions.expression import is_static
@@ -166,8 +167,9 @@ def _output(key: str, one: OutputDefinition) -> responses.PreviewedOutput:
 
 async def create(request: web.Request) -> web.Response:
     project, new = project_of(request), await read_stack_request(request)
-    async with locate_errors(request, new):
-        preview, definition = await context_of(request).engine.dry_run.create(project, new)
+    warned = Findings()
+    async with locate_errors(request, new, warned):
+        preview, definition = await context_of(request).engine.dry_run.create(project, new, warned)
     warnings = await warning_documents(request, new, preview.warnings)
     url = documents.stack_url(base_of(request), project, new.name, NO_ID)
     stack: responses.PreviewedStack = {
@@ -207,8 +209,9 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     nested = query_flag(request, "show_nested")
     stack, project = await stack_of(request), project_of(request)
     new = await read_stack_request(request, existing=existing)
-    async with locate_errors(request, new):
-        preview = await context_of(request).engine.dry_run.update(project, stack, new)
+    warned = Findings()
+    async with locate_errors(request, new, warned):
+        preview = await context_of(request).engine.dry_run.update(project, stack, new, warned)
     warnings = await warning_documents(request, new, preview.warnings)
     return json_response(preview_document(preview, project, warnings, nested=nested))
 

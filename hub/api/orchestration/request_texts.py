@@ -6,7 +6,15 @@ from functools import partial
 
 from aiohttp import web
 
-from engine.errors import BODY, ENVIRONMENT, TEMPLATE, Finding, Invalid
+from engine.errors import (
+    BODY,
+    ENVIRONMENT,
+    TEMPLATE,
+    Finding,
+    Findings,
+    HeadgateError,
+    Invalid,
+)
 from engine.hot.syntax.source_lines import locate
 from engine.service import StackRequest
 from hub.api.app_context import context_of, project_of
@@ -22,35 +30,55 @@ def texts_of(new: StackRequest) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def locate_errors(request: web.Request, new: StackRequest) -> AsyncIterator[None]:
-    """Add positions to the errors that the body raises."""
+async def locate_errors(
+    request: web.Request, new: StackRequest, warned: Findings
+) -> AsyncIterator[None]:
+    """Add positions to the errors that the body raises, and the warnings about the request.
+
+    warned: has those that were found before the error.
+    """
     try:
         yield
-    except Invalid as error:
-        error.findings = tuple(await _locate(request, new, error.findings))
+    except HeadgateError as error:
+        refused = error.findings if isinstance(error, Invalid) else ()
+        found = Findings()
+        found.warn_all((*new.warnings, *warned.warnings, *error.warnings))
+        known = {_identity(one) for one in refused}  # warnings of a strict request are errors
+        warnings = [one for one in found.warnings if _identity(one) not in known]
+        located = await _locate(request, new, [*refused, *warnings])
+        if isinstance(error, Invalid):
+            error.findings = tuple(located[: len(refused)])
+        error.warnings = tuple(located[len(refused) :])
         raise
+
+
+def _identity(one: Finding) -> tuple[str, str, str]:
+    return one.file, one.shown_place, one.reason
 
 
 async def warning_documents(
     request: web.Request, new: StackRequest, warnings: Sequence[Finding]
 ) -> list[responses.Warning]:
-    located = await _locate(request, new, warnings) if warnings else ()
-    return [
-        {
-            "code": one.code,
-            "message": f"{one.reason.rstrip('.')}. {one.remedy}".rstrip(),
-            "path": one.shown_place,
-            "file": None if one.file == BODY else one.file or None,
-            "line": one.line or None,
-            "column": one.column or None,
-            "quote": one.quote or None,
-        }
-        for one in located
-    ]
+    located = await _locate(request, new, warnings)
+    return [warning_document(one) for one in located]
+
+
+def warning_document(one: Finding) -> responses.Warning:
+    return {
+        "code": one.code,
+        "message": f"{one.reason.rstrip('.')}. {one.remedy}".rstrip(),
+        "path": one.shown_place,
+        "file": None if one.file == BODY else one.file or None,
+        "line": one.line or None,
+        "column": one.column or None,
+        "quote": one.quote or None,
+    }
 
 
 async def _locate(
     request: web.Request, new: StackRequest, findings: Sequence[Finding]
 ) -> list[Finding]:
+    if not findings:
+        return []
     work = partial(locate, findings, texts_of(new), new.environment_files)
     return await context_of(request).engine.thread_pool(work, project_of(request))

@@ -180,8 +180,10 @@ def stack_request(
     )
     if adopt:
         values.value(ADOPT)
+    warnings = values.unread()
+    values.findings.warn_all(warnings)
     values.findings.raise_if_any()
-    return replace(request, warnings=values.unread())
+    return replace(request, warnings=warnings)
 
 
 def _tags(values: _Body) -> Sequence[str] | None:
@@ -268,6 +270,7 @@ async def _check_sinks(context: AppContext, project: str, stack_request: StackRe
     quotas = context.settings.quotas.for_project(project)
     limits = DocumentLimits(quotas.template_bytes, quotas.document_depth)
     findings = Findings()
+    findings.warn_all(stack_request.warnings)
     for environment in _environments(stack_request, limits):
         # The engine reports invalid sinks when it reads the environment.
         for sink in read_event_sinks(environment.get(SINKS), Findings()):

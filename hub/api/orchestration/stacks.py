@@ -27,7 +27,7 @@ async def create(request: web.Request) -> web.Response:
         credential=identity_of(request).credential,
     )
     warned = Findings()
-    async with locate_errors(request, new):
+    async with locate_errors(request, new, warned):
         stack = await context_of(request).engine.stacks.create(project, new, warned)
     url = documents.stack_url(base_of(request), project, stack.name, stack.id)
     document: responses.CreatedStack = {
@@ -63,7 +63,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     if new.converge:
         await engine.observations.complete(project_of(request), stack.id)
     warned = Findings()
-    async with locate_errors(request, new):
+    async with locate_errors(request, new, warned):
         await engine.stacks.update(project_of(request), stack.id, new, warned)
     document: responses.AcceptedUpdate = {
         "warnings": await warning_documents(request, new, warned.warnings)

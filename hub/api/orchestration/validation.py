@@ -67,13 +67,15 @@ async def validate(request: web.Request) -> web.Response:
     limits, validators = context.engine.limits_of(project), context.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
+    warned = Findings()
     try:
-        async with locate_errors(request, new):
-            validated = await _validate(request, new, types, limits, validators, show_nested)
+        async with locate_errors(request, new, warned):
+            validated = await _validate(
+                request, new, types, limits, validators, warned, show_nested=show_nested
+            )
     except Invalid as error:
-        raise InvalidTemplate(error.findings) from None
-    found = (*new.warnings, *validated.definition.warnings)
-    warnings = await warning_documents(request, new, found)
+        raise InvalidTemplate(error.findings, error.warnings) from None
+    warnings = await warning_documents(request, new, warned.warnings)
     return json_response(validated.document(warnings, show_nested))
 
 
@@ -83,9 +85,11 @@ async def _validate(
     types: Mapping[str, TypeSchema],
     limits: Limits,
     validators: Collection[str],
+    warned: Findings,
+    *,
     show_nested: bool,
 ) -> "ValidTemplate":
-    """Raises Invalid with all findings."""
+    """warned: gets the warnings about a valid template. Raises Invalid with all findings."""
     context, project = context_of(request), project_of(request)
     validated = await with_stack_outputs(
         lambda outputs: with_fetched_templates(
@@ -109,6 +113,7 @@ async def _validate(
         partial(context.engine.validation_outputs, project),
         {},
     )
+    warned.warn_all((*new.warnings, *validated.definition.warnings))
     await context.engine.external_validation.validate(validated.definition, project, new.credential)
     return validated
 
@@ -180,12 +185,14 @@ def validate_template(
         stack_outputs, check_properties,
     )  # fmt: skip
     _check_hooks(parsed, limits, types, findings)
+    warnings = warnings_of(new, parsed, definition, findings.warnings)
     if new.strict or limits.strict:
-        findings.all += as_errors(warnings_of(new, parsed, definition))
+        findings.all += as_errors(warnings)
+        warnings = ()
     if findings.all and parsed.nesting.missing:
-        raise MissingTemplates(findings.all, parsed.nesting.missing)
+        raise MissingTemplates(findings.all, parsed.nesting.missing, warnings)
     if findings.all or definition is None:
-        raise Invalid(findings.all)
+        raise Invalid(findings.all, warnings)
     return ValidTemplate(parsed.template, parsed.environment, parameters, definition)
 
 
@@ -237,14 +244,17 @@ def _define(
         )
     except Invalid as error:
         findings.all += error.findings
+        findings.warn_all(error.warnings)
         return None
 
 
 class MissingTemplates(Invalid):
     """The request refers to templates at URLs, which must be fetched and can refer to more."""
 
-    def __init__(self, findings: Sequence[Finding], urls: AbstractSet[str]) -> None:
-        super().__init__(findings)
+    def __init__(
+        self, findings: Sequence[Finding], urls: AbstractSet[str], warnings: Sequence[Finding] = ()
+    ) -> None:
+        super().__init__(findings, warnings)
         self.urls = urls
 
 
@@ -268,7 +278,7 @@ async def _fetch(
 ) -> None:
     urls = sorted(missing.urls - fetched.keys())
     if not urls:
-        raise Invalid(missing.findings)
+        raise Invalid(missing.findings, missing.warnings)
     if len(fetched) + len(urls) > MAX_FETCHED:
         reason = f"More than {MAX_FETCHED} templates would have to be fetched."
         raise Invalid([Finding(PLACE, reason, "Send them in `files`.", "RequestLimitExceeded")])

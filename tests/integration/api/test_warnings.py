@@ -255,3 +255,65 @@ async def test_many_unknown_keys_are_limited(running: Program) -> None:
     assert status == 200
     assert len(response["warnings"]) == 101
     assert response["warnings"][-1]["code"] == "MoreWarnings"
+
+
+#: A resource with an error, for a template with warnings.
+WRONG = "resources:\n  b: {type: OS::Heat::Value, properties: {value: 1, valeu: 1}}\n"
+
+
+async def test_every_refused_request_has_its_warnings_beside_the_errors(running: Program) -> None:
+    sent = {"stack_name": "s", "template": TEXT.replace("resources:\n", WRONG)}
+    expected = [
+        (code, path, line and line + (line > 7), column) for code, path, line, column in EXPECTED
+    ]
+    await running.call("POST", "/stacks", {"stack_name": "old", "template": template({})})
+    old = f"/stacks/old/{(await running.stack('old'))['id']}"
+    for method, path in (
+        ("POST", "/validate"),
+        ("POST", "/stacks/preview"),
+        ("POST", "/stacks"),
+        ("PUT", old),
+        ("PUT", f"{old}/preview"),
+    ):
+        status, response = await running.call(method, path, sent)
+        error = response["error"]
+        assert status == 400 and "Unknown Property valeu" in error["message"], path
+        assert [one["line"] for one in error["findings"]] == [8], path
+        assert summary(error) == expected, path
+        status, response = await running.call(method, path, {**sent, "strict": True})
+        assert status == 400 and len(response["error"]["findings"]) == 6, path
+        assert "warnings" not in response["error"], path
+
+
+async def test_a_refusal_without_warnings_has_no_list(running: Program) -> None:
+    status, response = await running.call("POST", "/validate", {"template": {"heat": 1}})
+    assert status == 400 and "warnings" not in response["error"]
+
+
+async def test_refusals_before_and_after_the_template_is_read_have_warnings(
+    running: Program,
+) -> None:
+    """Errors of the body, of the syntax, of a nested template, of the plan, and a conflict."""
+    twice = "parameter_defaults: {}\nparameter_defaults: {}\n"
+    valid = {"stack_name": "s", "template": TEXT, "tag": 1}
+    inner = "heat_template_version: 2018-08-31\noutputs: {}\noutputs: {}\nresources: {a: {}}\n"
+    missing = {"adopt_stack_data": '{"resources": {"nix": {"resource_id": "1"}}}'}
+    for name, changed, code, others in (
+        ("body", {"timeout_mins": 0}, 400, set()),
+        ("syntax", {"template": "a: b: c", "environment": twice}, 400, {"DuplicateKey"}),
+        ("version", {"template": TEXT.replace("2018", "2008")}, 400, {"DuplicateKey", "KeyNotText"}),
+        ("environment", {"environment": f"{twice}nix: 1\n"}, 400, {one[0] for one in EXPECTED}),
+        ("nested", {"template": {"heat_template_version": "2018-08-31",
+                                 "resources": {"n": {"type": "in.yaml"}}},
+                    "files": {"in.yaml": inner}}, 400, {"DuplicateKey"}),
+        ("adoption", missing, 400, {one[0] for one in EXPECTED}),
+        ("plan", {"plan_digest": "0" * 64}, 409, {one[0] for one in EXPECTED}),
+    ):  # fmt: skip
+        status, response = await running.call("POST", "/stacks", {**valid, **changed})
+        assert status == code, (name, response)
+        found = {one["code"] for one in response["error"]["warnings"]}
+        assert found == {"UnknownKey", *others}, name
+    await running.call("POST", "/stacks", {"stack_name": "s", "template": template({})})
+    status, response = await running.call("POST", "/stacks", valid)
+    assert (status, response["error"]["type"]) == (409, "StackExists")
+    assert len(response["error"]["warnings"]) == len(EXPECTED) + 1

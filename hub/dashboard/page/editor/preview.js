@@ -57,9 +57,7 @@ export function livePreview({ project, method, path, draft, isNew, allowed }) {
       const response = await call(method, project, path, requestBody, { signal: request.signal });
       if (request.signal.aborted) return;
       const preview = isNew ? response.stack : response;
-      const warnings = preview.warnings.map(
-        (/** @type {import("./locations.js").Warning} */ warning) => locateWarning(warning, texts),
-      );
+      const warnings = locateWarnings(preview.warnings, texts);
       answer.value = {
         of: requestBody,
         plan: planOf(preview),
@@ -69,7 +67,7 @@ export function livePreview({ project, method, path, draft, isNew, allowed }) {
       };
     } catch (error) {
       if (isAborted(error) || request.signal.aborted) return;
-      answer.value = { of: requestBody, plan: null, warnings: [], ...problemsOf(error, texts) };
+      answer.value = { of: requestBody, plan: null, ...problemsOf(error, texts) };
     }
   }
 
@@ -120,14 +118,24 @@ function isOver(answer) {
   return answer.problem instanceof Problem && [0, 401].includes(answer.problem.status);
 }
 
+/**
+ * @param {import("./locations.js").Warning[]} warnings @param {import("./locations.js").Texts} texts
+ */
+function locateWarnings(warnings, texts) {
+  return warnings.map((warning) => locateWarning(warning, texts));
+}
+
 /** @param {unknown} error @param {import("./locations.js").Texts} texts */
 function problemsOf(error, texts) {
+  const sent = error instanceof Problem ? error.details.warnings : undefined;
+  const warnings = locateWarnings(sent ?? [], texts);
   if (error instanceof Problem && error.type === "StackExists") {
     const finding = { place: "stack_name", reason: error.message };
-    return { findings: [{ finding, spot: positionOf(finding, texts) }], problem: null };
+    const findings = [{ finding, spot: positionOf(finding, texts) }];
+    return { findings, warnings, problem: null };
   }
   if (!(error instanceof Problem) || error.status !== 400 || error.findings.length === 0)
-    return { findings: [], problem: error };
+    return { findings: [], warnings, problem: error };
   const findings = error.findings.map((finding) => ({ finding, spot: positionOf(finding, texts) }));
-  return { findings, problem: null };
+  return { findings, warnings, problem: null };
 }

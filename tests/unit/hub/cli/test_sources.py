@@ -11,6 +11,8 @@ from tests.support.program import Json
 
 WARNING = {"code": "DuplicateKey", "message": "Twice.\nRemove\x1b one.", "path": "a.b",
            "file": "template", "line": 4, "column": 3}  # fmt: skip
+FINDING: Json = {"place": "a", "reason": "Wrong", "remedy": "Mend it.", "type": "X",
+                 "file": "template", "line": 2, "column": 3, "quote": "  a: 1\n  ^"}  # fmt: skip
 SOURCES = Sources(Path("site/web.yaml"), [Path("env.yaml")])
 
 
@@ -33,12 +35,9 @@ def test_each_warning_has_its_position_and_the_quoted_line(inside: bool) -> None
 
 
 async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
-    finding: Json = {"place": "a", "reason": "Wrong", "remedy": "Mend it.", "type": "X",
-               "file": "template", "line": 2, "column": 3, "quote": "  a: 1\n  ^"}  # fmt: skip
-
     async def refused() -> Json:
         more: Json = {"place": "b", "reason": "Bad"}
-        raise RequestError(400, "", "X", [finding, more])
+        raise RequestError(400, "", "X", [FINDING, more])
 
     with pytest.raises(RequestError) as caught:
         await SOURCES.check_response(refused())
@@ -46,6 +45,18 @@ async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
         "site/web.yaml:2:3: a: Wrong. Mend it.", "      a: 1", "      ^", "b: Bad",
     ]  # fmt: skip
     assert (caught.value.status, caught.value.code) == (400, "X")
+
+
+async def test_the_warnings_of_a_refused_request_are_printed_before_its_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def refused() -> Json:
+        raise RequestError(400, "Wrong", "X", [FINDING], {"warnings": [WARNING]})
+
+    with pytest.raises(RequestError) as caught:
+        await SOURCES.check_response(refused())
+    assert "headgate: warning: site/web.yaml:4:3: Twice." in capsys.readouterr().err
+    assert caught.value.warnings == [WARNING]
 
 
 def test_a_file_that_cannot_be_parsed_is_quoted() -> None:
