@@ -41,11 +41,13 @@ replace_property_decoder()
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """urls: of the nodes of one cluster, tried in turn. tls: for amqps:// only; None: the system's
-    certificate authorities, no client certificate. Times in seconds."""
+    certificate authorities, no client certificate. Times in seconds. prepare_timeout: for the
+    declarations on a new connection, which nodes without a majority may never answer."""
 
     urls: Sequence[str] = field(repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     connect_timeout: float = 5.0
+    prepare_timeout: float = 30.0
     first_retry: float = 0.2
     max_retry: float = 10.0
 
@@ -101,7 +103,7 @@ class BrokerConnection:
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
         try:
-            await prepare(connection)
+            await self._prepare(connection, prepare)
             self.is_open = True
             self.reason = "the connection was lost"
             log.info(f"{self._name}.connected", broker=_address(url))
@@ -114,6 +116,21 @@ class BrokerConnection:
         finally:
             self.is_open = False
             await _close(connection)
+
+    async def _prepare(
+        self,
+        connection: AbstractConnection,
+        prepare: Callable[[AbstractConnection], Awaitable[None]],
+    ) -> None:
+        """Prepare a new connection. Raises ConnectionError if the broker takes too long."""
+        seconds = self._settings.prepare_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                await prepare(connection)
+        except TimeoutError:
+            raise ConnectionError(
+                f"the broker did not declare exchanges and queues within {seconds:g} s"
+            ) from None
 
     async def probe(self) -> str | None:
         """Why no node of the cluster can be reached; None: a node can be reached."""

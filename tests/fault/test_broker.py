@@ -1,4 +1,6 @@
-"""A broker that dies, hangs, is full or drops connections: all events arrive, in order."""
+"""A broker that dies, hangs, is full or drops connections, and a cluster that loses nodes.
+
+All events arrive, in order."""
 
 import asyncio
 import signal
@@ -13,7 +15,7 @@ import pytest_asyncio
 from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program
-from tests.support.rabbit import Rabbit, running_rabbit
+from tests.support.rabbit import Rabbit, running_cluster, running_rabbit
 from tests.support.scripted_type import Thing, World
 
 STACKS, ROUNDS = 4, 3
@@ -204,3 +206,89 @@ async def test_a_confirmed_answer_survives_the_death_of_the_broker(
     damaged_broker.start()
     await damaged_broker.ready()
     assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def nodes() -> AsyncIterator[list[Rabbit]]:
+    async with running_cluster(3) as members:
+        yield members
+
+
+@pytest.fixture
+async def cluster(nodes: list[Rabbit]) -> list[Rabbit]:
+    """A cluster of three nodes, of which the test kills the first ones."""
+    for node in nodes:
+        if not node.is_running:
+            node.start()
+    for node in nodes:
+        await node.ready()
+    return nodes
+
+
+@pytest.fixture
+async def subscriber(cluster: list[Rabbit]) -> AsyncIterator[AmqpClient]:
+    """A subscriber with a quorum queue, connected to the last node."""
+    async with running_client(cluster[-1], "quorum") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def cluster_run(
+    database_url: str, cluster: list[Rabbit], subscriber: AmqpClient
+) -> AsyncIterator[Program]:
+    """A program with the nodes of the cluster in order, connected to the first one."""
+    settings = {"channels.amqp.url": [node.url for node in cluster], "engine.poll": "1s",
+            **subscriber.settings,
+            "channels.amqp.publish_timeout": "2s", "channels.amqp.max_retry": "2s"}  # fmt: skip
+    async with program(database_url, settings, types=[Thing(World())]) as run:
+        await subscribe(run, subscriber)
+        yield run
+
+
+async def test_a_node_of_a_cluster_that_is_killed(
+    cluster_run: Program, cluster: list[Rabbit], subscriber: AmqpClient
+) -> None:
+    """The node that the server is connected to, twice, while stacks change."""
+    await change_stacks(cluster_run, 0)
+    for number, node in enumerate(cluster[:2], start=1):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(change_stacks(cluster_run, number))
+            group.create_task(asyncio.to_thread(node.kill))
+        await change_stacks(cluster_run, number + 2)  # two nodes are left
+        node.start()
+        await node.ready()
+    counts = await receive_all(cluster_run, cluster[-1], subscriber.queue.name)
+    print("{} events, {} more than once, {} lost".format(*counts))
+
+
+async def test_a_confirmed_answer_survives_the_death_of_a_node(
+    cluster_run: Program, cluster: list[Rabbit], subscriber: AmqpClient
+) -> None:
+    rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
+    await cluster_run.create("s", {"a": thing()}, environment=rules)
+    notice = await subscriber.next_of("headgate.hook.waiting")
+    token = orjson.loads(notice.body)["data"]["token"]
+    answer: Json = {"token": token, "decision": "continue"}
+    to = notice.reply_to or ""
+    await subscriber.publish(notice.correlation_id, answer, to=to, reply=False)
+    cluster[0].kill()  # the leader of the answer queue, where the server consumes
+    assert await cluster_run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_cluster_without_a_majority(
+    cluster_run: Program, cluster: list[Rabbit], subscriber: AmqpClient
+) -> None:
+    """Events wait with the reason until a second node is back; stacks change meanwhile."""
+    await change_stacks(cluster_run, 0)
+    for node in cluster[:2]:
+        node.kill()
+    await change_stacks(cluster_run, 1)
+
+    async def error_is_shown() -> bool:
+        return "connection to the broker" in await errors(cluster_run)
+
+    await eventually(error_is_shown)
+    cluster[0].start()
+    await cluster[0].ready()
+    counts = await receive_all(cluster_run, cluster[-1], subscriber.queue.name)
+    print("{} events, {} more than once, {} lost".format(*counts))

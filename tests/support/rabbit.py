@@ -1,6 +1,6 @@
-"""A private RabbitMQ server: Debian's programs, on loopback ports, in a temporary folder.
+"""A private RabbitMQ server or cluster: Debian's programs, on loopback ports, in temporary folders.
 
-Tests can stop and start it.
+Tests can stop and start the nodes.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -30,8 +30,10 @@ def free_port() -> int:
 
 
 class Rabbit:
-    def __init__(self, folder: Path, *, conf: str = "") -> None:
-        """conf: lines of its configuration."""
+    """A node, which is a server of its own or a member of a cluster."""
+
+    def __init__(self, folder: Path, *, conf: str = "", port_mapper_port: int = 0) -> None:
+        """conf: lines of its configuration. port_mapper_port: of the cluster; 0: its own."""
         if not PROGRAM.exists():
             raise FileNotFoundError(
                 f"{PROGRAM} is not there: `make tests` installs it as root on Debian"
@@ -40,7 +42,7 @@ class Rabbit:
         self.port = free_port()
         self.management_port = free_port()
         self._folder = folder
-        self._port_mapper_port = free_port()
+        self._port_mapper_port = port_mapper_port or free_port()
         self._distribution = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
@@ -51,6 +53,10 @@ class Rabbit:
             "collect_statistics_interval = 500\n"
             f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {self.management_port}\n" + conf
         )
+
+    @property
+    def name(self) -> str:
+        return f"t{self.port}@localhost"
 
     @property
     def url(self) -> str:
@@ -67,7 +73,7 @@ class Rabbit:
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "RABBITMQ_NODENAME": f"t{self.port}@localhost",
+            "RABBITMQ_NODENAME": self.name,
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port),
             "RABBITMQ_DIST_PORT": str(self._distribution),
@@ -80,6 +86,21 @@ class Rabbit:
             "ERL_EPMD_PORT": str(self._port_mapper_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         }
+
+    def configure_cluster(self, members: "Sequence[Rabbit]") -> None:
+        """Make it join the cluster of these nodes when it starts for the first time."""
+        names = "".join(
+            f"cluster_formation.classic_config.nodes.{number} = {member.name}\n"
+            for number, member in enumerate(members)
+        )
+        with (self._folder / "rabbit.conf").open("a") as conf:
+            conf.write(
+                "cluster_formation.peer_discovery_backend = classic_config\n"
+                "cluster_partition_handling = pause_minority\n" + names
+            )
+        cookie = self._folder / ".erlang.cookie"
+        cookie.write_text("HEADGATETESTCLUSTER")
+        cookie.chmod(0o400)
 
     def start(self) -> None:
         """Start the process; `ready` waits for it."""
@@ -191,6 +212,34 @@ async def running_rabbit(*, conf: str = "") -> AsyncIterator[Rabbit]:
         if rabbit.is_running:
             rabbit.kill()
         rabbit.stop_port_mapper()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def running_cluster(nodes: int) -> AsyncIterator[list[Rabbit]]:
+    """A cluster with a port mapper of its own. Nodes pause while they cannot reach a majority."""
+    folder = Path(tempfile.mkdtemp(prefix="headgate-rabbit-"))
+    port_mapper_port = free_port()
+    members: list[Rabbit] = []
+    for number in range(nodes):
+        home = folder / str(number)
+        home.mkdir()
+        members.append(Rabbit(home, port_mapper_port=port_mapper_port))
+    for member in members:
+        member.configure_cluster(members)
+    try:
+        for together in (members[:1], members[1:]):  # the first one is there to be joined
+            for member in together:
+                member.start()
+            for member in together:
+                await member.ready()
+        yield members
+    finally:
+        for member in members:
+            if member.is_running:
+                member.kill()
+        for member in members[:1]:
+            member.stop_port_mapper()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -10,6 +10,7 @@ import aio_pika
 import orjson
 import pytest
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from pamqp.common import FieldTable
 
 from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
@@ -87,12 +88,14 @@ class AmqpClient:
 
 
 @asynccontextmanager
-async def running_client(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
+async def running_client(rabbit: Rabbit, queue_type: str = "classic") -> AsyncIterator[AmqpClient]:
+    """queue_type: of the queue of events; "quorum": on all nodes of a cluster."""
     connection = await aio_pika.connect(rabbit.url)
     async with connection:
         channel = await connection.channel(on_return_raises=True)
         name = uuid4().hex[:8]
-        queue = await channel.declare_queue(f"test.{name}", durable=True)
+        arguments: FieldTable = {"x-queue-type": queue_type}
+        queue = await channel.declare_queue(f"test.{name}", durable=True, arguments=arguments)
         replies = await channel.declare_queue(f"replies.{name}", durable=True)
         opened = AmqpClient(channel, name, queue, replies)
         exchange = await channel.declare_exchange(
