@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import aio_pika
 import orjson
@@ -236,13 +237,19 @@ async def subscriber(cluster: list[Rabbit]) -> AsyncIterator[AmqpClient]:
 async def cluster_run(
     database_url: str, cluster: list[Rabbit], subscriber: AmqpClient
 ) -> AsyncIterator[Program]:
-    """A program with the nodes of the cluster in order, connected to the first one."""
+    async with running_program(database_url, cluster, subscriber) as run:
+        await subscribe(run, subscriber)
+        yield run
+
+
+def running_program(
+    database_url: str, cluster: list[Rabbit], subscriber: AmqpClient
+) -> AbstractAsyncContextManager[Program]:
+    """A program with the nodes of the cluster in order; it connects to the first one first."""
     settings = {"channels.amqp.url": [node.url for node in cluster], "engine.poll": "1s",
             **subscriber.settings,
             "channels.amqp.publish_timeout": "2s", "channels.amqp.max_retry": "2s"}  # fmt: skip
-    async with program(database_url, settings, types=[Thing(World())]) as run:
-        await subscribe(run, subscriber)
-        yield run
+    return program(database_url, settings, types=[Thing(World())])
 
 
 async def test_a_node_of_a_cluster_that_is_killed(
@@ -262,17 +269,20 @@ async def test_a_node_of_a_cluster_that_is_killed(
 
 
 async def test_a_confirmed_answer_survives_the_death_of_a_node(
-    cluster_run: Program, cluster: list[Rabbit], subscriber: AmqpClient
+    database_url: str, cluster: list[Rabbit], subscriber: AmqpClient
 ) -> None:
-    rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
-    await cluster_run.create("s", {"a": thing()}, environment=rules)
-    notice = await subscriber.next_of("headgate.hook.waiting")
-    token = orjson.loads(notice.body)["data"]["token"]
-    answer: Json = {"token": token, "decision": "continue"}
+    """The answer queue is on the first node, too, when it is killed before a server reads it."""
+    async with running_program(database_url, cluster, subscriber) as run:
+        await subscribe(run, subscriber)
+        rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
+        await run.create("s", {"a": thing()}, environment=rules)
+        notice = await subscriber.next_of("headgate.hook.waiting")
+    answer = {"token": orjson.loads(notice.body)["data"]["token"], "decision": "continue"}
     to = notice.reply_to or ""
     await subscriber.publish(notice.correlation_id, answer, to=to, reply=False)
-    cluster[0].kill()  # the leader of the answer queue, where the server consumes
-    assert await cluster_run.until_ended("s") == "CREATE_COMPLETE"
+    cluster[0].kill()
+    async with running_program(database_url, cluster, subscriber) as run:
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_a_cluster_without_a_majority(
