@@ -166,7 +166,8 @@ class DryRun:
             warned.warn_all(blueprint.warnings)
             await check_sources(conn, stack.id, blueprint.stack_outputs)
             renames = bool(blueprint.definition.moved)
-            await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
+            whole_tree = renames or request.converge
+            await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=whole_tree)
             await check_immutable(conn, stack.id, stack.version, blueprint)
             check_imported(blueprint.definition, self._traversals.registry)
             moved: dict[str, str] = {}
@@ -174,6 +175,7 @@ class DryRun:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 moved = await self._moves.apply(conn, project, locked, request, blueprint)
             if request.converge:
+                await self._traversals.lock_root(conn, project, stack.id, "updated")
                 selected = await self._traversals.select_defined(request, blueprint, project)
                 await repair_drift(conn, stack.id, selected)
             current = await read_whole_state(conn, stack.id, blueprint)

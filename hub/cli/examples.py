@@ -51,7 +51,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "stack observe": ("stack observe web --wait",),
     "stack drift": ("stack drift web", "stack drift web -o json"),
-    "stack converge": ("stack converge web --wait",),
+    "stack converge": (
+        "stack converge web --dry-run",
+        "stack converge web --only 'db*' --wait",
+    ),
     "stack dependencies": ("stack dependencies web",),
     "stack snapshot create": ("stack snapshot create web --name before-upgrade --wait",),
     "stack snapshot list": ("stack snapshot list web",),

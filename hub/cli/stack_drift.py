@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hub.cli import options, output, stack_change, tables
+from headgate.errors import RequestError
+from hub.cli import options, output, plan_output, request_bodies, stack_change, tables
 from hub.cli.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
@@ -19,6 +21,10 @@ from hub.cli.stack_change import POLLS
 
 Json = Any
 app = typer.Typer()
+#: Without drift, there is nothing to plan.
+NO_PLAN: Mapping[str, Json] = {"plan": None, "plan_refused": None}
+#: Statuses of a refused plan.
+REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT)
 
 
 @app.command()
@@ -58,25 +64,69 @@ def observe(
 @app.command()
 @with_options
 def drift(server: ServerOptions, name: options.Name) -> None:
-    """Show the resources that differ from their recorded state, as observed last."""
-    found = ask_stack(server, name, "GET", "drift")
-    print_result(found, server.format, lambda: _render(found))
+    """Show the resources that differ from their recorded state, as observed last, and the plan of
+    a converge."""
+
+    async def work(client: ApiClient) -> Json:
+        stack = await find_stack(client, name)
+        drift = await _drift(client, stack)
+        return drift | (await _plan(client, stack) if drift["resources"] else NO_PLAN)
+
+    found = ask(server, work)
+    print_result(found, server.format, lambda: _render_with_plan(name, found))
 
 
 @app.command()
 @with_options
-def converge(server: ServerOptions, wait: WaitOptions, name: options.Name) -> None:
+def converge(
+    server: ServerOptions,
+    wait: WaitOptions,
+    name: options.Name,
+    only: options.Only = [],  # noqa: B006
+    except_: options.Except = [],  # noqa: B006
+    dry_run: options.DryRun = False,
+    plan: options.PlanDigest = "",
+) -> None:
     """Observe a stack, and repair what differs: create missing resources again, and update or
-    replace changed ones. Keeps template, environment and parameters."""
+    replace changed ones. Keeps template, environment and parameters. --dry-run uses the last
+    observation."""
+    if dry_run:
+        query = [*(("only", one) for one in only), *(("except", one) for one in except_)]
+        preview = ask_stack(server, name, "GET", "drift", "plan", query=query)
+        print_result(preview, server.format, lambda: plan_output.render(name, preview))
+        return
+    body = {"converge": True, **request_bodies.partial_update(only, except_, ())}
+    body |= request_bodies.plan_digest(plan)
 
     async def start(client: ApiClient, stack: Json) -> None:
-        await client.call("PATCH", stack_path(stack), body={"converge": True})
+        await client.call("PATCH", stack_path(stack), body=body)
 
     stack_change.run(server, name, "UPDATE", wait, start)
 
 
 async def _drift(client: ApiClient, stack: Json) -> Json:
     return await client.call("GET", stack_path(stack, "drift"))
+
+
+async def _plan(client: ApiClient, stack: Json) -> Json:
+    """The plan of a converge, or why the server refuses it. The drift is shown in both cases."""
+    try:
+        plan = await client.call("GET", stack_path(stack, "drift", "plan"))
+    except RequestError as error:
+        if error.status in REFUSALS:
+            return {"plan": None, "plan_refused": str(error)}
+        raise
+    return {"plan": plan, "plan_refused": None}
+
+
+def _render_with_plan(name: str, drift: Mapping[str, Json]) -> RenderableType:
+    if drift["plan"] is not None:
+        # The plan has the adopted values, too.
+        plan = plan_output.render(name, drift["plan"])
+        return Group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
+    refused = drift["plan_refused"]
+    text = f"A converge would be refused: {refused}" if refused else ""
+    return Group(_render(drift), *([Text(tables.plain(text))] if text else []))
 
 
 def _render(drift: Mapping[str, Json]) -> RenderableType:

@@ -11,7 +11,7 @@ from engine.service import Engine
 from engine.words import Action, Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.orchestration.request_texts import locate_errors
-from hub.api.orchestration.stack_requests import stack_request
+from hub.api.orchestration.stack_requests import converge_request
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import body_of, invalid, stack_of
 from hub.api.routes import Route, json_response
@@ -61,10 +61,7 @@ async def _converge(request: web.Request, stack_id: UUID, options: Json) -> None
             remedy = one_of(key, CONVERGE_KEYS, "Known")
             raise invalid(f"{CONVERGE}.{key}", "is not a known key here", remedy)
     who, project = identity_of(request), project_of(request)
-    new = stack_request(
-        {**(options or {}), "converge": True}, existing=True, requested_by=who.principal,
-        credential=who.credential,
-    )  # fmt: skip
+    new = converge_request(options or {}, who.principal, who.credential)
     engine = context_of(request).engine
     await engine.observations.complete(project, stack_id)
     warned = Findings()

@@ -1,4 +1,4 @@
-"""Dry runs of creates and updates, in Heat's format with additions."""
+"""Dry runs of creates, updates and converges, in Heat's format with additions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -14,15 +14,17 @@ from engine.hot.language.versions import VERSIONS
 from engine.hot.syntax.keyed_names import plain_name
 from engine.plan.expected_changes import ExpectedHook
 from engine.service.plan_preview import KINDS, Preview, PreviewedResource
+from engine.service.requests.requests import StackRequest
+from engine.store.records import StackRecord
 from engine.words import Json
-from hub.api.app_context import context_of, project_of
+from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.orchestration import documents, responses
 from hub.api.orchestration.request_texts import locate_errors, warning_documents
-from hub.api.orchestration.stack_requests import read_stack_request
+from hub.api.orchestration.stack_requests import converge_request, read_stack_request
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import query_flag, stack_of
-from hub.api.routes import Route, base_of, json_response
+from hub.api.routes import QueryParameter, Route, base_of, json_response
 from hub.auth.roles import Right
 
 #: The ID that Heat shows for a stack that does not exist yet.
@@ -207,8 +209,23 @@ async def patch(request: web.Request) -> web.Response:
 
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
     nested = query_flag(request, "show_nested")
-    stack, project = await stack_of(request), project_of(request)
+    stack = await stack_of(request)
     new = await read_stack_request(request, existing=existing)
+    return await _preview(request, stack, new, nested=nested)
+
+
+async def converge(request: web.Request) -> web.Response:
+    """The preview of the update that repairs drift, as observed last."""
+    stack = await stack_of(request)
+    options = {name: request.query.getall(name, []) for name in SELECTION}
+    new = converge_request(options, identity_of(request).principal)
+    return await _preview(request, stack, new, nested=True)
+
+
+async def _preview(
+    request: web.Request, stack: StackRecord, new: StackRequest, *, nested: bool
+) -> web.Response:
+    project = project_of(request)
     warned = Findings()
     async with locate_errors(request, new, warned):
         preview = await context_of(request).engine.dry_run.update(project, stack, new, warned)
@@ -217,6 +234,11 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 
 
 NESTED = {"show_nested": "true: include resources of nested stacks, with their paths"}
+#: As the keys of an update.
+SELECTION = {
+    "only": QueryParameter("only resources with such names, a glob", repeatable=True),
+    "except": QueryParameter("no resources with such names, a glob", repeatable=True),
+}
 STACK_ROUTES = (
     Route("POST", "/v1/{project}/stacks/preview", costly(create), "Preview a create",
           "stacks", takes_body=True, response=responses.OnePreviewedStack, needs=Right.READ),
@@ -228,4 +250,7 @@ ROUTES = (
           takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
     Route("PATCH", f"{S}/preview", costly(patch), "Preview an update of the current template",
           "stacks", takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
+    # The template is the stored one, whose values readers see, masked as here.
+    Route("GET", f"{S}/drift/plan", costly(converge), "Preview a converge, which repairs drift",
+          "stacks", query=SELECTION, response=responses.Preview),
 )  # fmt: skip

@@ -186,6 +186,14 @@ def stack_request(
     return replace(request, warnings=warnings)
 
 
+def converge_request(
+    options: Mapping[str, Json], requested_by: Principal, credential: str = ""
+) -> StackRequest:
+    """The update that repairs drift. options: keys of an update. Raises Invalid."""
+    body = {**options, "converge": True}
+    return stack_request(body, existing=True, requested_by=requested_by, credential=credential)
+
+
 def _tags(values: _Body) -> Sequence[str] | None:
     tags = values.get("tags", None, str, list)
     if tags is None:

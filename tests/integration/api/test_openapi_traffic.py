@@ -234,6 +234,9 @@ async def call_drift(run: RecordingClient, world: World) -> None:
     drift = await observed(run, "s")
     assert [one["resource_name"] for one in drift["resources"]] == ["c"]
     assert await ok(run, "GET", f"{at}/drift") == drift
+    plan = await ok(run, "GET", f"{at}/drift/plan?only=c")
+    assert [one["resource_name"] for one in plan["resource_changes"]["replaced"]] == ["c"]
+    assert (await run.call("GET", f"{at}/drift/plan?only=missing"))[0] == 400
     assert (await ok(run, "GET", "/usage"))["usage"]
     assert (await ok(run, "GET", "/usage.csv")).startswith("day,")
     reported = {"physical_resource_id": "nothing", "type": "Test::Thing"}

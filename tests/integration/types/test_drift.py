@@ -1,12 +1,16 @@
 """Observed state: resources that were changed outside of Headgate are found, shown and repaired."""
 
+import asyncio
 import gc
+import json
+import os
 import tracemalloc
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.changes import observed
+from tests.support import forks
+from tests.support.changes import expect_error, observed
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.program import Json, Program, program
 
@@ -124,6 +128,154 @@ async def test_a_preview_tells_what_converge_will_repair(run: Program, things: T
     assert [one["resource_name"] for one in changes["replaced"]] == ["a"]
     assert [one["resource_name"] for one in changes["unchanged"]] == ["b"]
     assert states(await observed(run)) == {"a": "missing"}
+
+
+#: Of a repair, not of the creation.
+HOLD_UPDATES: Json = {"hooks": [{"at": "a", "on": ["pre-update"]}]}
+
+
+def reading(things: Things, name: str) -> Json:
+    """A resource whose update refers to another one."""
+    body = {"size": 1, "of": {"get_resource": name}}
+    return thing(things, update={"url": "/things/${id}", "body": body})
+
+
+async def read_plan(run: Program, query: str = "") -> Json:
+    return await run.stack_request("GET", "s", f"/drift/plan{query}")
+
+
+def planned(plan: Json) -> dict[str, list[str]]:
+    """Paths by kind of change, without kinds that have none."""
+    changes = plan["resource_changes"]
+    return {kind: [one["path"] for one in found] for kind, found in changes.items() if found}
+
+
+async def test_the_plan_of_a_converge_is_the_preview_of_that_update(
+    run: Program, things: Things
+) -> None:
+    resources = {"a": thing(things), "b": reading(things, "c"), "c": thing(things)}
+    await run.create("s", resources, environment=HOLD_UPDATES)
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    assert planned(await read_plan(run)) == {"unchanged": ["a", "b", "c"]}
+    physical = await ids(run)
+    things.objects[physical["a"]]["size"] = 7
+    del things.objects[physical["c"]]
+    await observed(run)
+    things.requests.clear()
+    plan = await read_plan(run)
+    assert planned(plan) == {"updated": ["a", "b"], "replaced": ["c"]}
+    (after_c,) = [one for one in plan["resource_changes"]["updated"] if one["path"] == "b"]
+    assert after_c["unknown"] == ["update"], after_c
+    assert [(one["path"], one["point"]) for one in plan["stops"]] == [("a", "pre-update")]
+    path = f"/stacks/s/{await stack_id(run)}/preview?show_nested=true"
+    assert await run.call("PATCH", path, {"converge": True}) == (200, plan)
+
+    part = await read_plan(run, "?only=a&only=b*&except=b")
+    assert planned(part) == {"updated": ["a"], "unchanged": ["b", "c"]}
+    assert part["plan_digest"] != plan["plan_digest"]
+    status, error = await expect_error(run, "GET", "s", "/drift/plan?only=x")
+    assert status == 400 and '"x"' in str(error), error
+    # A plan changes nothing, here or there.
+    assert not things.requests and await ids(run) == physical
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    assert await read_plan(run) == plan
+
+
+async def test_a_converge_applies_exactly_the_plan_that_was_shown(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    del things.objects[physical["a"]]
+    await observed(run)
+    old = (await read_plan(run))["plan_digest"]
+    del things.objects[physical["b"]]
+    options = {"converge": {"plan_digest": old}}
+    status, error = await expect_error(run, "POST", "s", "/actions", options)
+    assert (status, error["type"]) == (409, "PlanChanged")
+    assert await ids(run) == physical
+    # The refused converge has observed the stack.
+    plan = await read_plan(run)
+    assert planned(plan) == {"replaced": ["a", "b"]}
+    options = {"converge": {"plan_digest": plan["plan_digest"]}}
+    await run.stack_request("POST", "s", "/actions", options)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert sorted(things.objects) == sorted((await ids(run)).values())
+
+
+async def test_the_plan_of_a_converge_has_nested_stacks_but_no_nested_stack_has_one(
+    run: Program, things: Things
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": thing(things)},
+    }
+    await created(run, {"group": group, "a": thing(things)})
+    _, listed = await run.call("GET", "/stacks?show_nested=true")
+    nested = next(one["stack_name"] for one in listed["stacks"] if one["stack_name"] != "s")
+    members = {
+        name: one["physical_resource_id"] for name, one in (await run.resources(nested)).items()
+    }
+    del things.objects[members["1"]]
+    await observed(run)
+    assert planned(await read_plan(run)) == {
+        "unchanged": ["a", "group/0"], "updated": ["group"], "replaced": ["group/1"],
+    }  # fmt: skip
+    status, error = await expect_error(run, "GET", nested, "/drift/plan")
+    assert status == 400 and "cannot be updated by itself" in error["message"], error
+
+
+async def run_command(run: Program, *arguments: str, code: int = 0) -> str:
+    """The output of a command, or its error."""
+    words = (*arguments, "--url", run.url, "--project", run.project)
+    done = await asyncio.to_thread(forks.run, words, os.environ)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return str(done.stderr if code else done.stdout)
+
+
+async def test_the_command_line_shows_drift_with_its_plan_and_converges_a_part(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    drift = json.loads(await run_command(run, "stack", "drift", "s", "-o", "json"))
+    assert (drift["plan"], drift["plan_refused"]) == (None, None)
+    for name in "ab":
+        del things.objects[physical[name]]
+    await observed(run)
+    shown = await run_command(run, "stack", "drift", "s")
+    plan = await read_plan(run)
+    assert "2 of 2 observed resources differ" in shown and "request" in shown
+    assert "Plan of a converge:" in shown and "s: 2 replaced" in shown, shown
+    assert f"Plan: {plan['plan_digest']}" in shown
+    assert json.loads(await run_command(run, "stack", "drift", "s", "-o", "json"))["plan"] == plan
+
+    part = await run_command(run, "stack", "converge", "s", "--only", "a", "--dry-run")
+    assert "s: 1 replaced, 1 unchanged" in part and await ids(run) == physical
+    digest = part.strip().rpartition(" ")[2]
+    words = ("stack", "converge", "s", "--only", "a", "--wait", "--plan")
+    other = await run_command(run, *words, plan["plan_digest"], code=1)
+    assert "the plan has changed since the dry run" in other and await ids(run) == physical
+    assert "UPDATE_COMPLETE" in await run_command(run, *words, digest)
+    now = await ids(run)
+    assert now["a"] != physical["a"] and now["b"] == physical["b"]
+    await run_command(run, "stack", "converge", "s", "--except", "a", "--wait")
+    assert sorted(things.objects) == sorted((await ids(run)).values())
+
+
+async def test_drift_is_shown_when_its_repair_would_be_refused(
+    run: Program, things: Things
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 1, "resource_def": thing(things)},
+    }
+    await created(run, {"group": group})
+    things.objects.clear()
+    await observed(run)
+    _, listed = await run.call("GET", "/stacks?show_nested=true")
+    nested = next(one["stack_name"] for one in listed["stacks"] if one["stack_name"] != "s")
+    shown = await run_command(run, "stack", "drift", nested)
+    assert "missing" in shown and "A converge would be refused: " in shown, shown
+    assert "cannot be updated by itself" in shown
 
 
 async def stack_id(run: Program) -> str:
