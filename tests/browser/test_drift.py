@@ -143,6 +143,71 @@ async def test_a_missing_resource_is_shown_when_the_page_is_opened(
     assert await visitor.violations() == []
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_the_plan_of_a_converge_is_shown_and_applied(
+    visit: Visit, project: Http, things: Things, width: int
+) -> None:
+    stack_id = await create(project, things, hook_rule(on="pre-update"))
+    changed, gone = await physical_id(project, "a"), await physical_id(project, "b")
+    things.objects[changed]["size"] = 5
+    await observed(project, "web")
+    visitor = await visit(project, viewport={"width": width, "height": 800})
+    page = await visitor.open("stack", "web", stack_id)
+    await expect_state(page, "a", "a, create, done, drift: changed")
+    drift = page.get_by_role("region", name="Drift")
+    await expect(drift.get_by_role("listitem")).to_have_text(["a drift: changed"])
+    await drift.get_by_role("button", name="Show plan").click()
+    dialog = page.get_by_role("dialog", name="Plan of a converge")
+    await expect(dialog.get_by_role("status")).to_have_text("1 updated, 1 unchanged.")
+    await expect(dialog.locator("dl.changes")).to_contain_text("5 → 1")
+    await expect(dialog.get_by_role("region", name="Breakpoints")).to_contain_text("pre-update a")
+    await expect(dialog.get_by_role("button", name="Skip")).to_have_count(0)
+    assert await visitor.violations() == []
+    box = await dialog.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+    # What the plan does not say is not applied: the new plan is shown instead.
+    del things.objects[gone]
+    converge = dialog.get_by_role("button", name="Converge")
+    await converge.click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("the plan has changed")
+    await expect(dialog.get_by_role("status")).to_have_text("1 replaced, 1 updated.")
+    assert gone not in things.objects and await physical_id(project, "b") == gone
+    await expect(converge).to_be_enabled()
+    await converge.click()
+    await expect(dialog).to_have_count(0)
+    (hook,) = await project.waiting_hooks("web")
+    assert (hook["resource_name"], hook["point"]) == ("a", "pre-update")
+    await project.signal(hook)
+    assert await project.until_ended("web") == "UPDATE_COMPLETE"
+    assert things.objects[changed]["size"] == 1
+    await expect(drift).to_have_count(0)
+
+
+async def test_the_plan_is_in_the_panel_of_a_resource_that_differs(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things)
+    del things.objects[await physical_id(project, "b")]
+    await observed(project, "web")
+    visitor = await visit(project, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page = await visitor.open("stack", "web", stack_id)
+    await expect_state(page, "b", "b, create, done, drift: missing$")
+    await node(page, "b").click()
+    panel = page.get_by_role("complementary", name="b")
+    await panel.get_by_role("button", name="Show plan").click()
+    dialog = page.get_by_role("dialog", name="Plan of a converge")
+    await expect(dialog.get_by_role("status")).to_have_text("1 replaced, 1 unchanged.")
+    await expect(dialog.get_by_text("The resource does not exist")).to_be_visible()
+    assert await visitor.violations() == []
+    await dialog.get_by_role("button", name="Cancel").click()
+    # A resource as it should be has no drift to repair.
+    await node(page, "a").click()
+    panel = page.get_by_role("complementary", name="a")
+    await expect(panel.get_by_text("Headgate::HTTP").first).to_be_visible()
+    await expect(panel.get_by_role("button", name="Show plan")).to_have_count(0)
+
+
 async def test_a_renewed_hook_shows_why_it_asks_again(
     visit: Visit, project: Http, things: Things
 ) -> None:

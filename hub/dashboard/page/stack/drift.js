@@ -1,4 +1,4 @@
-/** The drift of a resource: what differs from its recorded state. */
+/** The drift of a resource and of a stack: what differs from the recorded state, and its repair. */
 
 import { now } from "../api/clock.js";
 import { Ago } from "../parts/ago.js";
@@ -6,6 +6,7 @@ import { Changes } from "../parts/changes.js";
 import { driftText } from "../parts/drift_text.js";
 import { withRelativeTimes } from "../parts/relative_times.js";
 import { html } from "../vendor/preact.js";
+import { ConvergePlan } from "./converge.js";
 
 /** @typedef {import("./types.js").DriftedResource} DriftedResource */
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -23,6 +24,30 @@ export function DriftDetails({ viewState, path }) {
         <${Changes} changes=${asChanges(drift)} />`
     }
     ${drift.unrepaired && html`<p class="breaks">Not repaired: ${drift.unrepaired}.</p>`}
+    ${drift.state !== "unknown" && html`<${ConvergePlan} watched=${viewState.watched} />`}
+  </section>`;
+}
+
+/** Maximum number of resources listed. */
+const MAX_RESOURCES = 20;
+
+/** The resources of the stack that differ. @param {{viewState: ViewState}} props */
+export function StackDrift({ viewState }) {
+  const { watched, past } = viewState;
+  const found = [...watched.drift.value.values()].filter(({ state }) => state !== "unknown");
+  if (past.value || found.length === 0) return null;
+  return html`<section class="column" aria-label="Drift">
+    <h2>Drift</h2>
+    <ul class="stack-list">
+      ${found
+        .slice(0, MAX_RESOURCES)
+        .map(
+          (drift) =>
+            html`<li key=${drift.path}><code class="breaks">${drift.path}</code> <span class="drift-badge">drift: ${drift.state}</span></li>`,
+        )}
+    </ul>
+    ${found.length > MAX_RESOURCES && html`<p class="muted">And ${found.length - MAX_RESOURCES} more.</p>`}
+    <${ConvergePlan} watched=${watched} />
   </section>`;
 }
 

@@ -14,7 +14,7 @@ import { ProblemBox } from "../parts/problem.js";
 import { EventList } from "../timeline/timeline.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
-import { DriftDetails, PausedObservations } from "./drift.js";
+import { DriftDetails, PausedObservations, StackDrift } from "./drift.js";
 import { HealthAndProtection } from "./health.js";
 import { EarlierHooks, OpenHooks } from "./hooks.js";
 import { ResourceEvents } from "./resource_events.js";
@@ -41,6 +41,7 @@ export function Panel({ viewState, debugging }) {
     return html`<aside class="stack-panel card" aria-label="Node">
       <${WaitingHooks} viewState=${viewState} debugging=${debugging} />
       <${UnfinishedNodes} viewState=${viewState} />
+      <${StackDrift} viewState=${viewState} />
       <${PausedObservations} viewState=${viewState} />
       <p class="muted">Select a node in the graph to see its details: click it, or focus it and press Enter.</p>
     </aside>`;
