@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "stack drift": ("stack drift web", "stack drift web -o json"),
     "stack converge": (
         "stack converge web --dry-run",
-        "stack converge web --only 'db*' --wait",
+        "stack converge web --only 'db*' --rounds 3 --wait",
     ),
     "stack dependencies": ("stack dependencies web",),
     "stack snapshot create": ("stack snapshot create web --name before-upgrade --wait",),

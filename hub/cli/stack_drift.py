@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -10,14 +11,23 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from headgate.errors import RequestError
-from hub.cli import options, output, plan_output, request_bodies, stack_change, tables
+from hub.cli import (
+    converge_rounds,
+    options,
+    output,
+    plan_output,
+    request_bodies,
+    stack_change,
+    tables,
+)
 from hub.cli.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.formats import format_json
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.plan_output import adopted_text
-from hub.cli.stack_change import POLLS
+from hub.cli.stack_change import Outcome
+from hub.cli.stack_observation import read_drift, request_observation, wait_until_observed
 
 Json = Any
 app = typer.Typer()
@@ -43,17 +53,12 @@ def observe(
 
     async def work(client: ApiClient) -> Json:
         stack = await find_stack(client, name)
-        await client.call("POST", stack_path(stack, "actions"), body={"observe": None})
-        polls, drift = 0, await _drift(client, stack)
-        try:
-            async with asyncio.timeout(timeout):
-                while wait and drift["observing"]:
-                    polls += 1
-                    await asyncio.sleep(POLLS.ceiling(polls))
-                    drift = await _drift(client, stack)
-        except TimeoutError:
-            return drift
-        return drift
+        await request_observation(client, stack)
+        if wait:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    return await wait_until_observed(client, stack)
+        return await read_drift(client, stack)
 
     drift = ask(server, work)
     print_result(drift, server.format, lambda: _render(drift))
@@ -69,7 +74,7 @@ def drift(server: ServerOptions, name: options.Name) -> None:
 
     async def work(client: ApiClient) -> Json:
         stack = await find_stack(client, name)
-        drift = await _drift(client, stack)
+        drift = await read_drift(client, stack)
         return drift | (await _plan(client, stack) if drift["resources"] else NO_PLAN)
 
     found = ask(server, work)
@@ -86,6 +91,15 @@ def converge(
     except_: options.Except = [],  # noqa: B006
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=converge_rounds.MAX_ROUNDS,
+            help="With --wait: observe the stack afterwards, and converge it again if it still "
+            "differs, at most so many times in total.",
+        ),
+    ] = 1,
 ) -> None:
     """Observe a stack, and repair what differs: create missing resources again, and update or
     replace changed ones. Keeps template, environment and parameters. --dry-run uses the last
@@ -95,17 +109,18 @@ def converge(
         preview = ask_stack(server, name, "GET", "drift", "plan", query=query)
         print_result(preview, server.format, lambda: plan_output.render(name, preview))
         return
+    if rounds > 1 and not wait.any:
+        stop("--rounds needs --wait: a round starts after the end of the last one", ExitCode.USAGE)
+    if rounds > 1 and plan:
+        stop("--plan is of one round; leave out --rounds", ExitCode.USAGE)
     body = {"converge": True, **request_bodies.partial_update(only, except_, ())}
     body |= request_bodies.plan_digest(plan)
 
-    async def start(client: ApiClient, stack: Json) -> None:
-        await client.call("PATCH", stack_path(stack), body=body)
+    async def work(client: ApiClient) -> Outcome:
+        stack = await find_stack(client, name)
+        return await converge_rounds.run_rounds(client, stack, body, wait, rounds)
 
-    stack_change.run(server, name, "UPDATE", wait, start)
-
-
-async def _drift(client: ApiClient, stack: Json) -> Json:
-    return await client.call("GET", stack_path(stack, "drift"))
+    stack_change.finish(ask(server, work), server.format)
 
 
 async def _plan(client: ApiClient, stack: Json) -> Json:

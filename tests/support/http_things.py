@@ -21,7 +21,8 @@ class Things:
     requests in place of the usual one: a status or a text. retry_after: this header of a status.
     fail_after: so many reads are answered before `faults`.
     between_pages: objects
-    to delete before the second page of a list. gate: lists wait for it."""
+    to delete before the second page of a list. gate: lists wait for it. relapses: after so many
+    updates, the object changes again."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
@@ -30,6 +31,7 @@ class Things:
         self.retry_after, self.fail_after = "", 0
         self.between_pages: list[str] = []
         self.gate: asyncio.Event | None = None
+        self.relapses = 0
         self.url = ""
         self._number = 0
 
@@ -44,7 +46,11 @@ class Things:
         self.requests["update"] += 1
         thing = self.objects[request.match_info["id"]]
         thing.update(await request.json())
-        return web.json_response(thing)
+        response = web.json_response(thing)
+        if self.relapses > 0:
+            self.relapses -= 1
+            thing["size"] = 99
+        return response
 
     async def read(self, request: web.Request) -> web.Response:
         self.requests["read"] += 1

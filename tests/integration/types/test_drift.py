@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import subprocess
 import tracemalloc
 from collections.abc import AsyncIterator
 
@@ -224,10 +225,14 @@ async def test_the_plan_of_a_converge_has_nested_stacks_but_no_nested_stack_has_
     assert status == 400 and "cannot be updated by itself" in error["message"], error
 
 
+async def run_process(run: Program, *arguments: str) -> subprocess.CompletedProcess[str]:
+    words = (*arguments, "--url", run.url, "--project", run.project)
+    return await asyncio.to_thread(forks.run, words, os.environ)
+
+
 async def run_command(run: Program, *arguments: str, code: int = 0) -> str:
     """The output of a command, or its error."""
-    words = (*arguments, "--url", run.url, "--project", run.project)
-    done = await asyncio.to_thread(forks.run, words, os.environ)
+    done = await run_process(run, *arguments)
     assert done.returncode == code, (done.stdout, done.stderr)
     return str(done.stderr if code else done.stdout)
 
@@ -276,6 +281,59 @@ async def test_drift_is_shown_when_its_repair_would_be_refused(
     shown = await run_command(run, "stack", "drift", nested)
     assert "missing" in shown and "A converge would be refused: " in shown, shown
     assert "cannot be updated by itself" in shown
+
+
+async def test_a_converge_is_repeated_until_the_stack_is_as_it_should_be(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    things.objects[physical["a"]]["size"] = 7
+    things.relapses = 2
+    done = await run_process(run, "stack", "converge", "s", "--rounds", "5", "--wait")
+    assert done.returncode == 0 and "UPDATE_COMPLETE" in done.stdout, done.stderr
+    assert "Round 2 of 5 is complete, and 1 resource still differs: a (changed)." in done.stderr
+    assert "Round 3" not in done.stderr
+    assert things.requests["update"] == 3 and things.objects[physical["a"]]["size"] == 1
+    assert states(await observed(run)) == {}
+
+
+async def test_a_repeated_converge_stops_at_its_limit(run: Program, things: Things) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    for name in "ab":
+        things.objects[physical[name]]["size"] = 7
+    things.relapses = 100
+    words = ("stack", "converge", "s", "--only", "a", "--rounds", "2", "--wait")
+    refused = await run_command(run, *words, code=1)
+    assert "after 2 rounds, 1 resource still differs: a (changed). Find out what" in refused
+    assert things.requests["update"] == 2
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_COMPLETE"
+    assert states(await observed(run)) == {"a": "changed", "b": "changed"}
+    # What the converge does not include needs no round.
+    things.relapses = 0
+    words = ("stack", "converge", "s", "--only", "b", "--rounds", "2", "--wait")
+    await run_command(run, *words)
+    assert things.requests["update"] == 3 and things.objects[physical["b"]]["size"] == 1
+    assert states(await observed(run)) == {"a": "changed"}
+
+
+async def test_no_round_starts_while_a_hook_waits(run: Program, things: Things) -> None:
+    resources = {"a": thing(things), "b": thing(things)}
+    await run.create("s", resources, environment=HOLD_UPDATES)
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    physical = await ids(run)
+    for name in "ab":
+        things.objects[physical[name]]["size"] = 7
+    things.relapses = 1
+    words = ("stack", "converge", "s", "--rounds", "3", "--until-waiting")
+    done = await run_process(run, *words)
+    assert done.returncode == 5 and "Round" not in done.stderr, (done.stdout, done.stderr)
+    (hook,) = await run.waiting_hooks("s")
+    # Object b has changed again meanwhile.
+    sizes = {name: things.objects[physical[name]]["size"] for name in "ab"}
+    assert (hook["point"], sizes) == ("pre-update", {"a": 7, "b": 99})
+    await run.signal(hook)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert things.requests["update"] == 2
 
 
 async def stack_id(run: Program) -> str:
