@@ -20,6 +20,7 @@ from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import Identity
+from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordHasher
 from hub.auth.roles import HOLDERS, Right
 from hub.keys.token_keys import StoredTokenKeys
@@ -31,7 +32,7 @@ from hub.settings.settings import Settings
 class AppContext:
     """horizon: maps a channel to the seconds until a delivery is dead. ready: returns the reasons
     why the process is not ready. fetch_template: returns the text at a URL, of at most the given
-    number of bytes; raises Invalid."""
+    number of bytes; raises Invalid. oidc: the OpenID provider, if there is one."""
 
     engine: Engine
     database: Database
@@ -53,6 +54,7 @@ class AppContext:
     metrics: Metrics
     tracer: Tracer
     hasher: PasswordHasher
+    oidc: OidcClient | None = None
 
 
 CONTEXT: web.AppKey[AppContext] = web.AppKey("context", AppContext)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 from string import Template
 
@@ -91,27 +92,32 @@ async def show_home(request: web.Request) -> web.StreamResponse:
     """The dashboard for browsers, and the versions of the API for other clients."""
     if "text/html" not in request.headers.get("Accept", ""):
         return _vary(await list_versions(request))
-    return _vary(_page(request, "index.html", "dashboard"))
+    oidc = context_of(request).settings.auth.oidc
+    provider = escape(oidc.name) if oidc.issuer else ""
+    return _vary(page_response(request, "index.html", "dashboard", provider=provider))
 
 
 async def show_answer_page(request: web.Request) -> web.StreamResponse:
     """A page with buttons that answer a hook. The hook token is in the fragment of the URL, which
     browsers do not send, and opening the page does not answer."""
-    return _page(request, "answer.html", "../dashboard")
+    return page_response(request, "answer.html", "../dashboard")
 
 
-def _page(request: web.Request, name: str, folder: str) -> web.Response:
-    """folder: of the files, relative to the URL of the page."""
+def page_response(
+    request: web.Request, name: str, folder: str, *, status: int = 200, **texts: str
+) -> web.Response:
+    """folder: of the files, relative to the URL of the page. texts: further ones in the page, as
+    HTML."""
     context, files = context_of(request), all_files()
     nonce = base64.b64encode(context.random_bytes(_NONCE)).decode()
     text = Template(files.by_path[name].body.decode()).substitute(
-        files=f"{folder}/{files.digest}", auth=context.settings.auth.mode, nonce=nonce
+        files=f"{folder}/{files.digest}", auth=context.settings.auth.mode, nonce=nonce, **texts
     )
     headers = {
         "Content-Security-Policy": _POLICY.format(nonce=nonce),
         "Cross-Origin-Opener-Policy": "same-origin",
     }
-    return web.Response(text=text, content_type="text/html", headers=headers)
+    return web.Response(text=text, status=status, content_type="text/html", headers=headers)
 
 
 def _vary(response: web.Response) -> web.Response:

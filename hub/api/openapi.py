@@ -88,14 +88,17 @@ def _query_parameter(name: str, one: str | QueryParameter) -> Json:
 
 def _responses(route: Route, components: Components) -> dict[str, Json]:
     documented: dict[str, Json] = {str(route.status): {"description": route.summary}}
-    if route.content_type != JSON:
+    if route.content_type not in (JSON, ""):
         documented[str(route.status)]["content"] = {route.content_type: {}}
     elif route.response is not None:
         documented[str(route.status)] |= _content(route.response, components)
     for status, kind in route.other_responses.items():
         documented[str(status)] = {"description": route.summary} | _content(kind, components)
-    error = {"description": "The error: its place, the reason and the remedy."}
-    return documented | {"default": error | _content(Problem, components)}
+    error: dict[str, Json] = {"description": "The error: its place, the reason and the remedy."}
+    error |= _content(Problem, components)
+    if route.error_page:
+        error["content"]["text/html"] = {}
+    return documented | {"default": error}
 
 
 def _content(kind: object, components: Components) -> dict[str, Json]:

@@ -41,9 +41,10 @@ class Route:
     """A route, from which the application and /openapi.json are built.
 
     query: the query parameters by name; descriptions where the handler checks the values. body: the
-    model of the request body. status, content_type: of the response. response: the type of its
+    model of the request body. status: of the response. response: the type of its
     document if it is JSON. other_responses: types of documents with other statuses that are not
-    errors. needs: the right that the caller must have; None: see `right`.
+    errors. content_type: "" if the response has no body. error_page: errors are pages for people.
+    needs: the right that the caller must have; None: see `right`.
     """
 
     method: str
@@ -58,6 +59,7 @@ class Route:
     content_type: str = JSON
     response: Any = None
     other_responses: Mapping[int, Any] = field(default_factory=dict)
+    error_page: bool = False
     needs: Right | None = None
 
     @property

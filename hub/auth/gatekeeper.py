@@ -69,6 +69,12 @@ class Gatekeeper:
                     raise _too_many_wrong(1.0) from None
             return await self.authenticator.identify(credentials, project)
 
+    def check_lockout(self, address: str, now: float) -> None:
+        """Raises TooManyRequests during the lockout of an address."""
+        left = self._lockout.seconds_left(block_of(address), now)
+        if left > 0:
+            raise _too_many_wrong(left)
+
     def count_wrong(self, address: str, now: float) -> None:
         """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
         block = block_of(address)

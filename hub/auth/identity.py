@@ -13,8 +13,8 @@ from engine.types.remote_stack import Catalog
 from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import EVERYTHING, Right, Role
 
-#: Suffix of the name of an account of every project.
-AT_EVERYWHERE = "@*"
+#: Suffixes of the names of accounts of every project, and of users of OpenID Connect.
+AT_EVERYWHERE, AT_OIDC = "@*", "@oidc"
 #: Names that could be mistaken for an ID.
 LOOKS_LIKE_ID = re.compile(r"[0-9a-fA-F-]{32,64}")
 
@@ -22,9 +22,10 @@ LOOKS_LIKE_ID = re.compile(r"[0-9a-fA-F-]{32,64}")
 def is_reissuable(name: str) -> bool:
     """Whether an admin of a project can revoke the name and issue it to another person.
 
-    That is impossible for an account of every project, and for the ID of a token or password.
+    That is impossible for an account of every project, for the ID of a token or password, and for
+    a user of OpenID Connect.
     """
-    return not (name.endswith(AT_EVERYWHERE) or _is_id(name))
+    return not (name.endswith((AT_EVERYWHERE, AT_OIDC)) or _is_id(name))
 
 
 def _is_id(name: str) -> bool:

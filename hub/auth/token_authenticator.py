@@ -12,13 +12,19 @@ from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from engine.store.database import Database
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
-from hub.auth.identity import AT_EVERYWHERE, LOOKS_LIKE_ID, Identity, LocalAuthenticator
+from hub.auth.identity import (
+    AT_EVERYWHERE,
+    AT_OIDC,
+    LOOKS_LIKE_ID,
+    Identity,
+    LocalAuthenticator,
+)
 from hub.auth.passwords import PasswordChecker
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import rights_of, with_implied
 
 #: Prefixes of the IDs of principals.
-OF_TOKEN, OF_ACCOUNT = "token:", "account:"
+OF_TOKEN, OF_ACCOUNT, OF_SUBJECT = "token:", "account:", "oidc:"
 
 
 def unauthorized_error(reason: str, remedy: str) -> HeadgateError:
@@ -27,13 +33,22 @@ def unauthorized_error(reason: str, remedy: str) -> HeadgateError:
 
 class Tokens(LocalAuthenticator):
     """remember: seconds for which a valid token is cached. The database notifies of a revocation
-    (`forget`), which therefore usually takes effect at once."""
+    (`forget`), which therefore usually takes effect at once. issuer: of OpenID Connect; sign-ins by
+    another one have ended."""
 
     challenge = 'Basic realm="headgate", Bearer'
     catalog = None
 
-    def __init__(self, database: Database, passwords: PasswordChecker, *, remember: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        passwords: PasswordChecker,
+        *,
+        remember: float,
+        issuer: str = "",
+    ) -> None:
         self._database = database
+        self._issuer = issuer
         self._passwords = passwords
         self._remember = remember
         self._known: TtlCache[str, TokenRecord] = TtlCache()
@@ -43,13 +58,16 @@ class Tokens(LocalAuthenticator):
         self._passwords.forget()
 
     async def roles_of(self, owner: Principal) -> Sequence[str]:
-        """The current roles of the token or account."""
+        """The current roles of the token, account or user of OpenID Connect."""
         async with self._database.connection() as conn:
             if owner.id.startswith(OF_TOKEN):
                 found = await store.roles_of_token(conn, UUID(owner.id.removeprefix(OF_TOKEN)))
             elif owner.id.startswith(OF_ACCOUNT):
                 project, _, name = owner.id.removeprefix(OF_ACCOUNT).partition("/")
                 found = await store.roles_of_account(conn, unquote(project), unquote(name))
+            elif owner.id.startswith(OF_SUBJECT):
+                project, _, subject = owner.id.removeprefix(OF_SUBJECT).partition("/")
+                found = await store.roles_of_subject(conn, unquote(project), unquote(subject))
             else:
                 found = ()
         return with_implied(found)
@@ -73,7 +91,8 @@ class Tokens(LocalAuthenticator):
         """Raises TooManyRequests."""
         if credentials.session_token is not None:
             async with self._database.connection() as conn:
-                return await store.use(conn, credentials.session_token, by_session=True)
+                used = await store.use(conn, credentials.session_token, by_session=True)
+            return used if used is not None and self._accepts(used) else None
         token = _token_in(credentials)
         token_id = secrets.id_in(token)
         if token_id is not None:
@@ -81,6 +100,11 @@ class Tokens(LocalAuthenticator):
         if credentials.password and len(credentials.password) <= secrets.MAX_PASSWORD_LENGTH:
             return await self._passwords.check(credentials, project)
         return None
+
+    def _accepts(self, found: TokenRecord) -> bool:
+        if found.subject is None:
+            return True
+        return bool(self._issuer) and found.subject.startswith(f"{self._issuer} ")
 
     async def _by_token(self, token: str, token_id: UUID, key: str) -> TokenRecord | None:
         found = self._known.get(key, monotonic())
@@ -118,14 +142,17 @@ def _identity(token: TokenRecord, credentials: RequestCredentials, project: str)
         everywhere=everywhere,
         key=str(token.id),
         credential=credentials.cloud_credential or _cloud_token(credentials),
-        id=principal_id(token),
+        id=principal_id(token, project),
         aliases=aliases_of(token),
         token_id=str(token.id),
     )
 
 
-def principal_id(token: TokenRecord) -> str:
-    """Each token is a principal. All passwords of one name and project are one account."""
+def principal_id(token: TokenRecord, project: str) -> str:
+    """Each token is a principal. All passwords of one name and project are one account, and all
+    sign-ins of one subject to one project are one user. project: of the request."""
+    if token.subject is not None:
+        return f"{OF_SUBJECT}{quote(project, safe='')}/{quote(token.subject, safe='')}"
     if token.kind == "token":
         return f"{OF_TOKEN}{token.id}"
     return f"{OF_ACCOUNT}{quote(token.project, safe='*')}/{quote(token.name, safe='')}"
@@ -135,12 +162,15 @@ def aliases_of(token: TokenRecord) -> tuple[str, ...]:
     """The names for `answer_by` of rules: the ID, and for an account also its name. Names of tokens
     are not aliases, because they are not unique."""
     by_id = str(token.id)
+    if token.subject is not None:
+        return (token.name + AT_OIDC, by_id)
     if token.kind == "token":
         return (by_id,)
     if token.project == EVERYWHERE:
         return (token.name + AT_EVERYWHERE, by_id)
     # A name that looks like the alias of another principal is not an alias.
-    unique = not (token.name.endswith(AT_EVERYWHERE) or LOOKS_LIKE_ID.fullmatch(token.name))
+    suffixes = (AT_EVERYWHERE, AT_OIDC)
+    unique = not (token.name.endswith(suffixes) or LOOKS_LIKE_ID.fullmatch(token.name))
     return (token.name, by_id) if unique else (by_id,)
 
 

@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -42,7 +42,7 @@ from hub.http.template_urls import TemplateFetcher
 from hub.keys.token_keys import StoredTokenKeys
 from hub.log import set_up_logging
 from hub.metrics_exchange import serve_own_metrics
-from hub.program.authenticator import open_authenticator
+from hub.program.authenticator import make_oidc_client, open_authenticator
 from hub.program.command_account import check_run_as
 from hub.program.database_startup import DatabaseStartup, StartupStopped
 from hub.program.loops import Loops, make_process
@@ -285,7 +285,9 @@ async def _api(
 ) -> AsyncIterator[str]:
     """Serve the API; return its URL."""
     fetcher = TemplateFetcher(settings.template_urls)
+    oidc = make_oidc_client(settings.auth)
     context = AppContext(
+        oidc=oidc,
         engine=loops.engine,
         database=loops.database,
         settings=settings,
@@ -309,5 +311,8 @@ async def _api(
     )
     admission = make_admission(settings, loops.authenticator, loops.database, slot)
     application = make_application(context, admission)
-    async with serve_api(settings.server, application, slot.api) as url:
+    async with (
+        oidc or nullcontext(),
+        serve_api(settings.server, application, slot.api) as url,
+    ):
         yield url

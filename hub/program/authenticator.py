@@ -13,6 +13,8 @@ from engine.store.encryption.secret_values import Keyring
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
+from hub.auth.oidc import OidcRules, RoleGrant
+from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordChecker, PasswordHasher
 from hub.auth.token_authenticator import Tokens
 from hub.auth.trusts import Trusts
@@ -31,7 +33,7 @@ async def open_authenticator(
         case "tokens":
             limits = AttemptLimits(auth.failures, auth.lockout)
             passwords = PasswordChecker(database, hasher.queue, limits, remember=remember)
-            tokens = Tokens(database, passwords, remember=remember)
+            tokens = Tokens(database, passwords, remember=remember, issuer=auth.oidc.issuer)
             async with database.listen(CHANNEL, tokens.forget):
                 yield tokens
         case "keystone":
@@ -61,6 +63,29 @@ def keystone_access(auth: Auth) -> KeystoneAccess:
         project_domain=section.project_domain,
         ca_file=section.ca_file,
         timeout=section.timeout.total_seconds(),
+    )
+
+
+def make_oidc_client(auth: Auth) -> OidcClient | None:
+    """None: [auth.oidc] names no issuer. An async context manager."""
+    section = auth.oidc
+    if not section.issuer:
+        return None
+    rules = OidcRules(
+        issuer=section.issuer,
+        client_id=section.client_id,
+        scopes=section.scopes,
+        user_claim=section.user_claim,
+        groups_claim=section.groups_claim,
+        clock_skew=int(section.clock_skew.total_seconds()),
+        grants=[RoleGrant(one.group, one.project, one.roles) for one in section.grants],
+    )
+    return OidcClient(
+        rules,
+        client_secret=section.client_secret.get_secret_value(),
+        ca_file=section.ca_file,
+        timeout=section.timeout.total_seconds(),
+        now=lambda: datetime.now(UTC),
     )
 
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr, model_validator
 
@@ -10,11 +11,13 @@ from hub.settings.types import (
     Count,
     CountOrAny,
     Duration,
+    ExactUrl,
     Listen,
     Networks,
     Origins,
     Rate,
     RoleMap,
+    RoleNames,
     Section,
     Texts,
     Url,
@@ -99,6 +102,47 @@ class KeystoneSection(Section):
     trusts: bool = False
 
 
+class OidcGrant(Section):
+    group: str
+    project: str = "*"
+    roles: RoleNames
+
+
+class OidcSection(Section):
+    issuer: ExactUrl = ""
+    name: str = "single sign-on"
+    client_id: str = ""
+    client_secret: SecretStr = SecretStr("")
+    scopes: Texts = ("openid", "profile", "email")
+    user_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    grants: tuple[OidcGrant, ...] = ()
+    ca_file: str = ""
+    timeout: Duration = timedelta(seconds=10)
+    clock_skew: Duration = timedelta(minutes=1)
+
+    @model_validator(mode="after")
+    def _check_client(self) -> Self:
+        if not self.issuer:
+            return self
+        parts = urlsplit(self.issuer)
+        if parts.scheme != "https" and not on_loopback(f"{parts.hostname}:0"):
+            raise invalid("must be an https URL, except on loopback", "Use TLS", "issuer")
+        if parts.query or parts.fragment:
+            raise invalid("must have no query and no fragment", "Remove them", "issuer")
+        if not self.client_id:
+            raise invalid("is missing", "Write the client ID of the provider", "client_id")
+        if "openid" not in self.scopes:
+            raise invalid('must contain "openid"', 'Add "openid"', "scopes")
+        if not self.grants:
+            raise invalid(
+                "is empty, so that no user has a role",
+                "Add a section [[auth.oidc.grants]] with group, project and roles",
+                "grants",
+            )
+        return self
+
+
 class Auth(Section):
     mode: Literal["none", "tokens", "keystone"] = "none"
     cache_ttl: Duration = timedelta(seconds=30)
@@ -106,6 +150,17 @@ class Auth(Section):
     lockout: Duration = timedelta(minutes=1)
     session: Duration = timedelta(hours=12)
     keystone: KeystoneSection = KeystoneSection()
+    oidc: OidcSection = OidcSection()
+
+    @model_validator(mode="after")
+    def _check_oidc(self) -> Self:
+        if self.oidc.issuer and self.mode != "tokens":
+            raise invalid(
+                f"needs [auth] mode tokens, and the mode is {self.mode}",
+                'Set [auth] mode = "tokens", or remove [auth.oidc]',
+                *("oidc", "issuer"),
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_keystone(self) -> Self:

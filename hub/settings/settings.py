@@ -558,6 +558,17 @@ class Settings(Section):
                 yield kind, name, ("hooks", "rules", number, "answer_by")
 
     @model_validator(mode="after")
+    def _check_sign_in_address(self) -> Self:
+        """The OpenID provider sends browsers back to a URL that is registered there."""
+        if self.auth.oidc.issuer and not (self.server.public_url or self.server.on_loopback):
+            raise invalid(
+                "is missing; [auth.oidc] needs the URL at which browsers reach this server",
+                'Set it, for example "https://headgate.example.org"',
+                *("server", "public_url"),
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_open_addresses(self) -> Self:
         """Without authentication, only this machine can connect."""
         if self.auth.mode in OPEN_MODES and not self.server.on_loopback:

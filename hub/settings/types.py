@@ -118,6 +118,11 @@ def _is_url(text: str, *schemes: str) -> bool:
         return False
 
 
+def _exact_url(value: str) -> str:
+    """With a slash at the end if it has one: issuers are compared as text."""
+    return value if _url(value) == value else f"{_url(value)}/"
+
+
 def _url(value: str) -> str:
     if value and not _is_url(value, "http", "https"):
         raise invalid("must be a URL such as https://headgate.example.org")
@@ -209,6 +214,13 @@ def _roles(roles: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     return roles
 
 
+def _role_names(names: Sequence[str]) -> Sequence[str]:
+    known = [role.value for role in Role]
+    if not set(names) & set(known):
+        raise invalid('must contain a role of Headgate, such as "author": ' + ", ".join(known))
+    return names
+
+
 def _subscription_name(name: str) -> str:
     if name and not _SUBSCRIPTION_NAME.fullmatch(name):
         raise invalid(
@@ -222,6 +234,7 @@ def _subscription_name(name: str) -> str:
 OptionalListen = Annotated[str, AfterValidator(lambda value: _listen(value) if value else value)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
+ExactUrl = Annotated[str, AfterValidator(_exact_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 DurationOrNone = Annotated[timedelta | None, BeforeValidator(_duration_or_none)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
@@ -242,4 +255,5 @@ Variables = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_v
 Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]
 Rate = Annotated[float, Field(ge=0, le=100_000)]
 SubscriptionName = Annotated[str, AfterValidator(_subscription_name)]
+RoleNames = Annotated[Texts, AfterValidator(_role_names)]
 RoleMap = Annotated[Mapping[str, Texts], AfterValidator(_roles)]

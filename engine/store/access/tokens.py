@@ -24,7 +24,8 @@ CHANNEL = "headgate_tokens"
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
     """seconds_left: until it expires, when it was read; None: it does not expire. mode: of [auth]
-    when it was created; only tokens created in mode tokens are accepted, in this mode."""
+    when it was created; only tokens created in mode tokens are accepted, in this mode. subject: of
+    a sign-in with OpenID Connect, see `NewToken`."""
 
     id: UUID
     project: str
@@ -40,11 +41,13 @@ class TokenRecord:
     revoked_by: str | None
     seconds_left: float | None
     mode: str
+    subject: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """lasts: time until it expires; None: it does not expire. mode: of [auth]."""
+    """lasts: time until it expires; None: it does not expire. mode: of [auth]. subject: the issuer,
+    a space and the subject of the user who signed in with OpenID Connect; None: another token."""
 
     id: UUID
     project: str
@@ -55,19 +58,21 @@ class NewToken:
     created_by: str
     lasts: timedelta | None
     mode: str = MODE
+    subject: str | None = None
 
 
 CREATE = """
 with created as (
-    insert into token (id, project, name, roles, kind, hash, created_by, expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval)
+    insert into token (id, project, name, roles, kind, hash, created_by, expires_at,
+                       subject)
+    values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $10)
     returning id
 )
 insert into token_mode (token_id, mode) select id, $9 from created
 """
 READ = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
-       revoked_at, revoked_by, seconds_left, mode
+       revoked_at, revoked_by, seconds_left, mode, subject
   from token_details where id = $1
 """
 #: `used_at` is updated once a minute.
@@ -78,12 +83,12 @@ with used as (
        and (used_at is null or used_at < now() - interval '1 minute')
 )
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
-       revoked_at, revoked_by, seconds_left, mode
+       revoked_at, revoked_by, seconds_left, mode, subject
   from token_details where id = $1 and (kind = 'token' or $2) and is_accepted
 """
 PASSWORDS = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
-       revoked_at, revoked_by, seconds_left, mode
+       revoked_at, revoked_by, seconds_left, mode, subject
   from token_details
  where name = $1 and project in ($2, '*') and kind = 'password' and is_accepted
  order by project = '*'
@@ -93,9 +98,14 @@ ROLES_BY_NAME = """
 select roles from token_details
  where project = $1 and name = $2 and kind = 'password' and is_accepted
 """
+ROLES_BY_SUBJECT = """
+select roles from token_details
+ where subject = $1 and project in ($2, '*') and is_accepted
+ order by created_at desc limit 1
+"""
 LIST = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
-       revoked_at, revoked_by, seconds_left, mode
+       revoked_at, revoked_by, seconds_left, mode, subject
   from token_details where project = $1 and ($2 or is_valid)
  order by created_at, id
 """
@@ -119,7 +129,7 @@ async def create(conn: Connection, new: NewToken) -> TokenRecord:
     try:
         await conn.execute(
             CREATE, new.id, new.project, new.name, new.roles, new.kind, new.hash, new.created_by,
-            new.lasts, new.mode,
+            new.lasts, new.mode, new.subject,
         )  # fmt: skip
     except asyncpg.UniqueViolationError:
         raise Conflict(
@@ -166,6 +176,11 @@ async def roles_of_token(conn: Connection, token_id: UUID) -> Sequence[str]:
 async def roles_of_account(conn: Connection, project: str, name: str) -> Sequence[str]:
     """The current roles of a name with a password."""
     return await conn.fetchval(ROLES_BY_NAME, project, name) or ()
+
+
+async def roles_of_subject(conn: Connection, project: str, subject: str) -> Sequence[str]:
+    """The roles of the last sign-in of a subject to a project, until it ends."""
+    return await conn.fetchval(ROLES_BY_SUBJECT, subject, project) or ()
 
 
 async def list_tokens(conn: Connection, project: str, *, all_tokens: bool) -> list[TokenRecord]:

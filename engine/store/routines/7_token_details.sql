@@ -10,5 +10,6 @@ select t.id, t.project, t.name, t.roles, t.kind, t.hash, t.created_by, t.created
        coalesce(m.mode, 'tokens') as mode,
        t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) as is_valid,
        t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
-           and coalesce(m.mode, 'tokens') = 'tokens' as is_accepted
+           and coalesce(m.mode, 'tokens') = 'tokens' as is_accepted,
+       t.subject
   from token t left join token_mode m on m.token_id = t.id;

@@ -12,6 +12,7 @@ from hub.api.headgate import (
     graph,
     hooks,
     monitoring,
+    oidc,
     overview,
     pins,
     quotas,
@@ -34,6 +35,7 @@ UNCHECKED: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *resource_signals.ROUTES,
     *server_metadata.ROUTES,
+    *oidc.CALLBACK_ROUTES,
 )
 CHECKED: tuple[Route, ...] = (
     *hooks.ROUTES,
@@ -49,6 +51,7 @@ CHECKED: tuple[Route, ...] = (
     *resource_details.ROUTES,
     *versions.ROUTES,
     *sessions.ROUTES,
+    *oidc.ROUTES,
     *tokens.ROUTES,
     *quotas.ROUTES,
     *usage.ROUTES,

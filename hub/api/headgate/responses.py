@@ -614,9 +614,11 @@ class Usage(TypedDict):
 
 
 class SessionDocument(TypedDict):
-    """`csrf` and `expires_at` belong to the session of a browser, and are null without one."""
+    """`aliases` are the names of the user after `user:` in hook rules. `csrf` and `expires_at`
+    belong to the session of a browser, and are null without one."""
 
     name: str
+    aliases: list[str]
     project: str
     roles: list[str]
     rights: list[RightName]

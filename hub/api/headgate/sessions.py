@@ -37,6 +37,7 @@ class SignIn(Body):
 def _document(who: Identity, session: BrowserSession | None) -> responses.SessionDocument:
     return {
         "name": who.name,
+        "aliases": list(who.aliases),
         "project": who.project,
         "roles": list(who.roles),
         "rights": sorted(right for right in who.rights if right is not Right.NOTHING),
@@ -67,15 +68,20 @@ async def begin(request: web.Request) -> web.Response:
     cookie, session = await sessions.begin(credentials, who)
     await sessions.replace(request.cookies.get(COOKIE, ""))
     response = json_response(_document(who, session), 201)
+    set_session_cookie(request, response, cookie)
+    return response
+
+
+def set_session_cookie(request: web.Request, response: web.Response, cookie: str) -> None:
+    """cookie: of `Sessions.begin`."""
     response.set_cookie(
         COOKIE,
         cookie,
-        max_age=int(sessions.lasts.total_seconds()),
+        max_age=int(request.app[ADMISSION].sessions.lasts.total_seconds()),
         httponly=True,
         secure=request.scheme == "https",
         samesite="Strict",
     )
-    return response
 
 
 async def end(request: web.Request) -> web.Response:

@@ -199,6 +199,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0068_failed_deliveries.sql",
         "0069_stacks_by_tag.sql",
         "0070_running_operations.sql",
+        "0072_sign_in_subjects.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -74,7 +74,7 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Sections that can be repeated.
-SECTIONS = ("subscriptions", "rules", "programs", "endpoints")
+SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints")
 
 
 def example_with_subscription() -> str:
@@ -155,6 +155,8 @@ def test_variables_can_be_lists_times_and_booleans() -> None:
     assert loaded.hooks.default_timeout == timedelta(seconds=90)
 
 
+OIDC = "[auth.oidc]\nissuer = 'https://login.example.org'\n"
+OIDC_GRANT = "[[auth.oidc.grants]]\ngroup = 'g'\n"
 KEYSTONE = "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
 CREDENTIAL = "[resource_types.http.credentials.r]\nprojects = []\norigins = ['http://r']\n"
 RULE = "[[hooks.rules]]\non = ['pre-create']\n"
@@ -260,6 +262,20 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         # Rules over several settings.
         ("[auth]\nmode = 'keystone'", 2, "[auth] mode", "needs [auth.keystone] url, us",
          "Set them"),
+        ("[auth.oidc]\nissuer = 'http://login.example.org'", 2, "[auth.oidc] issuer",
+         "must be an https URL, except on loopback", "Use TLS"),
+        (f"{OIDC}", 1, "[auth.oidc] client_id", "is missing", "Write the client ID"),
+        (f"{OIDC}client_id = 'x'\nscopes = ['email']", 4, "[auth.oidc] scopes",
+         'must contain "openid"', "Add"),
+        (f"{OIDC}client_id = 'x'", 1, "[auth.oidc] grants", "no user has a role",
+         "[[auth.oidc.grants]]"),
+        (f"{OIDC}client_id = 'x'\n{OIDC_GRANT}roles = ['dba']", 6, "[[auth.oidc.grants]] 1, roles",
+         "must contain a role of Headgate", ""),
+        (f"{OIDC}client_id = 'x'\n{OIDC_GRANT}roles = ['reader']", 2, "[auth.oidc] issuer",
+         "needs [auth] mode tokens, and the mode is none", "or remove [auth.oidc]"),
+        (f"{OIDC}client_id = 'x'\n{OIDC_GRANT}roles = ['reader']\n[auth]\nmode = 'tokens'\n"
+         "[server]\nlisten = '0.0.0.0:8004'", 9, "[server] public_url",
+         "needs the URL at which browsers reach this server", "Set it"),
         ("[resource_types.openstack]\nenabled = true", 2, "[resource_types.openstack] enabled",
          "needs [auth] mode keystone, and the mode is none", "or enabled = false"),
         ("[resource_types.openstack.reader]\nsecret_file = '/s'", 1,

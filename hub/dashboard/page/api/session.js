@@ -4,13 +4,18 @@ import { signal } from "../vendor/preact.js";
 import { call, credentials, Problem } from "./client.js";
 
 /**
- * @typedef {{name: string, project: string, roles: string[], rights: string[],
+ * aliases: names of the user after `user:` in hook rules.
+ * @typedef {{name: string, aliases: string[], project: string, roles: string[], rights: string[],
  *   everywhere: boolean, csrf: string | null, expires_at: string | null}} Session
  */
 
 /** The server's authentication mode: none, tokens or keystone. */
 export const mode =
   document.querySelector('meta[name="headgate-auth"]')?.getAttribute("content") ?? "none";
+
+/** The name of the OpenID provider; "" if there is none. */
+export const provider =
+  document.querySelector('meta[name="headgate-provider"]')?.getAttribute("content") ?? "";
 
 const NAME = "headgate.name";
 /** Storage key that tells the other windows of the browser about a sign-in. */

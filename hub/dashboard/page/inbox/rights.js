@@ -2,7 +2,7 @@
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Decision} Decision */
-/** @typedef {{name: string, roles: readonly string[], rights: readonly string[]}} User */
+/** @typedef {{name: string, aliases: readonly string[], roles: readonly string[], rights: readonly string[]}} User */
 
 /** Decisions that count as approvals. */
 const APPROVES = new Set(["continue", "step", "run", "patch"]);
@@ -16,7 +16,10 @@ export function denialReason(hook, user) {
   if (hook.exclude === "requester" && hook.requested_by === user.name)
     return "You requested this change, so another approver must answer.";
   if (hook.answer_by.length === 0) return "";
-  const identities = [`user:${user.name}`, ...user.roles.map((role) => `role:${role}`)];
+  const identities = [
+    ...user.aliases.map((alias) => `user:${alias}`),
+    ...user.roles.map((role) => `role:${role}`),
+  ];
   return hook.answer_by.some((item) => identities.includes(item))
     ? ""
     : "You are not an approver of this hook.";

@@ -1,7 +1,7 @@
 /** Sign-in with a token or a password. */
 
-import { mode, signIn } from "../api/session.js";
-import { href, navigate } from "../app/route.js";
+import { mode, provider, signIn } from "../api/session.js";
+import { currentPlace, href, navigate } from "../app/route.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
@@ -46,11 +46,32 @@ export function SignIn({ project, over = false }) {
         ${(/** @type {object} */ needs) =>
           html`<input name="project" required autocomplete="organization" defaultValue=${known} ...${needs} />`}
       <//>
+      ${
+        provider &&
+        html`<button type="button" class="first" onClick=${toProvider}>Sign in with ${provider}</button>
+        <p class="muted">Or with a token or password of this server:</p>`
+      }
       ${mode !== "none" && html`<${MethodFields} way=${way} />`}
       <${ProblemBox} error=${failure.value} />
-      <button class="first" disabled=${busy.value}>${mode === "none" ? "Open" : "Sign in"}</button>
+      <button class=${provider ? "" : "first"} disabled=${busy.value}>${mode === "none" ? "Open" : "Sign in"}</button>
     </form>
   </section>`;
+}
+
+/**
+ * Leaves for the OpenID provider, which sends the browser back to this page, or to the inbox.
+ * @param {MouseEvent} event
+ */
+function toProvider(event) {
+  const form = /** @type {HTMLButtonElement} */ (event.currentTarget).form;
+  const field = /** @type {HTMLInputElement | null} */ (form?.elements.namedItem("project"));
+  if (!field?.reportValidity()) return;
+  const named = field.value.trim();
+  localStorage.setItem(PROJECT, named);
+  const here = currentPlace.value.project === named && currentPlace.value.page !== "";
+  const page = here ? location.hash : href(named, "inbox");
+  const query = new URLSearchParams({ page });
+  location.assign(`v1/${encodeURIComponent(named)}/session/oidc?${query}`);
 }
 
 /** @param {{way: import("../vendor/preact.js").Signal<string>}} props */

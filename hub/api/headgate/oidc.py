@@ -1,0 +1,190 @@
+"""Sign-in with OpenID Connect: the redirect to the provider, and the return from it."""
+
+from collections.abc import Awaitable, Callable
+from html import escape
+from time import monotonic
+
+from aiohttp import web
+
+from engine.errors import HeadgateError, NotFound
+from engine.store.access import tokens
+from engine.store.access.tokens import NewToken
+from hub.api.admission import ADMISSION
+from hub.api.app_context import context_of, project_of
+from hub.api.dashboard import page_response
+from hub.api.error_middleware import status_of
+from hub.api.headgate.sessions import set_session_cookie
+from hub.api.query_parameters import text
+from hub.api.routes import Route
+from hub.auth import secrets
+from hub.auth.gatekeeper import UNAUTHORIZED
+from hub.auth.oidc import (
+    RANDOM_BYTES,
+    SIGN_IN_TIME,
+    OidcUser,
+    PendingSignIn,
+    authorization_code,
+    authorization_url,
+    begin_sign_in,
+    grant_roles,
+    read_cookie,
+    write_cookie,
+)
+from hub.auth.oidc_client import OidcClient
+from hub.auth.request_credentials import RequestCredentials
+from hub.auth.roles import Right
+from hub.auth.throttle import block_of
+
+#: Until the return from the provider. Browsers send it with the redirect from another site.
+PENDING_COOKIE = "headgate_sign_in"
+CALLBACK = "/oidc/callback"
+#: Random bytes of the secret of the token behind a session, which is never shown.
+_SECRET_BYTES = 32
+
+Step = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def for_browsers(home: str) -> Callable[[Step], Step]:
+    """Answer errors with a page, because a person opened the address. home: the relative address of
+    the dashboard."""
+
+    def decorate(step: Step) -> Step:
+        async def handle(request: web.Request) -> web.Response:
+            try:
+                return await step(request)
+            except HeadgateError as error:
+                response = page_response(
+                    request,
+                    "sign_in_refused.html",
+                    f"{home}dashboard",
+                    status=status_of(error),
+                    reason=escape(error.finding.reason),
+                    remedy=escape(error.finding.remedy),
+                    home=home,
+                )
+                _end_pending(response)
+                return response
+
+        return handle
+
+    return decorate
+
+
+@for_browsers("../../../")
+async def begin(request: web.Request) -> web.Response:
+    """Send the browser to the provider. The cookie is valid for one sign-in."""
+    client, context = _client(request), context_of(request)
+    pending = begin_sign_in(
+        project_of(request),
+        request.query.get("page", ""),
+        context.random_bytes(3 * RANDOM_BYTES),
+    )
+    provider = await client.provider()
+    response = web.Response(status=302)
+    response.headers["Location"] = authorization_url(
+        provider, client.rules, pending, _redirect_uri(request)
+    )
+    response.set_cookie(
+        PENDING_COOKIE,
+        write_cookie(pending),
+        max_age=SIGN_IN_TIME,
+        path="/",
+        httponly=True,
+        secure=request.scheme == "https",
+        samesite="Lax",
+    )
+    return response
+
+
+@for_browsers("../")
+async def end(request: web.Request) -> web.Response:
+    """Begin the session of the user for whom the provider issued the code."""
+    gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
+    gatekeeper.check_lockout(request.remote or "", now)
+    try:
+        user, pending = await _identify(request)
+    except HeadgateError as error:
+        if error.code == UNAUTHORIZED:
+            gatekeeper.count_wrong(request.remote or "", now)
+        raise
+    response = web.Response(status=303)
+    response.headers["Location"] = f"{_base_url(request)}/{pending.page}"
+    await _begin_session(request, response, user, pending.project)
+    _end_pending(response)
+    return response
+
+
+async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
+    client = _client(request)
+    pending = read_cookie(request.cookies.get(PENDING_COOKIE, ""))
+    provider = await client.provider()
+    code = authorization_code(request.query, pending, provider, client.rules.issuer)
+    return await client.exchange(code, pending, _redirect_uri(request)), pending
+
+
+async def _begin_session(
+    request: web.Request, response: web.Response, user: OidcUser, project: str
+) -> None:
+    """A session is that of a token whose secret nobody has. Raises Forbidden."""
+    context, admission, rules = context_of(request), request.app[ADMISSION], _client(request).rules
+    granted_project, roles = grant_roles(rules.grants, user, project)
+    token_id = context.new_id()
+    new = NewToken(
+        id=token_id,
+        project=granted_project,
+        name=user.name,
+        roles=roles,
+        kind="token",
+        hash=secrets.hash_token(secrets.write_token(token_id, context.random_bytes(_SECRET_BYTES))),
+        created_by="OpenID Connect",
+        lasts=admission.sessions.lasts,
+        subject=f"{rules.issuer} {user.subject}",
+    )
+    async with context.database.connection() as conn:
+        await tokens.create(conn, new)
+    credentials = RequestCredentials(block=block_of(request.remote or ""), session_token=token_id)
+    who = await admission.gatekeeper.admit(credentials, project, request.remote or "", monotonic())
+    cookie, _ = await admission.sessions.begin(credentials, who)
+    set_session_cookie(request, response, cookie)
+
+
+def _end_pending(response: web.Response) -> None:
+    response.del_cookie(PENDING_COOKIE, path="/", httponly=True, samesite="Lax")
+
+
+def _client(request: web.Request) -> OidcClient:
+    """Raises NotFound."""
+    if (client := context_of(request).oidc) is None:
+        raise NotFound(
+            "this server has no OpenID provider",
+            place="[auth.oidc] issuer",
+            remedy="Sign in with a token or password; the operator can set a provider.",
+            code="NotFound",
+        )
+    return client
+
+
+def _base_url(request: web.Request) -> str:
+    """Of this server, for browsers. On loopback, the one that the browser used."""
+    server = context_of(request).settings.server
+    return server.public_url or f"{request.scheme}://{request.host}"
+
+
+def _redirect_uri(request: web.Request) -> str:
+    return f"{_base_url(request)}{CALLBACK}"
+
+
+ROUTES = (
+    Route("GET", "/v1/{project}/session/oidc", begin,
+          "Sign in with OpenID Connect: redirects a browser to the provider", "access",
+          query={"page": text("a page of the dashboard as the fragment of its URL, to return to")},
+          status=302, content_type="", error_page=True, needs=Right.NOTHING),
+)  # fmt: skip
+#: Providers may add parameters to the return.
+CALLBACK_ROUTES = (
+    Route("GET", CALLBACK, end, "The return of a browser from the OpenID provider", "access",
+          query={"code": "the authorization code", "state": "of the redirect",
+                 "iss": "the issuer (RFC 9207)", "error": "why the provider refused",
+                 "error_description": "the same in words"},
+          status=303, content_type="", error_page=True, needs=Right.NOTHING),
+)  # fmt: skip

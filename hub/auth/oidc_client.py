@@ -1,0 +1,230 @@
+"""A client of an OpenID provider: reads its endpoints and keys, and exchanges codes."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from time import monotonic
+from typing import Any, Self
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from engine.errors import Unavailable
+from headgate.connection_errors import describe
+from hub.auth.oidc import (
+    OidcRules,
+    OidcUser,
+    PendingSignIn,
+    Provider,
+    UnknownKey,
+    is_complete,
+    read_id_token,
+    read_provider,
+    read_user,
+    unavailable,
+    with_userinfo,
+)
+from hub.auth.token_authenticator import unauthorized_error
+
+Json = Any
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+#: Maximum bytes of a response.
+MAX_RESPONSE = 262_144
+#: Seconds for which endpoints and keys are cached.
+CACHE_TIME = 3600.0
+#: Minimum seconds between two reads of the keys, however many ID tokens name unknown ones.
+MIN_REFRESH = 10.0
+#: Maximum concurrent exchanges; further ones wait.
+CONCURRENT = 16
+
+
+class OidcClient:
+    """An async context manager. timeout: seconds of one request, and of the wait for a turn."""
+
+    def __init__(
+        self,
+        rules: OidcRules,
+        *,
+        client_secret: str,
+        ca_file: str,
+        timeout: float,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.rules = rules
+        self._client_secret = client_secret
+        self._ca_file = ca_file
+        self._timeout = timeout
+        self._now = now
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self._turns = asyncio.Semaphore(CONCURRENT)
+        self._reading = asyncio.Lock()
+        self._provider: Provider | None = None
+        self._provider_read = 0.0
+        self._keys: KeySet | None = None
+        self._keys_read = 0.0
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(ssl=_tls(self._ca_file))
+        timeout = aiohttp.ClientTimeout(total=self._timeout)
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def provider(self) -> Provider:
+        """Raises Unavailable."""
+        async with self._reading:
+            if self._provider is None or self._clock() - self._provider_read > CACHE_TIME:
+                url = f"{self.rules.issuer.rstrip('/')}/.well-known/openid-configuration"
+                self._provider = read_provider(await self._get(url), self.rules.issuer)
+                self._provider_read = self._clock()
+            return self._provider
+
+    async def exchange(self, code: str, pending: PendingSignIn, redirect_uri: str) -> OidcUser:
+        """The user for whom the provider issued a code.
+
+        Raises Unavailable, and HeadgateError with the code Unauthorized.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise unavailable("too many people sign in at once") from None
+        try:
+            document = await self._exchange_code(code, pending, redirect_uri)
+            claims = await self._read(document["id_token"], pending.nonce)
+            if not is_complete(claims, self.rules):
+                claims = await self._add_userinfo(claims, document.get("access_token"))
+            return read_user(claims, self.rules)
+        finally:
+            self._turns.release()
+
+    async def _add_userinfo(
+        self, claims: Mapping[str, Json], access_token: Json
+    ) -> Mapping[str, Json]:
+        """Raises Unavailable, and HeadgateError with the code Unauthorized."""
+        url = (await self.provider()).userinfo_endpoint
+        if not url or not isinstance(access_token, str):
+            return claims
+        headers = {"Authorization": f"Bearer {access_token}"}
+        return with_userinfo(claims, await self._get(url, headers))
+
+    async def _read(self, token: str, nonce: str) -> Mapping[str, Json]:
+        """The claims of an ID token. If the token names an unknown key, the provider has replaced
+        its keys, which are read again."""
+        keys = await self._read_keys(CACHE_TIME)
+        try:
+            return read_id_token(token, keys, self.rules, nonce, self._now())
+        except UnknownKey:
+            keys = await self._read_keys(MIN_REFRESH)
+        try:
+            return read_id_token(token, keys, self.rules, nonce, self._now())
+        except UnknownKey:
+            raise unauthorized_error(
+                "the ID token is signed with a key that the provider does not publish",
+                "Sign in again in a minute. If it happens again, the operator checks [auth.oidc]"
+                " issuer.",
+            ) from None
+
+    async def _read_keys(self, max_age: float) -> KeySet:
+        """max_age: seconds; older ones are read again. Raises Unavailable."""
+        provider = await self.provider()
+        async with self._reading:
+            if self._keys is None or self._clock() - self._keys_read > max_age:
+                document = await self._get(provider.jwks_uri)
+                try:
+                    self._keys = KeySet.import_key_set(document)
+                except (JoseError, ValueError, TypeError, KeyError) as error:
+                    raise unavailable(f"its keys cannot be read: {type(error).__name__}") from None
+                self._keys_read = self._clock()
+            return self._keys
+
+    async def _exchange_code(
+        self, code: str, pending: PendingSignIn, redirect_uri: str
+    ) -> Mapping[str, Json]:
+        """A response with an ID token: Core 1.0, section 3.1.3."""
+        provider = await self.provider()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "client_id": self.rules.client_id,
+            "code_verifier": pending.verifier,
+        }
+        headers = {"Accept": "application/json"}
+        if self._client_secret and provider.basic:
+            # RFC 6749, section 2.3.1: both are encoded first.
+            login = (quote(one, safe="") for one in (self.rules.client_id, self._client_secret))
+            headers["Authorization"] = aiohttp.encode_basic_auth(*login)
+        elif self._client_secret:
+            form["client_secret"] = self._client_secret
+        status, document = await self._request("POST", provider.token_endpoint, form, headers)
+        found = document if isinstance(document, Mapping) else {}
+        if status == 200 and isinstance(found.get("id_token"), str):
+            return found
+        if status == 200:
+            raise unavailable("its response to a code has no ID token")
+        if status == 400 and found.get("error") == "invalid_grant":
+            raise unauthorized_error(
+                "the provider does not accept the code (again)", "Sign in again."
+            )
+        if status in (400, 401):
+            raise unavailable(
+                f"it refused the client with {status}; the operator compares [auth.oidc] client_id"
+                " and client_secret with the provider"
+            )
+        raise unavailable(f"it responded with {status} to a code")
+
+    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> Json:
+        """Raises Unavailable."""
+        sent = {"Accept": "application/json", **(headers or {})}
+        status, document = await self._request("GET", url, None, sent)
+        if status != 200:
+            raise unavailable(f"it responded with {status} to GET {url}")
+        return document
+
+    async def _request(
+        self, method: str, url: str, form: Mapping[str, str] | None, headers: Mapping[str, str]
+    ) -> tuple[int, Json]:
+        """Status and document; None: the response is not JSON. Raises Unavailable."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its context manager")
+        try:
+            async with self._session.request(
+                method, url, data=form, headers=headers, allow_redirects=False
+            ) as response:
+                body = await response.content.read(MAX_RESPONSE + 1)
+                while len(body) <= MAX_RESPONSE and (more := await response.content.readany()):
+                    body += more
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if len(body) > MAX_RESPONSE:
+            raise unavailable(f"its response is longer than {MAX_RESPONSE} bytes")
+        try:
+            return response.status, orjson.loads(body)
+        except orjson.JSONDecodeError:
+            if response.status == 200:
+                raise unavailable(f"its response to {method} {url} is not JSON") from None
+            return response.status, None
+
+
+def _tls(ca_file: str) -> ssl.SSLContext | bool:
+    """Raises Unavailable."""
+    if not ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot use the authority {ca_file}: {error.strerror or error}",
+            place="[auth.oidc] ca_file",
+            remedy="Name a file in PEM form that the server may read.",
+        ) from error
