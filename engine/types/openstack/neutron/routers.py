@@ -99,6 +99,7 @@ ROUTER: Final = TypeSchema(
             "Not supported: L3 agents that serve it.",
             items=Property(Kind.STRING, "ID of an agent."),
         ),
+        "l3_agent_id": updatable(Kind.STRING, "Not supported: the former form of l3_agent_ids."),
         "distributed": Property(Kind.BOOLEAN, "Whether it is distributed."),
         "ha": Property(Kind.BOOLEAN, "Whether it is highly available."),
         "availability_zone_hints": updatable(
@@ -275,6 +276,10 @@ PORT_FORWARD: Final = TypeSchema(
 )
 
 
+#: Properties that name the agents of a router; Heat does not list the former one.
+AGENTS: Final = ("l3_agent_ids", "l3_agent_id")
+
+
 class RouterType(NeutronType):
     def needs_replace(self, call: Call) -> bool:
         """Neutron cannot change the zones of a router."""
@@ -321,7 +326,7 @@ class RouterType(NeutronType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        for name in unsupported_names(("l3_agent_ids",), properties):
+        for name in unsupported_names(AGENTS, properties):
             findings.add(
                 f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
             )
@@ -706,7 +711,7 @@ def router_types(cloud: Cloud) -> list[ResourceType]:
             ROUTER,
             ObjectRow(
                 "router", NETWORK, "/routers", "router", "routers",
-                separate=frozenset({"l3_agent_ids"}), cleared={"external_gateway_info": {}},
+                separate=frozenset(AGENTS), cleared={"external_gateway_info": {}},
                 tagged=True, busy=frozenset({"BUILD", "PENDING_CREATE", "ALLOCATING"}),
             ),
             cloud,

@@ -40,6 +40,7 @@ DIFFERENCES = {
     ],
     "OS::Nova::Server": ["attribute first_address: string, in Heat None"],  # hidden in Heat
     "OS::Neutron::MeteringRule": ["excluded: default False, in Heat 'False'"],
+    "OS::Neutron::Router": ["l3_agent_id: not in Heat"],  # hidden in Heat
     "OS::Neutron::Port": ["fixed_ips.*.subnet_id: missing"],  # a former name
     "OS::Neutron::SecurityGroupRule": ["description: update 'in_place', in Heat 'replace'"],
 }

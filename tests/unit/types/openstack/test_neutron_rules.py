@@ -248,6 +248,7 @@ def test_a_port_that_a_server_uses_has_no_drift() -> None:
         ("Port", {"port_security_enabled": False, "security_groups": ["a"]}, "no security groups"),
         ("RouterInterface", {"subnet": "a", "port": "b"}, "at the same time: subnet, port"),
         ("Router", {"l3_agent_ids": ["a"]}, "is not supported"),
+        ("Router", {"l3_agent_id": "a"}, "is not supported"),
         ("Router", {"ha": True, "distributed": True}, "exclude each other"),
         ("SecurityGroupRule", {"port_range_min": 9, "port_range_max": 8}, "is greater than"),
         ("Quota", {"project": "p"}, "at least one quota must be given"),
