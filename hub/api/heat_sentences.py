@@ -42,6 +42,7 @@ FORMATS: Final[Mapping[str, str]] = {
 #: Heat's other sentences, which are the whole message.
 SENTENCES: Final = (
     r"Parameter '.+?' is invalid: .+",
+    r"No template specified",
     r"Missing parameter type for parameter: .+",
     r"Invalid type \(.+\)",
     r"Invalid parameter \(.+\), expected a mapping",
@@ -79,6 +80,7 @@ SENTENCES: Final = (
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
     r'environment has (wrong|empty) section ".+"': "Environment not in valid format",
     r"The template is not a JSON object or YAML mapping\.": "Template not in valid format",
+    r"Template format version not found\.": "Template not in valid format",
     r"The environment is not a valid YAML mapping data type\.": "Environment not in valid format",
 }
 #: Heat's sentences that follow the place.
@@ -120,6 +122,8 @@ SENTENCES_AT_PLACES: Final = (
     r"Fn::MemberListToMap (Key|Value) Name must be a string",
     r'"permutations" should be boolean type for repeat function\.',
 )
+#: Heat's sentences about functions in a condition, without its place.
+SENTENCES_OF_CONDITIONS: Final = (r'Second argument to "contains" should be a sequence\.',)
 #: A reference in an output or by `Ref`. Heat does not know what refers; Headgate names it.
 _REFERENCE = re.compile(r'(The specified reference ".+" \(in ).+(\) is incorrect\.)')
 #: Heat's sentences about outputs, which follow the kind of the error and the place.
@@ -149,6 +153,7 @@ _PROPERTY_PLACE = re.compile(
 )
 _WHOLE = re.compile("|".join(SENTENCES), re.DOTALL)
 _AT_PLACE = re.compile("|".join(SENTENCES_AT_PLACES), re.DOTALL)
+_OF_CONDITION = re.compile("|".join(SENTENCES_OF_CONDITIONS))
 _OF_OUTPUT = re.compile("|".join(SENTENCES_OF_OUTPUTS))
 _OF_KINDS = [(re.compile(text), kind) for text, kind in SENTENCES_OF_KINDS.items()]
 _UNSUPPORTED_FUNCTION = re.compile(r"The function .+ is not supported in this version of HOT\.")
@@ -178,6 +183,8 @@ def heat_sentence(
         if finding.code == _LIMIT:
             return FORMATS[_LIMIT] % {"message": reason}
     if alone and "<" not in place and _WHOLE.fullmatch(reason):
+        return reason
+    if alone and place.lower().startswith("conditions.") and _OF_CONDITION.fullmatch(reason):
         return reason
     for sentence, kind in _OF_KINDS:
         if alone and sentence.fullmatch(reason):

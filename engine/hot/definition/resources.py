@@ -371,6 +371,8 @@ class DefinitionBuilder:
         if body.is_data or (self.nesting.values_later and is_template_file(schema.name)):
             wanted = without_required(schema)
         checked = check_known(wanted, properties, here, own, budget)
+        if own.all and isinstance(body.properties, dict):
+            own.all = [_at_written_property(one, body.properties, here) for one in own.all]
         known = _known_properties(checked) if dynamic else checked
         if not own.all and schema.name in self.types:
             self.check_type(schema.name, known, here, by_type)
@@ -647,6 +649,15 @@ def _mask_properties(
 def _is_reported(value: Expression) -> bool:
     """Return whether a finding exists for the value already, or it cannot be checked yet."""
     return any(call.name in REPORTED_CALLS for call in iterate_calls(value))
+
+
+def _at_written_property(one: Finding, written: Mapping[str, Json], place: str) -> Finding:
+    """Return a finding about a missing property with the place of the property, if it is written:
+    an `if` without else has omitted it, or it is null. place: of the properties.
+    """
+    name = one.reason.removeprefix("Property ").removesuffix(" not assigned")
+    missing = one.place == place and one.reason == f"Property {name} not assigned"
+    return replace(one, place=f"{place}.{name}") if missing and name in written else one
 
 
 def _is_at(finding: Finding, places: list[str]) -> bool:

@@ -31,6 +31,10 @@ class EvaluationError(FunctionError):
     """A condition has a valid form, but no value."""
 
 
+class MissingParameter(EvaluationError):
+    """A condition reads a parameter that is not declared."""
+
+
 class InvalidForm(FunctionError):
     """A call in a condition has an invalid form. inside: its place in the condition."""
 
@@ -200,6 +204,8 @@ class Conditions:
         place = f"{self.version.dialect.conditions}.{name}"
         if isinstance(wrong, InvalidForm):
             self.findings.add(f"{place}{wrong.inside}", wrong.reason, wrong.remedy)
+        elif isinstance(wrong, MissingParameter):
+            self.findings.add(place, wrong.reason, wrong.remedy, "UserParameterMissing")
         else:
             self.findings.add(place, f"Condition validation error: {wrong}", wrong.remedy)
         return ConditionFailed()
@@ -243,7 +249,7 @@ class Conditions:
             raise UndecidedError(name)
         if not isinstance(name, str) or name not in self.parameters:
             near = one_of(str(name), list(self.parameters), "Parameters")
-            raise EvaluationError(f"The Parameter ({name}) was not provided.", near)
+            raise MissingParameter(f"The Parameter ({name}) was not provided.", near)
         self.secret = self.secret or name in self.hidden
         value = self.budget.count_value(self.parameters[name])
         return look_up_path(value, path, "") if path else value
@@ -308,8 +314,11 @@ class Conditions:
 
     def _contains(self, args: Json) -> Json:
         known = self._value(args)
-        CONTAINS.shape(known)
-        return CONTAINS.apply(known)
+        try:
+            CONTAINS.shape(known)
+            return CONTAINS.apply(known)
+        except FunctionError as wrong:
+            raise InvalidForm(wrong.reason, wrong.remedy) from None
 
     def _yaql(self, args: Json) -> Json:
         if not isinstance(args, dict) or not {"expression"} <= args.keys() <= YAQL_KEYS:

@@ -72,6 +72,8 @@ def check_value(schema: ParameterSchema, value: Json, budget: CostBudget | None 
     converted = convert(schema.kind, value)
     for rule in schema.constraints:
         if violation := find_violation(rule, converted, budget):
+            if schema.kind is ParameterKind.BOOLEAN:  # as it was sent: no, "false", 0
+                violation = find_violation(rule, value, budget) or violation
             if rule.kind == "schema":
                 raise InvalidValue(violation, HIDDEN_VIOLATION, SCHEMA_REMEDY)
             hidden = f"its hidden value breaks a constraint of {rule.kind}"

@@ -65,6 +65,8 @@ def read_document(
     check_size(text, what, limits)
     with pause_gc():
         value, irregular, is_json = _parse(text, what, limits)
+        if value is None:
+            value = _empty_document(what)
         if type(value) is not dict:
             raise Invalid([replace(_no_map(what), line=1, column=1)])
         document = check_document(value, what, limits, aliases="*" in text)
@@ -118,6 +120,17 @@ def check_document(
             ]
         )
     return value
+
+
+def _empty_document(what: str) -> dict[str, Json]:
+    """Return an environment for a text without content, such as one of comments. As in Heat, a
+    template has at least a version: raises Invalid.
+    """
+    if what.split(" ")[0] != TEMPLATE:
+        return {}
+    reason = "Template format version not found."
+    remedy = "Write a template; its first line is the version, such as heat_template_version:"
+    raise Invalid([Finding("", reason, f"{remedy} 2021-04-16.", "Invalid", line=1, column=1)])
 
 
 def _no_map(what: str) -> Finding:

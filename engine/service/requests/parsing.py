@@ -149,7 +149,8 @@ def _template(
         if stored is not None:
             return stored.template
         findings = Findings()
-        findings.add("template", "is missing", "Send it as an object or as text.")
+        remedy = "Send the template as an object or as text."
+        findings.add("template", "No template specified", remedy, "Invalid")
         findings.all += as_errors(request.warnings)  # the name of a key can be misspelt
         raise Invalid(findings.all)
     return _document(request.template, "template", limits, warnings)

@@ -100,8 +100,7 @@ DIFFERENCES: Sequence[Difference] = (
         "functions/get_attr/32 *", "updates/if_leaves_out", "sections/text_number_key",
     ]),
     Difference("error-types", TYPE, [
-        "conditions/29", "sections/parameter_pseudo_name", "updates/put_without_template",
-        "nested/rule_broken_by_default",
+        "sections/parameter_pseudo_name", "nested/rule_broken_by_default",
         *(f"validations/{name}" for name in (
             "given_unknown", "environment_unknown", "reference_unknown", "circle", "nested_wrong",
         )),

@@ -171,7 +171,7 @@ async def test_a_template_that_is_too_large_is_refused(running: Program) -> None
     [
         ({"stack_name": "1x", "template": VALID_TEMPLATE}, "Invalid stack name 1x"),
         ({"stack_name": 5, "template": VALID_TEMPLATE}, "stack_name: must be a string"),
-        ({"stack_name": "s"}, "template: is missing"),
+        ({"stack_name": "s"}, "No template specified"),
         ({"stack_name": "s", "template": VALID_TEMPLATE, "timeout_mins": "soon"}, "timeout_mins"),
         (
             {"stack_name": "s", "template": VALID_TEMPLATE, "parameters": []},

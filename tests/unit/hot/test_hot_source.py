@@ -60,13 +60,14 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
     ("text", "part"),
     [
         ("a: {{ b }}", 'Put the value in quotes if it is text that begins with "{{".'),
-        ("", "Write its sections as keys, such as resources."),
+        ("", "its first line is the version, such as heat_template_version: 2021-04-16."),
+        ("# nothing", "Template format version not found."),
         ("a: [", "in line 1, column 5"),
         ("a: 1\nb:\n  c: 1\n  c: 2\n", 'b.c: The key "c" is given twice in the template in line 4'),
         ('{"a": {"b": 1,\n "b": 2}}', 'a.b: The key "b" is given twice'),
         ("- 1", "The template is not a JSON object or YAML mapping."),
         ("[1]", "The template is not a JSON object or YAML mapping."),
-        ("", "The template is not a JSON object or YAML mapping."),
+        ("text", "Write its sections as keys, such as resources."),
         ("[" * 100_000, "nested deeper than 64"),
         ("- " * 100_000, "nested deeper than 64"),
         ("? " * 100_000, "found a key that is a list or a map in line 1, column 3"),
@@ -130,3 +131,9 @@ def test_a_parsed_document_is_checked(value: object) -> None:
 def test_limits_of_documents_can_be_changed() -> None:
     assert "more than 3 values" in message_of("a: [1, 2, 3]", DocumentLimits(max_nodes=3))
     assert "deeper than 1" in message_of("a: [1]", DocumentLimits(max_depth=1))
+
+
+@pytest.mark.parametrize("text", ["# only a comment\n", "---\n", "null"])
+def test_an_environment_without_content_is_empty_as_in_heat(text: str) -> None:
+    assert read_document(text, "environment") == {}
+    assert read_document(text, "environment env.yaml") == {}
