@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -179,6 +179,9 @@ released-statements: $(READY) ## record the SQL statements of this release, for 
 
 client-documents: $(READY) ## write headgate/documents.py, the types of the Python client, from the API
 	@$(PYTHON) -m tools.client_documents
+
+helm-schema: $(READY) ## write the settings into the schema of the Helm chart's values
+	@$(PYTHON) -m tools.helm_values_schema
 
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life

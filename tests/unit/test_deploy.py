@@ -1,15 +1,22 @@
-"""The files in deploy/: systemd units and the container image."""
+"""The files in deploy/: systemd units, the container image and the Helm chart."""
 
 import configparser
+import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
 from hub.program.app import ROLES
+from tools.helm_values_schema import SCHEMA, with_settings
 
+Json = Any
 ROOT = Path(__file__).parents[2]
+CHART = ROOT / "deploy" / "helm" / "headgate"
 UNITS = ROOT / "deploy" / "systemd"
 IMAGE = (ROOT / "deploy" / "container" / "Containerfile").read_text()
 PRODUCTION = (ROOT / "docs" / "how-to" / "run-in-production.md").read_text()
@@ -113,6 +120,46 @@ def test_alerts_use_existing_metrics() -> None:
     named = {one.removesuffix("_bucket") for one in re.findall(r"\bheadgate_\w+", PRODUCTION)}
     known = set(re.findall(r"^\| `(headgate_\w+)`", METRICS, re.MULTILINE))
     assert named - known == {"headgate_drill"}
+
+
+def test_the_chart_has_the_version_and_the_roles_of_headgate() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == project["version"]
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert set(values["roles"]) == ROLES
+
+
+def test_the_chart_refuses_unknown_settings() -> None:
+    """If this fails, run `make helm-schema`."""
+    assert SCHEMA.read_text() == with_settings(SCHEMA.read_text())
+    schema = json.loads(SCHEMA.read_text())["definitions"]["settings"]
+    example = tomllib.loads((ROOT / "config.example.toml").read_text())
+    jsonschema.validate(example, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(example | {"sever": {}}, schema)
+
+
+def test_each_value_of_the_chart_has_a_default() -> None:
+    schema = json.loads(SCHEMA.read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert missing(schema, values, schema["definitions"]) == ["global"]
+
+
+def missing(schema: Json, values: Json, definitions: Json, place: str = "") -> list[str]:
+    """The properties of a schema without a value, except settings, whose defaults Headgate has."""
+    if reference := schema.get("$ref"):
+        schema = definitions[reference.rpartition("/")[2]]
+    found = []
+    for name, one in schema.get("properties", {}).items():
+        own = f"{place}{name}"
+        if own == "config":
+            continue
+        if name not in values:
+            found.append(own)
+        elif isinstance(values[name], dict):
+            found += missing(one, values[name], definitions, f"{own}.")
+    return found
 
 
 def test_lock_files_contain_requirements_with_hashes_only() -> None:
