@@ -24,7 +24,9 @@ from channels.store.stream import events_after, floor, next_position, top
 from engine.bounded_wait import wait_at_most
 from engine.errors import Conflict, Finding, Invalid
 from engine.loop_guard import BatchSize, Supervisor
+from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.read_database import ReadDatabase
 from engine.words import Json
 
 CONTENT_TYPE = "text/event-stream"
@@ -148,8 +150,11 @@ class Feed:
         database: Database,
         settings: FeedSettings | None = None,
         supervisor: Supervisor | None = None,
+        backlog: ReadDatabase | None = None,
     ) -> None:
+        """backlog: serves events to readers that are behind; None: the database does."""
         self._database = database
+        self._backlog = backlog or ReadDatabase(database)
         self._settings = settings or FeedSettings()
         self._tails: dict[str, _Tail] = {}
         self._wake = asyncio.Event()
@@ -194,17 +199,42 @@ class Feed:
             if items:
                 tail.add(items, self._settings.kept)
 
-    async def _read(
-        self, project: str, cursor: Cursor, stacks: Sequence[UUID] | None = None
-    ) -> tuple[list[StreamLine], bool]:
+    async def _read(self, project: str, cursor: Cursor) -> tuple[list[StreamLine], bool]:
         """The lines after a cursor, and whether there may be more. An unreadable event has no
         traits."""
+
+        async def read(limit: int) -> list[StreamEvent]:
+            async with self._database.connection() as conn:
+                return await events_after(conn, project, cursor, limit=limit)
+
+        return await self._lines(project, cursor, read)
+
+    async def _read_backlog(
+        self, project: str, cursor: Cursor, stacks: Sequence[UUID] | None
+    ) -> tuple[list[StreamLine], bool]:
+        """Like `_read`, for a reader that is behind. Raises Conflict (EventsGone)."""
+
+        async def read(limit: int) -> list[StreamEvent]:
+            return await self._backlog.read(
+                lambda conn: _retained_after(conn, project, cursor, limit, stacks)
+            )
+
+        lines, more = await self._lines(project, cursor, read)
+        if any(one.traits is None for one in lines):  # possibly skipped: see _skip
+            async with self._database.connection() as conn:
+                await _check_retained(conn, project, cursor)
+        return lines, more
+
+    async def _lines(
+        self, project: str, cursor: Cursor, read: Callable[[int], Awaitable[list[StreamEvent]]]
+    ) -> tuple[list[StreamLine], bool]:
         size = BatchSize(self._settings.page)
         while True:
             try:
-                async with self._database.connection() as conn:
-                    read = await events_after(conn, project, cursor, limit=size.now, stacks=stacks)
-                return [self._line(one) for one in read], len(read) == size.now
+                found = await read(size.now)
+                return [self._line(one) for one in found], len(found) == size.now
+            except Conflict:
+                raise
             except Exception as error:
                 if size.shrink(error):
                     return await self._skip(project, cursor, error)
@@ -267,10 +297,7 @@ class Feed:
         if cursor >= tail.start:
             found = tail.after(cursor)
             return [item for item in found if events.matches(item)], max(cursor, end)
-        found, more = await self._read(events.project, cursor, events.stacks)
-        async with self._database.connection() as conn:
-            if cursor < (lowest := await floor(conn, events.project)):
-                raise events_gone(lowest)  # purged while the reader was behind
+        found, more = await self._read_backlog(events.project, cursor, events.stacks)
         reached = found[-1].cursor if more else max(cursor, end)
         # Less than a page: all events up to the end of the tail were read, and possibly later ones.
         reached = max(reached, found[-1].cursor) if found else reached
@@ -307,6 +334,23 @@ class Feed:
             except (TimeoutError, Conflict) as error:
                 # The client reconnects, and gets the error then.
                 log.info("stream.disconnected", project=events.project, reason=str(error))
+
+
+async def _retained_after(
+    conn: Connection, project: str, cursor: Cursor, limit: int, stacks: Sequence[UUID] | None
+) -> list[StreamEvent]:
+    """Raises Conflict (EventsGone) if events were purged while the reader was behind.
+
+    Both statements run on one server: two servers show a purge at different times.
+    """
+    found = await events_after(conn, project, cursor, limit=limit, stacks=stacks)
+    await _check_retained(conn, project, cursor)
+    return found
+
+
+async def _check_retained(conn: Connection, project: str, cursor: Cursor) -> None:
+    if cursor < (lowest := await floor(conn, project)):
+        raise events_gone(lowest)
 
 
 def _traits(item: PublishedEvent) -> Traits:

@@ -34,6 +34,7 @@ from engine.store.maintenance.monitoring import (
     read_waiting_work,
 )
 from engine.store.observer.provider_endpoints import PausedCounts, count_paused
+from engine.store.replica import ReadOutcome
 from engine.words import ObservedState
 from engine.work.worker_metrics import WorkerMetrics
 from hub.metrics_exchange import MetricsExchange
@@ -122,6 +123,7 @@ class Metrics(WorkerMetrics):
         self._notifications = counter(
             "provider_notifications", "Notifications of providers", "outcome"
         )
+        self._reads = counter("replica_reads", "Reads that a replica may serve", "outcome")
         self._lag = duration("loop_lag", "Delay of the event loop")
         self._internal_errors = counter(
             "internal_errors", "Internal errors of units of work and loops", "loop"
@@ -179,6 +181,9 @@ class Metrics(WorkerMetrics):
 
     def record_internal_error(self, loop: str) -> None:
         self._internal_errors.labels(loop).inc()
+
+    def record_read(self, outcome: ReadOutcome) -> None:
+        self._reads.labels(outcome).inc()
 
     def record_clock_jump(self, seconds: float) -> None:
         self._clock_jumps.labels("back" if seconds < 0 else "forward").inc()

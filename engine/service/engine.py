@@ -29,6 +29,7 @@ from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import Traversals
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
+from engine.store.read_database import ReadDatabase
 from engine.store.records import StackRecord
 from engine.types.registry import TypeRegistry
 from engine.work.worker_metrics import WorkerMetrics
@@ -56,10 +57,12 @@ class Engine:
         lifecycle_plugins: bool = False,
         keyring: Keyring | None = None,
         metrics: WorkerMetrics | None = None,
+        lists: ReadDatabase | None = None,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
         notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
-        without it, no credential is stored.
+        without it, no credential is stored. lists: serves lists and histories; None: the database
+        does.
         """
         traversals = Traversals(
             registry, limits, new_id=new_id, database=database,
@@ -90,7 +93,7 @@ class Engine:
             wake=wake,
             metrics=metrics or WorkerMetrics(),
         )
-        self.reads = Reads(database, registry, limits)
+        self.reads = Reads(database, registry, limits, lists)
         self.resource_inspection = ResourceInspection(database, registry)
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
@@ -103,7 +106,7 @@ class Engine:
         registry.connect(self.completions, StoredSuccessors(database))
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
-        self.software = Software(database, new_id=new_id)
+        self.software = Software(database, new_id=new_id, lists=lists)
         self.nested = NestedStacks(
             database, traversals, self.external_validation, new_id=new_id, wake=wake
         )

@@ -53,6 +53,11 @@ BY_INDEX = dict.fromkeys(
 )  # fmt: skip
 
 
+def transaction_settings(*, replan: bool, by_index: bool) -> dict[str, str]:
+    """Settings of a transaction; see `Database.transaction`."""
+    return (REPLAN if replan else {}) | (BY_INDEX if by_index else {})
+
+
 @contextmanager
 def _temporary_errors(connection: Connection) -> Iterator[None]:
     try:
@@ -201,7 +206,7 @@ class Database:
         100,000 hooks to find one. by_index: plan them without scans of whole tables; see
         `BY_INDEX`. lock_wait: raise Unavailable if a statement waits longer for a lock.
         """
-        settings = (REPLAN if replan else {}) | (BY_INDEX if by_index else {})
+        settings = transaction_settings(replan=replan, by_index=by_index)
         if lock_wait is not None:
             settings["lock_timeout"] = f"{lock_wait / timedelta(milliseconds=1):.0f}ms"
         async with self.connection() as connection:
@@ -267,16 +272,23 @@ async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = N
     """
     connector = ServerConnector(url)
     with connection_errors():
-        pool = await asyncpg.create_pool(
-            url,
-            connect=connector.open,
-            min_size=1,
-            max_size=size,
-            max_inactive_connection_lifetime=0,
-            timeout=CONNECT_TIMEOUT,
-            command_timeout=COMMAND_TIMEOUT,
-            server_settings=STARTUP,
-            init=JsonbCodec(keyring).prepare,
-            reset=_no_reset,
-        )
+        return await open_pool(connector, size=size, keyring=keyring, min_size=1)
+
+
+async def open_pool(
+    connector: ServerConnector, *, size: int, keyring: Keyring | None, min_size: int
+) -> Database:
+    """Open at least `min_size` connections. Raises the errors of asyncpg."""
+    pool = await asyncpg.create_pool(
+        connector.url,
+        connect=connector.open,
+        min_size=min_size,
+        max_size=size,
+        max_inactive_connection_lifetime=0,
+        timeout=CONNECT_TIMEOUT,
+        command_timeout=COMMAND_TIMEOUT,
+        server_settings=STARTUP,
+        init=JsonbCodec(keyring).prepare,
+        reset=_no_reset,
+    )
     return Database(connector, pool)

@@ -6,15 +6,27 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from engine import errors
-from engine.store.connection import COMMAND_TIMEOUT, STARTUP, Connection
+from engine.store.connection import COMMAND_TIMEOUT, STARTUP, Connection, connect
 from engine.store.database_errors import FAILURES, connection_errors
 from engine.store.hosts import Host
+from engine.store.replica import (
+    NO_POSITION,
+    ReplicaConnector,
+    ReplicaState,
+    ReplicaUnusable,
+    WalPosition,
+    await_state,
+    behind,
+    other_database,
+    read_position,
+    why_unsuitable,
+)
 from engine.store.server_connector import DatabaseServer, ServerConnector, read_server
 
 #: The time of this machine, in seconds since 1970.
 Clock = Callable[[], float]
 
-PLACE = "[database] url"
+PLACE, REPLICA_PLACE = "[database] url", "[database] read_url"
 #: Receivers refuse a webhook whose timestamp differs by more from their clock.
 MAX_SKEW = timedelta(minutes=5)
 
@@ -60,6 +72,67 @@ async def read_hosts(connector: ServerConnector, clock: Clock) -> dict[str, Serv
     states = await asyncio.gather(*map(read, connector.hosts))
     by_host = zip(connector.hosts, states, strict=True)
     return {str(host): state for host, state in by_host if state is not None}
+
+
+async def check_replicas(
+    url: str, read_url: str, lag: timedelta = timedelta(0)
+) -> dict[str, str | None]:
+    """Why the servers of `[database] read_url` do not serve reads now, by host; None: they do. A
+    server may be behind for `lag`.
+
+    Raises Conflict if one has another database than the primary, and Unavailable.
+    """
+    if not read_url:
+        return {}
+    connection = await connect(url)
+    try:
+        with connection_errors():
+            position = await read_position(connection)
+    finally:
+        connection.terminate()
+    connector = ReplicaConnector(read_url)
+    hosts: list[Host | None] = [*connector.hosts] or [None]
+    names = [str(host or "the server") for host in hosts]
+    if position is None:
+        return dict.fromkeys(names, NO_POSITION)
+    asking = (_read_replica(connector, host, position, lag) for host in hosts)
+    states = dict(zip(names, await asyncio.gather(*asking), strict=True))
+    for name, state in states.items():
+        if isinstance(state, ReplicaState) and (reason := other_database(state, position)):
+            raise errors.Conflict(
+                f"{name} is no replica of the primary: {reason}",
+                place=REPLICA_PLACE,
+                remedy="Name replicas of the servers of [database] url, and the same database",
+                code="NotItsReplica",
+            )
+    return {name: _why_not(state, position, lag) for name, state in states.items()}
+
+
+def _why_not(state: ReplicaState | str, position: WalPosition, lag: timedelta) -> str | None:
+    if isinstance(state, str):
+        return state
+    return why_unsuitable(state, position) or (None if state.replayed else behind(lag))
+
+
+async def _read_replica(
+    connector: ReplicaConnector, host: Host | None, position: WalPosition, lag: timedelta
+) -> ReplicaState | str:
+    """The state of a server of the URL, or why it cannot be read. host: None for the only one."""
+    try:
+        if host is None:
+            connection = await connector.open_bare(
+                command_timeout=COMMAND_TIMEOUT, server_settings=STARTUP
+            )
+        else:
+            connection = await connector.open_at(
+                host, command_timeout=COMMAND_TIMEOUT, server_settings=STARTUP
+            )
+        try:
+            return await await_state(connection, position, lag)
+        finally:
+            connection.terminate()
+    except (ReplicaUnusable, *FAILURES) as error:
+        return str(error) or type(error).__name__
 
 
 async def _read_state(connection: Connection, clock: Clock) -> ServerState:

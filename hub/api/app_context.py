@@ -15,6 +15,7 @@ from engine.errors import Forbidden
 from engine.service import Engine
 from engine.store.database import Database
 from engine.store.gathered_reads import GatheredReads
+from engine.store.read_database import ReadDatabase
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
@@ -30,12 +31,14 @@ from hub.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """horizon: maps a channel to the seconds until a delivery is dead. ready: returns the reasons
-    why the process is not ready. fetch_template: returns the text at a URL, of at most the given
-    number of bytes; raises Invalid. oidc: the OpenID provider, if there is one."""
+    """lists: serves lists and histories. horizon: maps a channel to the seconds until a delivery is
+    dead. ready: returns the reasons why the process is not ready. fetch_template: returns the text
+    at a URL, of at most the given number of bytes; raises Invalid. oidc: the OpenID provider, if
+    there is one."""
 
     engine: Engine
     database: Database
+    lists: ReadDatabase
     settings: Settings
     feed: Feed
     dispatcher: Dispatcher

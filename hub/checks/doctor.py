@@ -19,7 +19,7 @@ from engine.store.maintenance.failover_losses import read_losses
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
 from engine.store.schema.compatibility import list_running
 from engine.store.schema.upgrade import read_pending
-from engine.store.server_check import check_servers
+from engine.store.server_check import check_replicas, check_servers
 from hub.checks.database import (
     MAX_NAMED,
     CheckResult,
@@ -38,7 +38,7 @@ from hub.checks.offline_database import connect, locate_database
 from hub.checks.upgrade import check_processes
 from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
 from hub.program.wiring import broker_settings, notification_connection, webhook_settings
-from hub.settings.settings import Settings
+from hub.settings.settings import DatabaseSettings, Settings
 
 #: The oldest supported version of PostgreSQL, as `server_version_num`.
 OLDEST = 150_000
@@ -66,6 +66,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     try:
         async with locate_database(settings.database) as url:
             found.append(await _check_servers(url))
+            found += await _check_replicas(url, settings.database)
             found.append(await check_pooler(url))
             if found[-1].state is CheckState.OK:
                 async with connect(url) as conn:
@@ -85,6 +86,23 @@ async def _check_servers(url: str) -> CheckResult:
     if len(hosts) < 2:
         return ok_result("servers", "the database has one server")
     return ok_result("servers", f"one of {len(hosts)} hosts accepts writes")
+
+
+async def _check_replicas(url: str, settings: DatabaseSettings) -> list[CheckResult]:
+    """Whether the replicas that the settings name serve reads. Raises Unavailable."""
+    try:
+        states = await check_replicas(url, settings.read_url.get_secret_value(), settings.read_lag)
+    except Conflict as error:
+        return [error_result("replicas", error)]
+    unusable = [f"{host}: {reason}" for host, reason in states.items() if reason]
+    if unusable:
+        reason = f"[database] read_url: the primary serves the reads of {'; '.join(unusable)}"
+        remedy = "docs/how-to/run-at-scale.md#read-from-replicas lists the reasons"
+        return [CheckResult("replicas", CheckState.WARNING, reason, remedy)]
+    if not states:
+        return []
+    count = "one replica serves" if len(states) == 1 else f"{len(states)} replicas serve"
+    return [ok_result("replicas", f"{count} lists and histories")]
 
 
 async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[CheckResult]:

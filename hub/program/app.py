@@ -30,8 +30,9 @@ from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.processes import Process, register
+from engine.store.read_database import open_replica
 from engine.store.schema.upgrade import migrate
-from engine.store.server_check import check_servers
+from engine.store.server_check import check_replicas, check_servers
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from hub.api.app_context import AppContext
@@ -191,6 +192,7 @@ async def running(
     """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
+        read_url = settings.database.read_url.get_secret_value()
         server: EmbeddedServer | None = None
         if not url:
             server = EmbeddedServer(
@@ -211,6 +213,7 @@ async def running(
 
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
+            await check_replicas(url, read_url)
             await migrate(url, version=process.program.version)
             return await _open(url, size, keyring, process)
 
@@ -219,6 +222,7 @@ async def running(
         )
         database, token_keys = await startup.when_available(migrate_and_open)
         stack.push_async_callback(database.close)
+        replica = await _open_replica(stack, read_url if "api" in roles else "", size, keyring)
         hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
         authenticator = await stack.enter_async_context(
             open_authenticator(settings.auth, database, hasher, keyring)
@@ -226,7 +230,7 @@ async def running(
         tracer = await stack.enter_async_context(tracing(settings.tracing))
         loops = Loops(
             settings, database, token_keys, keyring, authenticator, types, plugins, tracer, placer,
-            slot,
+            slot, replica,
         )  # fmt: skip
         if server is not None:
             loops.supervise(server)
@@ -270,6 +274,17 @@ async def _open(
         raise
 
 
+async def _open_replica(
+    stack: AsyncExitStack, read_url: str, size: int, keyring: Keyring
+) -> Database | None:
+    """Replicas for the time of the stack; None: there are none."""
+    if not read_url:
+        return None
+    replica = await open_replica(read_url, size=size, keyring=keyring)
+    stack.push_async_callback(replica.close)
+    return replica
+
+
 def reduce_gc_frequency() -> None:
     """Run the garbage collector less often, and exclude the objects that exist after the start.
 
@@ -290,6 +305,7 @@ async def _api(
         oidc=oidc,
         engine=loops.engine,
         database=loops.database,
+        lists=loops.lists,
         settings=settings,
         feed=loops.feed,
         dispatcher=loops.delivery.dispatcher,

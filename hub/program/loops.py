@@ -28,6 +28,7 @@ from engine.store.maintenance.monitoring import ping
 from engine.store.maintenance.processes import Process
 from engine.store.observer.completions import CHANNEL as COMPLETE
 from engine.store.observer.observation_schedule import CHANNEL as OBSERVE
+from engine.store.read_database import ReadDatabase
 from engine.store.schema.upgrade import own_program
 from engine.tracing import Tracer
 from engine.types.contract import ResourceType
@@ -96,6 +97,7 @@ class Loops:
         tracer: Tracer | None = None,
         placer: Placer | None = None,
         slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
+        replica: Database | None = None,
     ) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.tracer = tracer or Tracer()
@@ -113,7 +115,13 @@ class Loops:
             new_id=lambda: secrets.token_hex(6),
             failed=lambda loop: self.metrics.record_internal_error(loop),
         )
-        self.feed = Feed(database, supervisor=self.supervisor)
+        self.lists = ReadDatabase(
+            database,
+            replica,
+            lag=settings.database.read_lag,
+            record=lambda outcome: self.metrics.record_read(outcome),
+        )
+        self.feed = Feed(database, supervisor=self.supervisor, backlog=self.lists)
         self.metrics = Metrics(
             database, self.feed, MetricsExchange(slot.directory, slot.number, slot.count)
         )
@@ -162,6 +170,7 @@ class Loops:
             lifecycle_plugins=bool(self.plugins),
             keyring=self.keyring,
             metrics=self.metrics,
+            lists=self.lists,
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(

@@ -10,7 +10,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from channels.email.relay import Encryption, is_email_address
 from engine import errors
@@ -144,8 +151,22 @@ OPTIONS = {
 }
 
 
+def _check_hosts(url: str) -> None:
+    try:
+        hosts_of(url)
+    except ValueError:
+        raise invalid(
+            "has hosts or ports that cannot be read",
+            "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE with ports from 1 to"
+            " 65535, and percent-encode special characters of the user and the password: # is"
+            " %23, [ is %5B",
+        ) from None
+
+
 class DatabaseSettings(Section):
     url: SecretStr = SecretStr("")
+    read_url: SecretStr = SecretStr("")
+    read_lag: Duration = timedelta(seconds=1)
     data_dir: Path = Path("./headgate-data")
     binaries: str = ""
     account: str = ""
@@ -155,19 +176,28 @@ class DatabaseSettings(Section):
     @classmethod
     def _check_hosts(cls, url: SecretStr) -> SecretStr:
         text = url.get_secret_value()
-        try:
-            hosts_of(text)
-        except ValueError:
-            raise invalid(
-                "has hosts or ports that cannot be read",
-                "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE with ports from 1 to"
-                " 65535, and percent-encode special characters of the user and the password: # is"
-                " %23, [ is %5B",
-            ) from None
+        _check_hosts(text)
         if (target := target_of(text)) and target not in WRITABLE:
             raise invalid(
                 f'has target_session_attrs="{target}", and Headgate writes to its database',
                 f"Leave it out, or write {' or '.join(WRITABLE)}",
+            )
+        return url
+
+    @field_validator("read_url")
+    @classmethod
+    def _check_replicas(cls, url: SecretStr, others: ValidationInfo) -> SecretStr:
+        text = url.get_secret_value()
+        _check_hosts(text)
+        if target_of(text):
+            raise invalid(
+                "has target_session_attrs, and Headgate chooses the replicas itself", "Leave it out"
+            )
+        primary = others.data.get("url")  # None: it is invalid
+        if text and primary is not None and not primary.get_secret_value():
+            raise invalid(
+                "names replicas of an embedded database, which has none",
+                "Name the primary in [database] url, or leave read_url empty",
             )
         return url
 

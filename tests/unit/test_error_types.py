@@ -32,6 +32,7 @@ AT_START = {
     "DifferentClusters",
     "InvalidSettings",
     "MigrationMissing",
+    "NotItsReplica",
     "OlderProcesses",
     "ReplicaNotPrimary",
     "TransactionPooling",

@@ -26,6 +26,7 @@ from engine.store.database import Database
 from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
 from engine.store.hooks import hook_lists
 from engine.store.maintenance.processes import ProcessRecord, list_processes
+from engine.store.read_database import ReadDatabase
 from engine.store.records import (
     EventRecord,
     HookRecord,
@@ -55,8 +56,16 @@ from engine.work.prepare import Inputs
 class Reads:
     """Reads of stored state."""
 
-    def __init__(self, database: Database, registry: TypeRegistry, limits: Limits) -> None:
+    def __init__(
+        self,
+        database: Database,
+        registry: TypeRegistry,
+        limits: Limits,
+        lists: ReadDatabase | None = None,
+    ) -> None:
+        """lists: serves lists and histories; None: the database does."""
         self._database = database
+        self._lists = lists or ReadDatabase(database)
         self._registry = registry
         self._limits = limits
 
@@ -81,8 +90,7 @@ class Reads:
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         """A page of stacks. project: None for all projects."""
-        async with self._database.connection() as conn:
-            return await list_stacks(conn, project, wanted)
+        return await self._lists.read(lambda conn: list_stacks(conn, project, wanted))
 
     async def template(self, stack: StackRecord) -> TemplateRecord:
         """The current template version."""
@@ -101,9 +109,12 @@ class Reads:
         self, stack: StackRecord, limit: int
     ) -> tuple[list[VersionRecord], list[TraversalRecord]]:
         """Template versions, and at most `limit` traversals; both newest first."""
-        async with self._database.connection() as conn:
+
+        async def read(conn: Connection) -> tuple[list[VersionRecord], list[TraversalRecord]]:
             versions = await templates.read_versions(conn, stack.id)
             return versions, await graphs.read_traversals(conn, stack.id, limit)
+
+        return await self._lists.read(read)
 
     async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackValues:
         """The parameters of a stack, and its outputs if requested."""
@@ -120,8 +131,7 @@ class Reads:
 
     async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
         """The resources of a stack. depth: levels of nested stacks to include."""
-        async with self._database.connection() as conn:
-            return await read_resources(conn, stack.id, depth=depth)
+        return await self._lists.read(lambda conn: read_resources(conn, stack.id, depth=depth))
 
     async def resource_name(self, stack: StackRecord, wanted: str) -> str:
         """The name of a resource, by its name or plain name. Raises NotFound (ResourceNotFound)."""
@@ -160,13 +170,16 @@ class Reads:
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
         """The events that the Orchestration API lists: those with a status."""
-        async with self._database.page() as conn:
+
+        async def read(conn: Connection) -> list[EventRecord]:
             types: WrittenTypes | None = None
             if wanted.types or wanted.by_type:
                 tree = await read_tree_ids(conn, stack.id, wanted.depth)
                 limits = self._limits.for_project(stack.project)
                 types = await written_types(conn, tree, limits, self._registry)
             return await list_events(conn, stack.id, wanted, types.by_stack if types else {})
+
+        return await self._lists.page(read)
 
     async def event(
         self, stack: StackRecord, event_id: UUID
@@ -180,14 +193,18 @@ class Reads:
 
     async def overview(self, project: str, wanted: OverviewFilter) -> Overview:
         """The root stacks of a project, newest change first."""
-        async with self._database.transaction(replan=True) as conn:
-            return await read_overview(conn, project, wanted)
+        return await self._lists.read(
+            lambda conn: read_overview(conn, project, wanted), replan=True
+        )
 
     async def project_audit_log(self, project: str, wanted: LogFilter) -> list[ListedEntry]:
         """The audit log entries of all stacks of a project, newest first."""
         one_stack = wanted.stack_id is not None
-        async with self._database.transaction(replan=True, by_index=not one_stack) as conn:
-            return await read_log_of_project(conn, project, wanted)
+        return await self._lists.read(
+            lambda conn: read_log_of_project(conn, project, wanted),
+            replan=True,
+            by_index=not one_stack,
+        )
 
     async def processes(self) -> list[ProcessRecord]:
         """The running and recently stopped processes of this database."""
@@ -212,13 +229,13 @@ class Reads:
         wanted: hook_lists.HookFilter,
     ) -> list[HookRecord]:
         """The hooks that a filter selects, oldest first."""
-        async with self._database.page() as conn:
-            return await hook_lists.read_hooks(conn, project, wanted)
+        return await self._lists.page(lambda conn: hook_lists.read_hooks(conn, project, wanted))
 
     async def audit_log(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
         """The stack's audit log entries with numbers above `after`, oldest first."""
-        async with self._database.page() as conn:
-            return await read_log(conn, stack.id, after=after, limit=limit)
+        return await self._lists.page(
+            lambda conn: read_log(conn, stack.id, after=after, limit=limit)
+        )
 
     async def hook(self, hook_id: UUID, *, project: str | None) -> HookRecord:
         """A hook. project: None for any. Raises NotFound (HookNotFound), also for another project's

@@ -13,6 +13,7 @@ from engine.missing_objects import no_config, no_deployment
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks.locked_hooks import record_events
+from engine.store.read_database import ReadDatabase
 from engine.store.resources.resource_signals import SignalTarget, find_target, wake_operation
 from engine.store.software import deployment_resources
 from engine.store.software import software_configs as store
@@ -37,8 +38,16 @@ class Software:
     """All methods raise NotFound (NotFound) for an id that does not exist or is another
     project's."""
 
-    def __init__(self, database: Database, *, new_id: Callable[[], UUID]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        new_id: Callable[[], UUID],
+        lists: ReadDatabase | None = None,
+    ) -> None:
+        """lists: serves lists; None: the database does."""
         self._database = database
+        self._lists = lists or ReadDatabase(database)
         self._new_id = new_id
 
     async def create_config(self, project: str, new: NewConfig) -> ConfigRecord:
@@ -57,8 +66,7 @@ class Software:
     ) -> list[ConfigRecord]:
         """Configs, newest first. project: None for all projects. marker: the last ID of the
         previous page."""
-        async with self._database.page() as conn:
-            return await store.list_configs(conn, project, marker, limit)
+        return await self._lists.page(lambda conn: store.list_configs(conn, project, marker, limit))
 
     async def delete_config(self, project: str, config_id: UUID) -> None:
         """Delete a config. Raises Invalid (InvalidRestrictedAction) while a deployment uses it."""

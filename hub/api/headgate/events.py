@@ -8,7 +8,7 @@ from aiohttp import web
 from channels.schemas.asyncapi import asyncapi
 from channels.schemas.event_schemas import SCHEMAS
 from channels.selection import Selection
-from channels.store.stream import Bounds, bounds_of, history
+from channels.store.stream import Bounds, HistoryEvent, bounds_of, history
 from channels.stream import CONTENT_TYPE, StreamFilter, document, parse_event_id
 from channels.webhook.client import WebhookChannel
 from engine.errors import Invalid, NotFound, nearest
@@ -49,9 +49,12 @@ async def show_history(request: web.Request) -> web.Response:
     limit = query_page_size(request, PAGE_SIZE)
     after = query_number(request, "after", default=0)
     nested = query_flag(request, "nested")
-    async with context_of(request).database.page() as conn:
+
+    async def read(conn: Connection) -> list[HistoryEvent]:
         bounds = await _bounds(conn, stack, request)
-        events = await history(conn, stack.id, bounds, nested=nested, after=after, limit=limit + 1)
+        return await history(conn, stack.id, bounds, nested=nested, after=after, limit=limit + 1)
+
+    events = await context_of(request).lists.page(read)
     page = events[:limit]
     return json_response(
         responses.History(

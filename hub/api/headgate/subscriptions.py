@@ -128,10 +128,10 @@ async def create(request: web.Request) -> web.Response:
 async def list_subscriptions(request: web.Request) -> web.Response:
     context, project = context_of(request), project_of(request)
     page_size = query_page_size(request, PAGE_SIZE)
-    async with context.database.page() as conn:
-        rows = await subscriptions.list_page(
-            conn, project, marker=query_uuid(request, "marker"), limit=page_size + 1
-        )
+    marker = query_uuid(request, "marker")
+    rows = await context.lists.page(
+        lambda conn: subscriptions.list_page(conn, project, marker=marker, limit=page_size + 1)
+    )
     page, last = split_page(rows, page_size)
     return json_response(
         responses.Subscriptions(
@@ -225,10 +225,12 @@ async def rotate(request: web.Request) -> web.Response:
 async def list_deliveries(request: web.Request) -> web.Response:
     one = await _read(request)
     state, page_size = request.query.get("state"), query_page_size(request, PAGE_SIZE)
-    async with context_of(request).database.page() as conn:
-        rows = await deliveries.list_page(
-            conn, one.id, state=state, marker=query_uuid(request, "marker"), limit=page_size + 1
+    marker = query_uuid(request, "marker")
+    rows = await context_of(request).lists.page(
+        lambda conn: deliveries.list_page(
+            conn, one.id, state=state, marker=marker, limit=page_size + 1
         )
+    )
     page, last = split_page(rows, page_size)
     return json_response(
         responses.Deliveries(

@@ -517,6 +517,26 @@ def test_a_database_url_without_a_primary_is_refused(url: str, reason: str) -> N
     assert "geheim" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "read_url", "reason"),
+    [
+        ("postgresql://h/db", "postgresql://a:geheim@h1,h2:x/db", "hosts or ports that cannot"),
+        (
+            "postgresql://h/db",
+            "postgresql://a:geheim@h1/db?target_session_attrs=standby",
+            "has target_session_attrs, and Headgate chooses the replicas itself",
+        ),
+        ("", "postgresql://a:geheim@h/db", "names replicas of an embedded database"),
+    ],
+)
+def test_wrong_replicas_are_refused(url: str, read_url: str, reason: str) -> None:
+    values = {"database.url": url, "database.read_url": read_url}
+    with pytest.raises(errors.Invalid, match=reason) as refused:
+        load_settings(None, values, environment={})
+    assert refused.value.finding.place.startswith("[database] read_url")
+    assert "geheim" not in str(refused.value)
+
+
 @pytest.mark.parametrize("password", ["geheim[", "geheim]", "geheim#", "geheim/", "geheim?"])
 def test_a_password_with_a_special_character_is_to_be_percent_encoded(password: str) -> None:
     with pytest.raises(errors.Invalid, match="cannot be read") as refused:

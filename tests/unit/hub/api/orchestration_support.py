@@ -282,6 +282,7 @@ async def client_of(
     context = AppContext(
         engine=cast(Engine, engine),
         database=cast(Any, None),
+        lists=cast(Any, None),
         settings=Settings(server=ServerSection(max_body=MAX_BODY)),
         feed=cast(Any, None),
         dispatcher=cast(Any, None),
