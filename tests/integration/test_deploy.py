@@ -39,6 +39,15 @@ def test_systemd_accepts_the_units_if_it_is_installed(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_hadolint_finds_nothing_in_the_image() -> None:
+    hadolint = str(Path(sys.executable).parent / "hadolint")
+    file = ROOT / "deploy" / "container" / "Containerfile"
+    done = subprocess.run(
+        [hadolint, "--no-color", file], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 class Health(BaseHTTPRequestHandler):
     """status: of each response. paths: the requested paths so far."""
 
