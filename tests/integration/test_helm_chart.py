@@ -346,6 +346,10 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     "metrics address": ({"config": {"metrics": {"address": ""}}}, "config.metrics.address is set by the chart."),
     "command": ({"config": {"resource_types": {"command": {"enabled": True}}}}, "The pods of the chart do not run as root"),
     "keystone password": ({"config": {"auth": {"keystone": {"password": "pw"}}}}, "config.auth.keystone.password has a secret, and everyone who can read the ConfigMap could read it. Remove it, put it into a Secret, and add {name: HEADGATE_AUTH__KEYSTONE__PASSWORD, secret: NAME, key: ENTRY} to secretEnv."),
+    "replica": (
+        {"config": {"database": {"read_url": "postgresql://u:pw@h/d"}}},
+        "config.database.read_url has a secret",
+    ),
     "client secret": (
         {"config": {"auth": {"oidc": {"client_secret": "pw"}}}},
         "config.auth.oidc.client_secret has a secret",

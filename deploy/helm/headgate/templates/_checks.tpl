@@ -62,6 +62,9 @@
 {{- $found := list -}}
 {{- $config := .Values.config -}}
 {{- $written := dict -}}
+{{- if dig "database" "read_url" "" $config -}}
+{{- $_ := set $written "database.read_url" "HEADGATE_DATABASE__READ_URL" -}}
+{{- end -}}
 {{- range $place, $name := dict "auth.keystone.password" "HEADGATE_AUTH__KEYSTONE__PASSWORD" "auth.oidc.client_secret" "HEADGATE_AUTH__OIDC__CLIENT_SECRET" -}}
 {{- $parts := splitList "." $place -}}
 {{- if dig (index $parts 0) (index $parts 1) (index $parts 2) "" $config -}}
