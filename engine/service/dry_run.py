@@ -246,7 +246,11 @@ class DryRun:
         parsed = None
         for one in shown:
             child, preview = found.get(one.physical_id or ""), None
-            if one.kind not in ("unchanged", "deleted") and registry.has_nested_stack(one.type):
+            if (
+                one.kind not in ("unchanged", "deleted")
+                and registry.has_nested_stack(one.type)
+                and definition.resources[one.name].external_id is None  # adopted, not made
+            ):
                 parsed = parsed or self._parsed_request(desired, target)
                 owner = _Owner(desired, target, one, previewer, parsed)
                 kept = None if one.kind == "replaced" else child

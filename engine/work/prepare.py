@@ -168,7 +168,8 @@ def _with_patch(
     definition, patched = work.definition or {}, {**properties, **work.patched}
     if definition.get("static"):
         return patched
-    return fill_defaults(without_required(schema) if definition.get("data") else schema, patched)
+    external = definition.get("external_id") is not None
+    return fill_defaults(without_required(schema) if external else schema, patched)
 
 
 def _prepare_with_lifecycle(
@@ -286,8 +287,10 @@ def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
     findings = Findings()
     dialect = VERSIONS[definition["version"]].dialect
     place = f"{dialect.resources}.{work.name}.{dialect.properties}"
+    if definition.get("external_id") is not None:
+        schema = without_required(schema)
     if definition.get("data"):
-        schema, place = without_required(schema), f"{work.name}.{dialect.properties}"
+        place = f"{work.name}.{dialect.properties}"
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
         raise UnresolvedProperties("; ".join(_reasons(findings, secret=has_secrets(work))))

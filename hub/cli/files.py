@@ -256,7 +256,7 @@ def _named_files(value: Json, path: DocumentPath = ()) -> Iterator[Reference]:
 
 
 def _template_types(document: Json) -> Iterator[Reference]:
-    """Template files used as types, in HOT or CFN."""
+    """Template files used as types, in HOT or CFN, also by members of groups."""
     if not isinstance(document, dict):
         return
     for section, key in (("resources", "type"), ("Resources", "Type")):
@@ -265,6 +265,22 @@ def _template_types(document: Json) -> Iterator[Reference]:
             kind = body.get(key) if isinstance(body, dict) else None
             if isinstance(kind, str) and is_template_file(kind):
                 yield Reference((section, resource, key), kind)
+            for inside in ("properties", "Properties"):
+                if isinstance(body, dict):
+                    yield from _member_types(body.get(inside), (section, resource, inside))
+
+
+def _member_types(value: Json, path: DocumentPath) -> Iterator[Reference]:
+    """Template files that a key `type` names, at any depth, as Heat's client sends them."""
+    if isinstance(value, dict):
+        kind = value.get("type")
+        if isinstance(kind, str) and is_template_file(kind):
+            yield Reference((*path, "type"), kind)
+        for key, item in value.items():
+            yield from _member_types(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _member_types(item, (*path, number))
 
 
 def _mapped_templates(section: Json, path: DocumentPath) -> Iterator[Reference]:

@@ -216,9 +216,14 @@ class DefinitionBuilder:
         properties = self._evaluate_map(
             body.properties, dialect.properties, place, evaluator, names
         )
+        secret = evaluator.secret
+        external = (
+            self._read_external_id(body, place, evaluator) if body.external_id is not None else None
+        )
+        evaluator.secret = secret
         if schema is not None and type(properties) is dict:
             properties = self._check_properties(
-                schema, body, properties, place, evaluator, deferred
+                schema, body, properties, place, evaluator, deferred, external=external is not None
             )
         secret, evaluator.secret = evaluator.secret, False  # metadata is shown as it is
         metadata = self._evaluate_map(body.metadata, dialect.metadata, place, evaluator)
@@ -236,9 +241,6 @@ class DefinitionBuilder:
                 self.nested_types[name] = enabled.template
             elif schema.grouping is not None:
                 self.groups[name] = schema
-        external = (
-            self._read_external_id(body, place, evaluator) if body.external_id is not None else None
-        )
         secrets = [] if masked is None and not secret_metadata else [[masked, secret_metadata]]
         if external is not None:
             self._refuse_rules(body, place)
@@ -362,19 +364,27 @@ class DefinitionBuilder:
         place: str,
         evaluator: Evaluator,
         deferred: int,
+        *,
+        external: bool,
     ) -> dict[str, Expression]:
-        """Check properties. deferred: number of deferred calls before they were evaluated."""
+        """Check properties. deferred: number of deferred calls before they were evaluated.
+        external: the stack does not make the resource, so it may lack required properties.
+        """
         here = f"{place}.{self.dialect.properties}"
         budget, dynamic = evaluator.scope.budget, evaluator.deferred != deferred
         own, by_type = Findings(), Findings()
         wanted = schema
-        if body.is_data or (self.nesting.values_later and is_template_file(schema.name)):
+        if (
+            external
+            or body.is_data
+            or (self.nesting.values_later and is_template_file(schema.name))
+        ):
             wanted = without_required(schema)
         checked = check_known(wanted, properties, here, own, budget)
         if own.all and isinstance(body.properties, dict):
             own.all = [_at_written_property(one, body.properties, here) for one in own.all]
         known = _known_properties(checked) if dynamic else checked
-        if not own.all and schema.name in self.types:
+        if not own.all and schema.name in self.types and (body.is_data or not external):
             self.check_type(schema.name, known, here, by_type)
         for name in schema.names_resources:
             self._check_named(checked.get(name), f"{here}.{name}", own)

@@ -112,6 +112,31 @@ class TestPolicies:
         await until_deleted(run, "s")
         assert world.things == {"theirs": 5} and world.operations("a") == ["check"]
 
+    async def test_an_external_resource_may_lack_required_properties_as_in_heat(
+        self, run: Program
+    ) -> None:
+        """Those that are given are checked. Without an ID, it is a resource of the stack."""
+        chain = {"type": "OS::Heat::ResourceChain", "external_id": {"get_param": "id"}}
+        parameters = {"id": {"type": "string"}}
+        sent = {"stack_name": "s", "template": template({"a": chain}, parameters=parameters)}
+        for value, missing in (("theirs", False), ("", True)):
+            status, response = await run.call(
+                "POST", "/stacks/preview", {**sent, "parameters": {"id": value}}
+            )
+            assert status == (400 if missing else 200), response
+            assert ("Property resources not assigned" in str(response)) == missing
+        wrong = {**chain, "external_id": "theirs", "properties": {"concurent": True}}
+        sent = {"stack_name": "s", "template": template({"a": wrong})}
+        status, response = await run.call("POST", "/stacks/preview", sent)
+        assert status == 400 and "Unknown Property concurent" in str(response)
+        properties = {"type": {"get_attr": ["b", "value"]}}
+        external: Json = {"type": "OS::Heat::Value", "external_id": "theirs"}
+        read = {**external, "properties": properties}
+        body = {"type": "OS::Heat::Value", "properties": {"value": "string"}}
+        await run.create("s", {"a": read, "b": body})
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+        assert (await run.resources("s"))["a"]["physical_resource_id"] == "theirs"
+
     @pytest.mark.parametrize(
         ("what", "change"), [("update", {"size": 2}), ("replace", {"place": "x"})]
     )

@@ -143,6 +143,23 @@ def test_templates_that_are_types_are_sent_with_their_files(tmp_path: Path) -> N
     }
 
 
+def test_templates_of_the_members_of_groups_are_sent_with_their_files(tmp_path: Path) -> None:
+    """As Heat's client does: a key `type` at any depth in properties."""
+    group = (
+        "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: %s}}}"
+    )
+    inner = "{type: OS::Heat::AutoScalingGroup, properties: {resource: {type: sub/web.yaml}}}"
+    files(
+        tmp_path,
+        t_yaml=group % inner,
+        sub__web_yaml="resources: {c: {properties: {list: [{type: db.template}, {type: 5}]}}}",
+        sub__db_template="outputs: {o: {value: {get_file: run.sh}}}",
+        sub__run_sh="#!",
+    )
+    body = template_body(tmp_path / "t.yaml")
+    assert set(body["files"]) == {"sub/web.yaml", "db.template", "run.sh"}
+
+
 def test_a_template_can_name_itself(tmp_path: Path) -> None:
     files(tmp_path, t_yaml=TYPES.format("t.yaml"))
     assert list(template_body(tmp_path / "t.yaml")["files"]) == ["t.yaml"]
