@@ -55,6 +55,8 @@ def create_token(
     secret = token.read_password() if password else None
 
     async def work(settings: "Settings") -> Json:
+        import orjson
+
         from engine.store.access import tokens as store
         from hub.api.headgate.tokens import document
         from hub.auth.token_issuer import TokenRequest, issue
@@ -72,7 +74,9 @@ def create_token(
         )
         record, text = issue(request)
         async with open_offline(settings.database) as conn:
-            return {**document(await store.create(conn, record)), "token": text}
+            created = {**document(await store.create(conn, record)), "token": text}
+        # As in a response of the API: the row has a UUID.
+        return orjson.loads(orjson.dumps(created, default=str))
 
     token.print_token(run_offline(offline, work), offline.format)
 
