@@ -370,6 +370,7 @@ class Node(TypedDict):
     started_at: str | None
     ended_at: str | None
     until: str | None
+    label: str | None
 
 
 class Traversal(TypedDict):
@@ -653,6 +654,7 @@ class InspectedNode(TypedDict):
     restarts: int
     properties: dict[str, Json] | None
     changes: dict[str, Json] | None
+    label: str | None
 
 
 class EffectiveBreakpoint(TypedDict):
@@ -679,6 +681,7 @@ class InspectedResource(TypedDict):
     nodes: list[InspectedNode]
     breakpoints: list[EffectiveBreakpoint]
     hooks: list[Hook]
+    label: str | None
 
 
 class Liveness(TypedDict):
@@ -820,6 +823,7 @@ class PreviewedResource(TypedDict):
     moved_from: str | None
     imported_id: str | None
     adopted: list[AdoptedValue]
+    label: str | None
     parent_resource: NotRequired[str]
     headgate_parent_resource: NotRequired[str]
 
@@ -1313,6 +1317,7 @@ class Service(TypedDict):
     created_at: str
     updated_at: str
     deleted_at: None
+    labels: list[str]
 
 
 class Services(TypedDict):

@@ -33,6 +33,7 @@ from engine.store.maintenance.monitoring import (
     count_observed_states,
     read_waiting_work,
 )
+from engine.store.maintenance.processes import UnservedLabel, read_unserved_labels
 from engine.store.observer.provider_endpoints import PausedCounts, count_paused
 from engine.store.replica import ReadOutcome
 from engine.words import ObservedState
@@ -243,6 +244,7 @@ class _Figures:
     backlog: Backlog
     observed: Mapping[ObservedState, int]
     paused: PausedCounts
+    unserved: Sequence[UnservedLabel]
 
 
 class _Backlog:
@@ -282,6 +284,9 @@ class _Backlog:
         self._delayed = gauge(
             "observation_delayed_resources", "Resources that wait for a budget of requests"
         )
+        self._unserved = gauge(
+            "unserved_nodes", "Due nodes whose label no running process has", "label"
+        )
 
     async def refresh(self) -> None:
         async with self._reading:
@@ -300,6 +305,7 @@ class _Backlog:
                     await read_backlog(conn, PATIENCE),
                     await count_observed_states(conn),
                     await count_paused(conn),
+                    await read_unserved_labels(conn),
                 )
         except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
@@ -308,7 +314,8 @@ class _Backlog:
     def _show(self, seen: _Figures | None) -> None:
         self._up.set(seen is not None)
         for gauge in (
-            self._stuck, self._pending, self._held, self._oldest_delivery, self._observed
+            self._stuck, self._pending, self._held, self._oldest_delivery, self._observed,
+            self._unserved,
         ):  # fmt: skip
             gauge.clear()
         if seen is None:
@@ -327,6 +334,8 @@ class _Backlog:
         self._delayed.set(seen.paused.resources)
         for what in ("unclaimed", "expired_leases", "unended", "hooks_overdue"):
             self._stuck.labels(what).set(getattr(seen.work, what))
+        for one in seen.unserved:
+            self._unserved.labels(one.label).set(one.nodes)
         for state, count in seen.observed.items():
             self._observed.labels(state).set(count)
         for channel, pending in seen.backlog.pending.items():

@@ -24,11 +24,13 @@ STACK_TYPE = "Headgate::Stack"
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The row that a running operation may create in place of another. requires: resource names."""
+    """The row that a running operation may create in place of another. requires: resource names.
+    label: of the operation."""
 
     id: ResourceId
     type: str
     requires: frozenset[str]
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class ExistingResource:
     running: (traversal, node) of an earlier traversal whose operation is still running; using:
     resource names that this operation reads; suspending: it is a suspend; replacement: the row that
     it may create instead of this one. physical_id of a row in INIT: the physical resource to adopt.
-    prevented: the template that was applied last has `prevent_destroy`.
+    prevented: the template that was applied last has `prevent_destroy`. label: of its last
+    operation (engine/plan/labels.py).
     """
 
     id: ResourceId
@@ -59,6 +62,7 @@ class ExistingResource:
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
     protected: bool = False
     prevented: bool = False
+    label: str | None = None
 
     @property
     def is_managed(self) -> bool:
@@ -115,7 +119,8 @@ def may_be_suspended(action: ResourceAction, status: Status) -> bool:
 class PlannedNode:
     """One node. after: indices of the nodes it waits for. retained: delete the row and keep the
     physical resource. added_by: index of the node that adds it to the graph when it has replaced
-    the resource; None: it is in the graph from the start.
+    the resource; None: it is in the graph from the start. label: of the workers that execute it;
+    None: those without a label.
     """
 
     resource_id: ResourceId
@@ -131,6 +136,7 @@ class PlannedNode:
     after: set[int] = field(default_factory=set)
     waits_for_running: tuple[int, int] | None = None
     added_by: int | None = None
+    label: str | None = None
 
     @property
     def is_gate(self) -> bool:
@@ -149,6 +155,7 @@ class NewRow:
     requires: tuple[ResourceId, ...]
     rules: tuple[Rule, ...]
     adopted: "AdoptedResource | None" = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

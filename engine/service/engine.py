@@ -58,11 +58,13 @@ class Engine:
         keyring: Keyring | None = None,
         metrics: WorkerMetrics | None = None,
         lists: ReadDatabase | None = None,
+        polls: bool = False,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
         notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
         without it, no credential is stored. lists: serves lists and histories; None: the database
-        does.
+        does. polls: workers of this process find out themselves whether an accepted operation is
+        complete, instead of the observer.
         """
         traversals = Traversals(
             registry, limits, new_id=new_id, database=database,
@@ -103,7 +105,7 @@ class Engine:
         self.observations = Observations(
             database, limits.convergence, self.completions, self.quotas_of
         )
-        registry.connect(self.completions, StoredSuccessors(database))
+        registry.connect(None if polls else self.completions, StoredSuccessors(database))
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id, lists=lists)

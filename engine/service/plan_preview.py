@@ -86,6 +86,7 @@ class PreviewedResource:
     physical resource that it adopts. nested: the preview of the nested stack, if it is known.
     replaced: the preview of the nested stack of the resource that is replaced. written_type: the
     type in the template. attributes: names. adopted: the adopted values that it has afterwards.
+    label: of the workers that execute the change; None: those without a label.
     """
 
     name: str
@@ -105,6 +106,7 @@ class PreviewedResource:
     written_type: str = ""
     attributes: Sequence[str] = ()
     adopted: Sequence[Override] = ()
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +470,7 @@ class PlanPreviewer:
             if row is None and node.operation is Operation.ADOPT
             else None,
             adopted=self._adopted.get(node.name, ()),
+            label=node.label,
         )
 
     def _refusal_reason(

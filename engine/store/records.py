@@ -100,7 +100,8 @@ class ResourceRecord:
 
     parent_resource: the resource that owns its stack; None: of a root stack. nested_id,
     nested_name: its nested stack, if it has one. secret_attributes: names of its secret attributes
-    (engine/hot/expressions/member_attributes.py); None: those that its type declares.
+    (engine/hot/expressions/member_attributes.py); None: those that its type declares. label: of the
+    workers that act on it; None: those without a label.
     """
 
     stack_id: UUID
@@ -125,6 +126,7 @@ class ResourceRecord:
     protected: bool
     created_at: datetime
     updated_at: datetime
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,8 @@ class HookRecord:
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A node of a traversal. signal_resource_name: of the resource whose signals it waits for.
-    nested_stack_id: of the nested stack that its resource owns."""
+    nested_stack_id: of the nested stack that its resource owns. label: of the workers that execute
+    it; None or "": those without a label."""
 
     stack_id: UUID
     id: int
@@ -258,6 +261,7 @@ class NodeRecord:
     ended_at: datetime | None
     signal_resource_name: str | None = None
     nested_stack_id: UUID | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class TypeRegistry:
         self._template = TemplateResource()
         self._validators = _validators([*self._types.values()])
 
-    def connect(self, completions: Completions, successors: Successors) -> None:
+    def connect(self, completions: Completions | None, successors: Successors) -> None:
         """Set `ResourceType.completions` and `successors` of all types."""
         for type_ in self._types.values():
             type_.completions, type_.successors = completions, successors

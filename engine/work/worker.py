@@ -27,6 +27,7 @@ from engine.store.fault_points import reach
 from engine.store.maintenance.failover_losses import StartedOperation
 from engine.store.traversals.advance import (
     BATCH_BYTES,
+    UNLABELLED,
     UNREAD,
     AdvanceResult,
     TraversalToEnd,
@@ -70,7 +71,8 @@ TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """batch: nodes that a lane claims at once. operations: concurrent operations with I/O."""
+    """batch: nodes that a lane claims at once. operations: concurrent operations with I/O. labels:
+    of the nodes that it executes; "": those without a label."""
 
     batch: int
     workers: int
@@ -80,6 +82,7 @@ class WorkerSettings:
     drain: timedelta
     default_timeout: timedelta
     retrying: OperationRetries
+    labels: Sequence[str] = UNLABELLED
 
 
 def sleep_seconds(due: float | None, overdue: int, max_sleep: float) -> float:
@@ -362,6 +365,7 @@ class Worker:
             advanced = await advance(
                 conn, self._name, self._settings.lease, want, steps, self._served, max_bytes,
                 suspects=suspects, run_types=() if self._single_claims else self._run_types,
+                labels=self._settings.labels,
             )  # fmt: skip
         reach("advance.after")
         if want:
@@ -433,7 +437,7 @@ class Worker:
             if last is not None:
                 return last.due_in
             async with self._database.connection() as conn:
-                return await next_due(conn)
+                return await next_due(conn, self._settings.labels)
         except Unavailable as error:
             log.warning("worker.unavailable", reason=str(error))
         except Exception as error:

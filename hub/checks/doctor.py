@@ -17,6 +17,7 @@ from engine.store.encryption.secret_values import KEY_BYTES
 from engine.store.hosts import hosts_of
 from engine.store.maintenance.failover_losses import read_losses
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
+from engine.store.maintenance.processes import read_served_labels, read_unserved_labels
 from engine.store.schema.compatibility import list_running
 from engine.store.schema.upgrade import read_pending
 from engine.store.server_check import check_replicas, check_servers
@@ -131,16 +132,16 @@ async def _check_database(conn: Connection, keys: KeyFiles) -> AsyncIterator[Che
     yield await check_routines(conn)
     yield check_processes(await list_running(conn))
     yield await check_clock(conn)
-    async for one in _check_failovers(conn):
-        yield one
-    async for one in check_keys(conn, keys):
-        yield one
-    async for one in check_passwords(conn):
-        yield one
-    async for one in check_rules(conn, "Report it, with the logs of the running processes"):
-        yield one
-    async for one in _check_work(conn):
-        yield one
+    for checks in (
+        _check_failovers(conn),
+        check_keys(conn, keys),
+        check_passwords(conn),
+        check_rules(conn, "Report it, with the logs of the running processes"),
+        _check_work(conn),
+        check_labels(conn),
+    ):
+        async for one in checks:
+            yield one
 
 
 def clocks(ahead: float, took: float) -> CheckResult:
@@ -222,6 +223,27 @@ async def _check_work(conn: Connection) -> AsyncIterator[CheckResult]:
     for name, count in stuck.items():
         text, remedy = STUCK[name]
         yield CheckResult("work", CheckState.WARNING, f"{count} {text}", remedy)
+
+
+async def check_labels(conn: Connection) -> AsyncIterator[CheckResult]:
+    """Whether running processes have the labels of all due work, if some use labels."""
+    served = await read_served_labels(conn)
+    unserved = await read_unserved_labels(conn)
+    for one in unserved:
+        nodes = "1 node waits" if one.nodes == 1 else f"{one.nodes} nodes wait"
+        reason = (
+            f"{nodes} for a worker with the label {one.label} since"
+            f" {one.since:%Y-%m-%d %H:%M:%S} UTC, and no running process has it"
+        )
+        remedy = f'Start a process with the role engine and [engine] labels = ["{one.label}"]'
+        yield CheckResult("labels", CheckState.WARNING, reason, remedy)
+    if served and "" not in served:
+        reason = "all running engines have labels, so none executes what has no label"
+        remedy = "Start a process with the role engine without labels, or set unlabelled"
+        yield CheckResult("labels", CheckState.WARNING, reason, remedy)
+    elif not unserved:
+        named = ", ".join(sorted(served - {""})) or "none"
+        yield ok_result("labels", f"no label is missing; running processes have: {named}")
 
 
 def _check_files(settings: Settings, config: Path | None) -> Iterator[CheckResult]:

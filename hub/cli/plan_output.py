@@ -55,7 +55,8 @@ def _resource(kind: str, one: Mapping[str, Json], width: int) -> str:
     doubt = "" if one["certain"] else f"  ({DOUBT.get(kind, 'perhaps')})"
     moved = f"  (moved from {one['moved_from']})" if one.get("moved_from") else ""
     taken = f"  (imported: {one['imported_id']})" if one.get("imported_id") else ""
-    return plain(f"{one['path']:<{width}}  {one['resource_type']}{moved}{taken}{doubt}")
+    where = f"  (at {one['label']})" if one.get("label") else ""
+    return plain(f"{one['path']:<{width}}  {one['resource_type']}{moved}{taken}{where}{doubt}")
 
 
 def _reasons(one: Mapping[str, Json]) -> Iterator[str]:

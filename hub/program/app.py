@@ -209,12 +209,13 @@ async def running(
             check_run_as(settings)
         size = settings.database.pool
 
-        process = make_process(roles, keyring)
+        process = make_process(roles, keyring, settings.engine.worker_labels)
 
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
             await check_replicas(url, read_url)
-            await migrate(url, version=process.program.version)
+            needs = settings.engine.needed_program
+            await migrate(url, version=process.program.version, needs=needs)
             return await _open(url, size, keyring, process)
 
         startup = DatabaseStartup(

@@ -30,6 +30,7 @@ from engine.store.observer.completions import CHANNEL as COMPLETE
 from engine.store.observer.observation_schedule import CHANNEL as OBSERVE
 from engine.store.read_database import ReadDatabase
 from engine.store.schema.upgrade import own_program
+from engine.store.traversals.advance import UNLABELLED
 from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
@@ -74,12 +75,13 @@ from hub.settings.settings import Settings
 REPORT_INTERVAL = timedelta(seconds=30)
 
 
-def make_process(roles: frozenset[str], keyring: Keyring) -> Process:
-    """This process, as it reports itself to others."""
+def make_process(
+    roles: frozenset[str], keyring: Keyring, labels: Sequence[str] = UNLABELLED
+) -> Process:
+    """This process, as it reports itself to others. labels: of its workers."""
     program = own_program(version("headgate"))
-    return Process(
-        uuid4(), socket.gethostname(), sorted(roles), REPORT_INTERVAL, program, keyring.key_ids
-    )
+    host = socket.gethostname()
+    return Process(uuid4(), host, sorted(roles), REPORT_INTERVAL, program, keyring.key_ids, labels)
 
 
 class Loops:
@@ -171,6 +173,8 @@ class Loops:
             keyring=self.keyring,
             metrics=self.metrics,
             lists=self.lists,
+            # Any process may send the requests of the observer.
+            polls=bool(settings.engine.labels),
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(
@@ -309,20 +313,15 @@ class Loops:
                 ("headgate_work", self.worker.wake),
                 ("headgate_cancelled", self.worker.check_cancelled),
                 ("headgate_hook", self.timers.wake),
-                (OBSERVE, self.observer.wake),
-                (COMPLETE, self.completion_observer.wake),
             ):
                 await stack.enter_async_context(self.database.listen(channel, wake))
             loops |= {
                 "worker": self.worker.run,
                 "timers": self.timers.run,
                 "lifecycle": self.lifecycle.run,
-                "observer": self.observer.run,
-                "hook watch": self.observer.hook_watch.run,
-                "completions": self.completion_observer.run,
             }
-            if self.notifications is not None:
-                loops["notifications"] = self.notifications.run
+            if "" in process.labels:
+                loops |= await self._observer_loops(stack)
         if "dispatch" in roles:
             await self.delivery.configure_subscriptions()
             loops["dispatcher"] = self.delivery.dispatcher.run
@@ -346,6 +345,22 @@ class Loops:
             supervising = self._run_guarded("postgres", self._supervision(self._server), stop)
             stack.callback(group.create_task(supervising, name="postgres").cancel)
         return tasks
+
+    async def _observer_loops(self, stack: AsyncExitStack) -> "dict[str, LoopRun]":
+        """The loops that send requests for resources of any label."""
+        for channel, wake in (
+            (OBSERVE, self.observer.wake),
+            (COMPLETE, self.completion_observer.wake),
+        ):
+            await stack.enter_async_context(self.database.listen(channel, wake))
+        loops: dict[str, LoopRun] = {
+            "observer": self.observer.run,
+            "hook watch": self.observer.hook_watch.run,
+            "completions": self.completion_observer.run,
+        }
+        if self.notifications is not None:
+            loops["notifications"] = self.notifications.run
+        return loops
 
     async def _run_guarded(self, name: str, run: LoopRun, stop: asyncio.Event) -> None:
         """Run a loop, and restart it after an unexpected error."""

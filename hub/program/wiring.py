@@ -28,6 +28,7 @@ from engine.errors import Unavailable
 from engine.hooks.rule import HookLimits
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.syntax.document import max_nodes_for
+from engine.plan.labels import LabelRules
 from engine.service import Limits
 from engine.service.requests.quotas import Quotas
 from engine.store.access.password_lockout import PLACE_KNOWN
@@ -123,6 +124,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         constraint_timeout=settings.engine.constraint_timeout,
         operator=settings.hooks.operator_rules(),
         convergence=settings.convergence.policies(),
+        labels=LabelRules([one.as_rule() for one in settings.engine.label_rules]),
         quotas=Quotas(
             stacks_per_project=quotas.stacks_per_project,
             resources_per_project=quotas.resources_per_project,
@@ -161,6 +163,7 @@ def worker_settings(settings: Settings) -> WorkerSettings:
             max_pause=engine.max_retry,
             random=random.SystemRandom().random,
         ),
+        labels=engine.worker_labels,
     )
 
 

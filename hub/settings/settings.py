@@ -5,7 +5,7 @@ options; later sources override earlier ones. It rejects unknown and invalid set
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -40,7 +40,10 @@ from engine.plan.convergence import (
     PolicyRules,
     read_section,
 )
+from engine.plan.labels import LabelRule
 from engine.store.hosts import WRITABLE, hosts_of, target_of
+from engine.store.schema.compatibility import LABELS
+from engine.store.traversals.advance import UNLABELLED
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
@@ -54,6 +57,8 @@ from hub.settings.types import (
     CountOrAny,
     Duration,
     DurationOrNone,
+    LabelOrNone,
+    Labels,
     Networks,
     OptionalListen,
     ProxyUrl,
@@ -207,6 +212,18 @@ class DatabaseSettings(Section):
         return Path(self.binaries) if self.binaries else None
 
 
+class LabelRuleSection(Section):
+    """Which resources have a label; see docs/how-to/run-at-scale.md. label: "": they have none."""
+
+    label: LabelOrNone
+    projects: Texts = ("*",)
+    types: Texts = ()
+    resources: Texts = ()
+
+    def as_rule(self) -> LabelRule:
+        return LabelRule(self.label, self.projects, self.types, self.resources)
+
+
 class EngineSettings(Section):
     batch: Count = 250
     workers: Count = 2
@@ -218,11 +235,34 @@ class EngineSettings(Section):
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=1)
     constraint_timeout: Duration = timedelta(seconds=10)
+    labels: Labels = ()
+    unlabelled: bool = False
+    label_rules: tuple[LabelRuleSection, ...] = ()
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         not_longer(self, "first_retry", "max_retry")
         return self
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Self:
+        if self.unlabelled and not self.labels:
+            reason = "has no effect without labels: such workers execute what has no label"
+            raise invalid(reason, "Set labels, or remove it", "unlabelled")
+        return self
+
+    @property
+    def worker_labels(self) -> Sequence[str]:
+        """The labels of the workers of this process, as the store has them."""
+        if not self.labels:
+            return UNLABELLED
+        return [*UNLABELLED, *self.labels] if self.unlabelled else self.labels
+
+    @property
+    def needed_program(self) -> str:
+        """The migration that all programs of the database must know because of these settings; "":
+        none in particular."""
+        return LABELS if self.labels or self.label_rules else ""
 
 
 class GuardRule(Section):

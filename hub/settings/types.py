@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from engine.hooks.durations import format_duration, parse_duration
+from engine.plan.labels import LABEL_REMEDY, label_problem
 from hub.auth.roles import Role
 
 #: The type of the errors that `invalid` makes.
@@ -168,6 +169,20 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _SUBSCRIPTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
+def _label(text: str) -> str:
+    if reason := label_problem(text):
+        raise invalid(reason, LABEL_REMEDY)
+    return text
+
+
+def _labels(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(_label, texts)))
+
+
+def _label_or_none(text: str) -> str:
+    return _label(text) if text else text
+
+
 def _variables(names: Sequence[str]) -> Sequence[str]:
     if not all(_VARIABLE.fullmatch(name) for name in names):
         raise invalid("must contain variables such as RELEASE, or prefixes such as DEPLOY_*")
@@ -251,6 +266,8 @@ Reachables = Annotated[tuple[Reachable, ...], BeforeValidator(_list)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_list), AfterValidator(_absolute)]
 AbsolutePath = Annotated[Path, AfterValidator(_absolute_one)]
+Labels = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_labels)]
+LabelOrNone = Annotated[str, AfterValidator(_label_or_none)]
 Variables = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_variables)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]
 Rate = Annotated[float, Field(ge=0, le=100_000)]

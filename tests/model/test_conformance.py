@@ -209,7 +209,9 @@ STATEMENT_FAULTS = (
           "and state = 'waiting'", "and state = 'nothing'", scenarios.HOOK_SUPERSEDED),
     StatementFault("a superseded traversal is not woken for its operations", (traversal_end,
           "END_EARLY"),
-          "(select min(wake_at) from node where stack_id = $1 and traversal = $2)", "null",
+          "(select min(n.wake_at) from node n\n"
+          "                   where n.stack_id = $1 and n.traversal = $2\n"
+          "                     and (not traversal.labelled or n.label = ''))", "null",
           scenarios.UPDATED),
     StatementFault("a delete cancels operations of the last traversal only", (traversal_end,
           "CANCEL_OPERATIONS"),

@@ -25,7 +25,11 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
 from engine.store.hooks import hook_lists
-from engine.store.maintenance.processes import ProcessRecord, list_processes
+from engine.store.maintenance.processes import (
+    ProcessRecord,
+    list_processes,
+    read_served_labels,
+)
 from engine.store.read_database import ReadDatabase
 from engine.store.records import (
     EventRecord,
@@ -210,6 +214,11 @@ class Reads:
         """The running and recently stopped processes of this database."""
         async with self._database.connection() as conn:
             return await list_processes(conn)
+
+    async def served_labels(self) -> frozenset[str]:
+        """The labels of the workers of running processes."""
+        async with self._database.connection() as conn:
+            return await read_served_labels(conn)
 
     async def graph(
         self, stack: StackRecord, *, nested: bool = False, traversal: int | None = None

@@ -30,6 +30,7 @@ from engine.hot.nested.nested_templates import NESTING_DEPTH
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.template.template import Template
 from engine.plan.convergence import SECTION, PolicyRules, merge_sections
+from engine.plan.labels import LabelRules
 from engine.plan.overrides import OVERRIDES
 from engine.service.requests.parsing import (
     EMPTY,
@@ -61,7 +62,8 @@ class Limits:
     operator's breakpoint rules. environment: the operator's, for every stack. projects: overrides,
     by project. language: the cost budget for evaluating a template. nesting_depth: maximum
     levels of nested stacks. strict: warnings are errors. convergence: of the observer.
-    deletes_nested: whether users may delete a nested stack by itself.
+    deletes_nested: whether users may delete a nested stack by itself. labels: the operator's rules
+    for labels of workers.
     """
 
     source: SourceLimits
@@ -82,6 +84,7 @@ class Limits:
     strict: bool = False
     convergence: PolicyRules = field(default_factory=PolicyRules)
     deletes_nested: bool = False
+    labels: LabelRules = field(default_factory=LabelRules)
 
     def for_project(self, project: str) -> "Limits":
         """The limits of a project."""

@@ -29,8 +29,9 @@ class CurrentState:
     """The resources of a stack that a change concerns.
 
     settled: names of resources that need no change; `rows` does not have them. has_rules: some of
-    the settled ones have stored breakpoint rules. live: breakpoints of the live stack. nested:
-    (path, type) of resources in nested stacks, if a breakpoint pattern can match them.
+    the settled ones have stored breakpoint rules. has_labels: some have a label. live: breakpoints
+    of the live stack. nested: (path, type) of resources in nested stacks, if a breakpoint pattern
+    can match them.
     """
 
     rows: Sequence[ExistingResource] = ()
@@ -38,6 +39,7 @@ class CurrentState:
     has_rules: bool = False
     live: Sequence[Declaration] = ()
     nested: Sequence[tuple[str, str]] = ()
+    has_labels: bool = False
 
     def types_by_path(self) -> list[tuple[str, str]]:
         """(path, type) of the existing resources."""
@@ -130,7 +132,12 @@ async def read_current_state(
     live = await live_breakpoints(conn, stack_id)
     nested = await _read_matchable(conn, stack_id, blueprint)
     return CurrentState(
-        rows, frozenset(settled - changed - required), plain.has_rules, live, nested
+        rows,
+        frozenset(settled - changed - required),
+        plain.has_rules,
+        live,
+        nested,
+        plain.has_labels,
     )
 
 

@@ -18,6 +18,7 @@ from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy
 from engine.plan.draft import ExistingResource, Options, Plan
 from engine.plan.gates import add_gates
+from engine.plan.labels import labels_without_node, set_labels
 from engine.plan.passes import plan, plan_in_place
 from engine.principal import Principal
 from engine.service.plan_preview import overrides_of, refuse_known_replacements
@@ -305,6 +306,7 @@ class Traversals:
             desired.options,
             desired.current.settled,
         )
+        planned = set_labels(planned, desired.current.rows, self.limits.labels.find_for(project))
         if desired.refuses and desired.parent_step is None:
             _refuse(planned)
         stack_id = StackId(desired.stack_id)
@@ -366,6 +368,7 @@ class Traversals:
             )
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
         await _store_rules(conn, desired)
+        await self._store_labels(conn, desired, planned, started.project)
         policy = None
         if desired.parent_step is None:
             policy = await self._schedule_observation(conn, desired, started.project)
@@ -374,6 +377,21 @@ class Traversals:
             await self._close_drift_hooks(conn, started, planned)
         await self.keep_credential(conn, desired.stack_id, desired.number, desired.credential)
         return planned
+
+    async def _store_labels(
+        self, conn: Connection, desired: DesiredState, planned: Plan, project: str
+    ) -> None:
+        """Store the labels of resources that the plan does not change."""
+        label_of, current = self.limits.labels.find_for(project), desired.current
+        if (
+            label_of is None
+            and not current.has_labels
+            and not any(row.label for row in current.rows)
+        ):
+            return
+        types = {name: one.type for name, one in desired.blueprint.definition.resources.items()}
+        labels = labels_without_node(planned, types, label_of)
+        await traversal_start.store_labels(conn, desired.stack_id, labels)
 
     async def _schedule_observation(
         self, conn: Connection, desired: DesiredState, project: str
@@ -441,6 +459,7 @@ class Traversals:
             conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
         planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
+        planned = set_labels(planned, existing, None)
         if parent_step is None:
             _refuse(planned)
         rules = breakpoints.find_stack_rules(stored)
@@ -463,6 +482,7 @@ class Traversals:
             conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
         planned = plan_in_place(operation, existing, breakpoints.find_rules)
+        planned = set_labels(planned, existing, None)
         rules = breakpoints.find_stack_rules(stored)
         context = NestedContext(parent_step, excluded=excluded)
         await self._start_without_template(conn, locked, action, planned, rules, by, context)
@@ -480,6 +500,7 @@ class Traversals:
             conn, project, stack_id, path, existing
         )
         planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
+        planned = set_labels(planned, existing, None)
         rules = breakpoints.find_stack_rules(stored) if existing else ()
         return add_gates(planned, StackId(stack_id), Action.DELETE, rules, lifecycle_plugins=False)
 

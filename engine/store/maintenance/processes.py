@@ -8,6 +8,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.schema.compatibility import OldestProgram, ProgramVersion, check_program
 from engine.store.schema.upgrade import LOCK_KEY
+from engine.store.traversals.advance import UNLABELLED
 
 #: Also deletes processes that have not reported for a day. Returns the oldest program that may use
 #: the database.
@@ -15,8 +16,9 @@ REPORT = """
 with ended as (
     delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
 )
-insert into process (id, host, roles, report_interval, key_ids, version, migration, routines)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into process (id, host, roles, report_interval, key_ids, version, migration, routines,
+                     labels)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     on conflict (id) do update set seen_at = clock_timestamp(), key_ids = excluded.key_ids
 returning (select migration from oldest_program) as migration,
           (select required_by from oldest_program) as required_by
@@ -27,15 +29,37 @@ REMOVE = "delete from process where id = $1"
 LIST_PROCESSES = """
 select id, host, roles, report_interval, started_at, seen_at,
        seen_at > clock_timestamp() - 2 * report_interval as up, key_ids, version, migration,
-       routines
+       routines, labels
   from process order by host, started_at, id
+"""
+
+#: Of processes with the role engine that are up.
+READ_SERVED_LABELS = """
+select coalesce(array_agg(distinct l.label), '{}')
+  from process p cross join unnest(p.labels) l (label)
+ where 'engine' = any (p.roles) and p.seen_at > clock_timestamp() - 2 * p.report_interval
+"""
+#: Due nodes of labels that no such process has. Nothing is due if no label is used.
+READ_UNSERVED_LABELS = """
+select w.label, sum(n.count)::bigint as nodes, min(w.wake_at) as since
+  from labelled_work w
+ cross join lateral (
+       select count(*) from node n
+        where n.stack_id = w.stack_id and n.traversal = w.traversal and n.label = w.label
+          and n.wake_at <= clock_timestamp() offset 0) n
+ where w.wake_at <= clock_timestamp() and n.count > 0
+   and not exists (
+       select from process p
+        where w.label = any (p.labels) and 'engine' = any (p.roles)
+          and p.seen_at > clock_timestamp() - 2 * p.report_interval)
+ group by w.label order by w.label
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
     """report_interval: time between reports. key_ids: IDs of its encryption keys; the first one
-    encrypts."""
+    encrypts. labels: of its workers; "": they execute nodes without a label."""
 
     id: UUID
     host: str
@@ -43,12 +67,13 @@ class Process:
     report_interval: timedelta
     program: ProgramVersion
     key_ids: Sequence[str] = ()
+    labels: Sequence[str] = UNLABELLED
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
     """up: its last report is at most two intervals old. version, migration, routines: of its
-    program, see `ProgramVersion`."""
+    program, see `ProgramVersion`. labels: as in `Process`."""
 
     id: UUID
     host: str
@@ -61,6 +86,17 @@ class ProcessRecord:
     version: str = ""
     migration: str = ""
     routines: int = 0
+    labels: Sequence[str] = UNLABELLED
+
+
+@dataclass(frozen=True, slots=True)
+class UnservedLabel:
+    """A label that no running worker has, although nodes with it are due. nodes: their number.
+    since: when the first of them became due."""
+
+    label: str
+    nodes: int
+    since: datetime
 
 
 async def register(conn: Connection, process: Process) -> None:
@@ -86,6 +122,7 @@ async def report(conn: Connection, process: Process) -> None:
         program.version,
         program.migration,
         program.routines,
+        process.labels,
     )
     if row is not None and row["migration"] is not None:
         check_program(program, OldestProgram(**row))
@@ -97,3 +134,12 @@ async def remove(conn: Connection, process_id: UUID) -> None:
 
 async def list_processes(conn: Connection) -> list[ProcessRecord]:
     return [ProcessRecord(**row) for row in await conn.fetch(LIST_PROCESSES)]
+
+
+async def read_served_labels(conn: Connection) -> frozenset[str]:
+    """The labels of the workers of running processes; "": some execute nodes without a label."""
+    return frozenset(await conn.fetchval(READ_SERVED_LABELS))
+
+
+async def read_unserved_labels(conn: Connection) -> list[UnservedLabel]:
+    return [UnservedLabel(**row) for row in await conn.fetch(READ_UNSERVED_LABELS)]

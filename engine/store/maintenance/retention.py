@@ -131,6 +131,9 @@ with page as materialized (
 ), graphs as (
     delete from archived_graph p using deleted g
      where p.stack_id = g.stack_id and p.traversal = g.number
+), labels as (
+    delete from labelled_work w using deleted g
+     where w.stack_id = g.stack_id and w.traversal = g.number
 )
 select (select max(ended_at) from page) as reached, (select count(*) from deleted) as deleted,
        (select count(*) from page) = $3 as more
@@ -232,6 +235,8 @@ with sinks as (
     delete from traversal where stack_id = any ($1)
 ), nodes as (
     delete from node where stack_id = any ($1)
+), labels as (
+    delete from labelled_work where stack_id = any ($1)
 ), graphs as (
     delete from archived_graph where stack_id = any ($1)
 ), queue as (

@@ -15,7 +15,8 @@ from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, 
 _busy = """
 busy as materialized (
     select n.resource_id, n.replacement_id, n.name, n.type, n.requires, n.traversal, n.id,
-           n.operation, n.rules, n.definition ->> 'deletion_policy' as policy
+           n.operation, n.rules, n.definition ->> 'deletion_policy' as policy,
+           nullif(n.label, '') as label
       from traversal t join node n on n.stack_id = t.stack_id and n.traversal = t.number
      where t.stack_id = $1 and t.active_nodes > 0
        and (t.number = (select traversal from stack where id = $1)
@@ -33,12 +34,13 @@ select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, 
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
        n.requires as running_requires, n.policy as running_policy, r.physical_id,
        r.deletion_policy, r.protected,
-       coalesce((r.lifecycle ->> 'prevent_destroy')::boolean, false) as prevented, r.created_at
+       coalesce((r.lifecycle ->> 'prevent_destroy')::boolean, false) as prevented,
+       r.label, n.label as running_label, r.created_at
   from wanted r left join busy n on n.resource_id = r.id
 union all
 select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{{}}', n.rules, null,
        n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
-       false, false, now()
+       false, false, n.label, n.label, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
@@ -61,9 +63,10 @@ with {busy}
 select coalesce(array_agg(r.name) filter (where r.at_rest), '{{}}') as names,
        coalesce(array_agg(r.digest) filter (where r.at_rest), '{{}}') as digests,
        coalesce(array_agg(r.id) filter (where not r.at_rest), '{{}}') as others,
-       coalesce(bool_or(r.at_rest and r.rules is not null), false) as has_rules
+       coalesce(bool_or(r.at_rest and r.rules is not null), false) as has_rules,
+       coalesce(bool_or(r.at_rest and r.label is not null), false) as has_labels
   from (select q.id, q.name, q.digest, q.rules,
-               q.replaced_by is null and q.status = 'COMPLETE'
+               q.label, q.replaced_by is null and q.status = 'COMPLETE'
                and q.action not in ('INIT', 'SUSPEND', 'DELETE')
                and q.id not in (select resource_id from busy) as at_rest
           from resource q where q.stack_id = $1) r
@@ -78,12 +81,13 @@ class SettledResources:
     """Resources that are complete and have no running operation: planning needs their digests only.
 
     digests: by name. has_rules: hook rules stay with some of them. others: IDs of all other
-    resources of the stack.
+    resources of the stack. has_labels: some have a label.
     """
 
     digests: Mapping[str, str]
     has_rules: bool
     others: Sequence[UUID] = ()
+    has_labels: bool = False
 
 
 async def read_settled(conn: Connection, stack_id: UUID) -> SettledResources:
@@ -91,7 +95,7 @@ async def read_settled(conn: Connection, stack_id: UUID) -> SettledResources:
     if row is None:
         return SettledResources({}, False)
     digests = dict(zip(row["names"], row["digests"], strict=True))
-    return SettledResources(digests, row["has_rules"], row["others"])
+    return SettledResources(digests, row["has_rules"], row["others"], row["has_labels"])
 
 
 async def read_concerned(
@@ -134,6 +138,7 @@ def _existing(row: Any) -> ExistingResource:
         deletion_policy=_policy(row),
         protected=row["protected"],
         prevented=row["prevented"],
+        label=row["label"],
     )
 
 
@@ -153,4 +158,5 @@ def _replacement(row: Any) -> Replacement | None:
         ResourceId(row["replacement_id"]),
         row["running_type"],
         frozenset(row["running_requires"] or ()),
+        row["running_label"],
     )

@@ -42,7 +42,7 @@ select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.i
               cross join lateral (select name from resource
                                    where stack_id = r.stack_id and id = k.id offset 0) q
               order by q.name) as requires,
-       r.deletion_policy, r.protected, r.created_at, r.updated_at
+       r.deletion_policy, r.protected, r.created_at, r.updated_at, r.label
   from tree t
  cross join lateral (select * from resource
                       where $2::text is null and stack_id = t.id and replaced_by is null
@@ -227,7 +227,7 @@ def _exported_resource(row: dict[str, Any]) -> ExportedResource:
 READ_NODES = """
 select n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state, n.phase,
        n.pending_dependencies, n.dependents, n.rules, n.reason, n.wake_at, n.started_at,
-       n.ended_at, n.traversal, n.claim, n.resource_id, n.replacement_id, n.definition,
+       n.ended_at, n.label, n.traversal, n.claim, n.resource_id, n.replacement_id, n.definition,
        n.breakpoints_hit, n.operation_key, n.patched, n.restarts, s.project,
        s.name as stack_name, s.path, t.state as traversal_state,
        array(select b.name from node b
@@ -273,7 +273,7 @@ select b.id, b.rule, b.created_by, ltrim(a.path || '/' || b.pattern, '/') as pat
 """
 _NODE = ("id", "resource_name", "type", "operation", "direction", "state", "phase",
          "pending_dependencies", "dependents", "rules", "reason", "wake_at", "started_at",
-         "ended_at")  # fmt: skip
+         "ended_at", "label")  # fmt: skip
 _WORK = ("project", "stack_name", "resource_id", "replacement_id", "type", "operation",
          "direction", "phase", "definition", "rules", "breakpoints_hit", "operation_key",
          "row_type", "action", "status", "physical_id", "reference", "properties",

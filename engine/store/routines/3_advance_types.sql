@@ -7,6 +7,7 @@ drop type if exists refused_step cascade;
 drop type if exists changed_node cascade;
 drop type if exists added_node cascade;
 drop type if exists moved_node cascade;
+drop type if exists due_traversal cascade;
 
 -- A row of the result of `advance`. kind: see there; columns that a kind does not use are null.
 create type advance_row as (
@@ -22,6 +23,9 @@ create type advance_row as (
     secret_attributes jsonb, expired_leases integer, restarts integer, restarted boolean,
     size integer, run_after integer, lifecycle jsonb, cancelled boolean, reason text, due_in double precision
 );
+
+-- A traversal with due nodes. labelled: some of its nodes have a label.
+create type due_traversal as (stack_id uuid, traversal integer, labelled boolean);
 
 -- A claimed node whose documents are not read. size: their approximate size in bytes.
 create type unread_node as (stack_id uuid, traversal integer, id integer, size integer);
@@ -47,8 +51,8 @@ create type changed_node as (
 );
 
 -- A node to add to a graph. added_by: the node that has replaced its resource. after: the nodes that it
--- waits for. dependents: the nodes that wait for it.
+-- waits for. dependents: the nodes that wait for it. label: as in `node`.
 create type added_node as (
     stack_id uuid, traversal integer, id integer, added_by integer, type text, operation text,
-    definition jsonb, after integer[], dependents integer[]
+    definition jsonb, after integer[], dependents integer[], label text
 );

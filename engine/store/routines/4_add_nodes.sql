@@ -1,7 +1,7 @@
 -- Adds nodes to running traversals: those that a step lists because it has replaced its resource. They
 -- were planned with the graph (engine/plan/cleanup.py), with the nodes before and after them. Of these,
 -- some may have ended, and some may not have been added, or never are.
--- p_steps: see `advance`; nodes: [{id, type, operation, definition, after, dependents}]. p_changed: the
+-- p_steps: see `advance`; nodes: [{id, type, operation, definition, after, dependents, label}]. p_changed: the
 -- steps that were applied; `wake_dependents` has not released the dependents of their nodes yet. Returns
 -- the added nodes that are ready.
 -- Only `advance` calls it, so its planner settings apply.
@@ -15,7 +15,8 @@ declare
     v_ready node_key[];
 begin
     select array_agg(row (s.stack_id, s.traversal, a.id, s.node, a.type, a.operation, a.definition,
-                          a.after, a.dependents)::added_node)
+                          a.after, a.dependents,
+                          coalesce(a.label, case when t.labelled then '' end))::added_node)
       into v_added
       from jsonb_to_recordset(p_steps) as s (
            stack_id uuid, traversal integer, node integer, nodes jsonb)
@@ -24,12 +25,12 @@ begin
       join traversal t on t.stack_id = s.stack_id and t.number = s.traversal and t.state = 'running'
      cross join jsonb_to_recordset(s.nodes) as a (
            id integer, type text, operation text, definition jsonb, after integer[],
-           dependents integer[])
+           dependents integer[], label text)
      where s.nodes is not null;
     with inserted as (
         insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction, state,
                           phase, pending_dependencies, dependents, reads, definition, rules,
-                          breakpoints_hit, claim, wake_at)
+                          breakpoints_hit, claim, wake_at, label)
         select a.stack_id, a.traversal, a.id, f.resource_id, f.name, a.type, a.operation, 'cleanup',
                case when w.count = 0 then 'ready' else 'waiting' end, 'pre', w.count,
                array(select d.id from unnest(a.dependents) d (id)
@@ -39,7 +40,7 @@ begin
                          or exists (select from unnest(v_added) o
                                      where o.stack_id = a.stack_id and o.traversal = a.traversal
                                        and o.id = d.id)),
-               '{}', a.definition, f.rules, '{}', 0, case when w.count = 0 then p_now end
+               '{}', a.definition, f.rules, '{}', 0, case when w.count = 0 then p_now end, a.label
           from unnest(v_added) a
          cross join lateral (
                select n.resource_id, n.name, n.rules from node n

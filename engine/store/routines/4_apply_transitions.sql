@@ -34,11 +34,11 @@ begin
                t.requested_by, t.requested_by_id, s.run, s.run_size, s.operation_key,
                s.run is distinct from s.node and s.run is not null as later,
                n.dependents, n.successor, n.requires, n.was_blocked, st.traversal as current_traversal,
-               st.project
+               st.project, nullif(n.label, '') as label
           from input s
          -- One search by key for each step: a plain join can read whole stacks.
          cross join lateral (
-               select n.dependents, n.successor, n.requires, n.call_again,
+               select n.dependents, n.successor, n.requires, n.call_again, n.label,
                       n.state = 'parked' and n.wake_at is null as was_blocked
                  from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
@@ -104,7 +104,7 @@ begin
                bytes = coalesce((s.resource ->> 'bytes')::integer, r.bytes),
                tainted = (s.resource ->> 'tainted')::boolean,
                deletion_policy = s.resource ->> 'deletion_policy',
-               lifecycle = nullif(s.resource -> 'lifecycle', 'null'),
+               lifecycle = nullif(s.resource -> 'lifecycle', 'null'), label = s.label,
                requires = case when s.requires is null then r.requires else
                    array(select q.id from unnest(s.requires) required (name)
                           cross join lateral (
@@ -150,7 +150,7 @@ begin
         insert into resource (stack_id, id, name, type, action, status, reason, physical_id,
                               reference, properties, masked_properties, secret_attributes,
                               attributes, data, metadata, digest, requires, rules, tainted,
-                              replaced_by, deletion_policy, bytes, lifecycle)
+                              replaced_by, deletion_policy, bytes, lifecycle, label)
         select s.stack_id, (s.resource ->> 'id')::uuid, s.resource ->> 'name',
                s.resource ->> 'type', s.resource ->> 'action', s.resource ->> 'status',
                s.resource ->> 'reason', s.resource ->> 'physical_id',
@@ -174,7 +174,7 @@ begin
                (s.resource ->> 'replaced_by')::uuid,
                s.resource ->> 'deletion_policy',
                coalesce((s.resource ->> 'bytes')::integer, 0),
-               nullif(s.resource -> 'lifecycle', 'null')
+               nullif(s.resource -> 'lifecycle', 'null'), s.label
           from step s where s.resource ->> 'write' in ('insert', 'leave')
     ), inserted_snapshot as (
         insert into resource_snapshot (stack_id, traversal, resource_id, name, type,

@@ -1,6 +1,6 @@
 -- Claims work for p_worker that is due at p_due_at, in at most 16 traversals: up to p_limit nodes, and
--- traversals to end. p_after, p_bytes, p_include_suspects, p_run_types: see `advance`. p_now: time of the
--- claims.
+-- traversals to end. p_after, p_bytes, p_include_suspects, p_run_types, p_labels: see `advance`. p_now: time
+-- of the claims.
 -- p_due: the traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread:
 -- nodes. p_first: the claimed nodes that may begin a run. p_last_project: the project that was served last.
 -- p_events: events to record.
@@ -8,16 +8,18 @@
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[]);
+drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[], text[]);
 
 create function claim_due(p_worker text, p_lease interval, p_due_at timestamptz, p_limit integer,
                           p_after text, p_bytes bigint, p_include_suspects boolean,
-                          p_run_types text[],
-                          out p_now timestamptz, out p_due node_key[], out p_ends node_key[],
+                          p_run_types text[], p_labels text[],
+                          out p_now timestamptz, out p_due due_traversal[], out p_ends node_key[],
                           out p_claimed node_key[], out p_unread unread_node[],
                           out p_first node_key[], out p_last_project text, out p_events event_draft[])
 language plpgsql as $$
 declare
-    v_due node_key[];
+    v_due due_traversal[];
+    v_unlabelled boolean := '' = any (p_labels);
 begin
     p_now := clock_timestamp();
     p_due := '{}';
@@ -26,44 +28,49 @@ begin
     p_unread := '{}';
     p_first := '{}';
     p_events := '{}';
-    select array_agg(row (t.stack_id, t.number, null)::node_key) into v_due
-      from (select stack_id, number from traversal
-             where wake_at <= p_due_at order by wake_at limit 17) t;
-    if v_due is null then
-        return;
-    end if;
-    if cardinality(v_due) <= 16 then
-        -- All get their turn. A stack that another worker has locked is skipped, because that worker
-        -- also claims its nodes.
-        with locked as (
-            select d.stack_id, d.traversal from unnest(v_due) d join stack s on s.id = d.stack_id
-               for no key update of s skip locked
-        )
-        select coalesce(array_agg(row (stack_id, traversal, null)::node_key), '{}')
-          into p_due from locked;
+    if p_labels <> '{""}' then
+        select l.p_due, l.p_last_project into p_due, p_last_project
+          from lock_labelled_work(p_labels, p_due_at, p_after) l;
     else
-        -- Each project with due work gets one turn before any gets a second one.
-        with project as (
-            select p.name, p.nth from next_projects(p_after, 100) with ordinality p (name, nth)
-            union all
-            select p.name, 100 + p.nth
-              from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
-        ), due as (
-            select t.stack_id, t.number, p.name, p.nth, t.turn
-              from project p cross join lateral (
-                   select t.stack_id, t.number, row_number() over (order by t.wake_at) as turn
-                     from traversal t
-                    where t.project = p.name and t.wake_at <= p_due_at
-                    order by t.wake_at limit 16) t
-        ), first as (
-            select d.* from due d order by d.turn, d.nth limit 16
-        ), locked as (
-            select f.* from first f join stack s on s.id = f.stack_id
-               for no key update of s skip locked
-        )
-        select coalesce(array_agg(row (stack_id, number, null)::node_key), '{}'),
-               (select name from first order by turn desc, nth desc limit 1)
-          into p_due, p_last_project from locked;
+        select array_agg(row (t.stack_id, t.number, t.labelled)::due_traversal) into v_due
+          from (select stack_id, number, labelled from traversal
+                 where wake_at <= p_due_at order by wake_at limit 17) t;
+        if v_due is null then
+            return;
+        end if;
+        if cardinality(v_due) <= 16 then
+            -- All get their turn. A stack that another worker has locked is skipped, because that worker
+            -- also claims its nodes.
+            with locked as (
+                select d.* from unnest(v_due) d join stack s on s.id = d.stack_id
+                   for no key update of s skip locked
+            )
+            select coalesce(array_agg(row (stack_id, traversal, labelled)::due_traversal), '{}')
+              into p_due from locked;
+        else
+            -- Each project with due work gets one turn before any gets a second one.
+            with project as (
+                select p.name, p.nth from next_projects(p_after, 100) with ordinality p (name, nth)
+                union all
+                select p.name, 100 + p.nth
+                  from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
+            ), due as (
+                select t.stack_id, t.number, t.labelled, p.name, p.nth, t.turn
+                  from project p cross join lateral (
+                       select t.stack_id, t.number, t.labelled, row_number() over (order by t.wake_at) as turn
+                         from traversal t
+                        where t.project = p.name and t.wake_at <= p_due_at
+                        order by t.wake_at limit 16) t
+            ), first as (
+                select d.* from due d order by d.turn, d.nth limit 16
+            ), locked as (
+                select f.* from first f join stack s on s.id = f.stack_id
+                   for no key update of s skip locked
+            )
+            select coalesce(array_agg(row (stack_id, number, labelled)::due_traversal), '{}'),
+                   (select name from first order by turn desc, nth desc limit 1)
+              into p_due, p_last_project from locked;
+        end if;
     end if;
     if p_due = '{}' then
         return;
@@ -73,28 +80,43 @@ begin
     with ending as (
         update traversal t set wake_at = p_now + p_lease
           from unnest(p_due) d
-         where t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
+         where v_unlabelled and t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
            and must_end(t.state, t.working_time, t.working_since, t.time_limit, p_now)
         returning row (t.stack_id, t.number, null)::node_key as key
     )
     select coalesce(array_agg(key), '{}') into p_ends from ending;
 
     with candidate as (
-        select n.*, row_number() over (partition by n.stack_id order by n.wake_at, n.id) as turn
+        select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads, n.bytes,
+               starts_operation(n.phase, n.started_at) as starts,
+               is_restarted(n.state, n.phase, n.started_at, n.operation) as restarts,
+               expired_leases_at_claim(n.expired_leases, n.state, n.worker) as expired_leases,
+               row_number() over (partition by n.stack_id order by n.wake_at, n.id) as turn
           from unnest(p_due) d
          cross join lateral (
-               select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads,
-                      n.bytes, starts_operation(n.phase, n.started_at) as starts,
-                      is_restarted(n.state, n.phase, n.started_at, n.operation) as restarts,
-                      expired_leases_at_claim(n.expired_leases, n.state, n.worker)
-                          as expired_leases
-                 from node n
-                where n.stack_id = d.stack_id and n.traversal = d.traversal
-                  and n.wake_at <= p_now
-                  and (p_include_suspects
-                       or not is_suspect(
-                              expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
-                order by n.wake_at, n.id limit p_limit) n
+               (select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads, n.bytes,
+                       n.phase, n.started_at, n.state, n.operation, n.expired_leases, n.worker
+                  from node n
+                 where not d.labelled and v_unlabelled
+                   and n.stack_id = d.stack_id and n.traversal = d.traversal
+                   and n.wake_at <= p_now
+                   and (p_include_suspects
+                        or not is_suspect(
+                               expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
+                 order by n.wake_at, n.id limit p_limit)
+               union all
+               (select n.* from unnest(p_labels) l (label)
+                 cross join lateral (
+                       select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads, n.bytes,
+                              n.phase, n.started_at, n.state, n.operation, n.expired_leases, n.worker
+                         from node n
+                        where n.stack_id = d.stack_id and n.traversal = d.traversal
+                          and n.label = l.label and n.wake_at <= p_now
+                          and (p_include_suspects
+                               or not is_suspect(
+                                      expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
+                        order by n.wake_at, n.id limit p_limit) n
+                 where d.labelled)) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)
     ), suspect as (

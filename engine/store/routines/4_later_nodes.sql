@@ -1,5 +1,5 @@
 -- The nodes that a worker may execute with a node of p_first, in one run: each waits for the one before it
--- and for no other, its type is in p_types, and it has no hook rules. They are read, not claimed;
+-- and for no other, its type is in p_types, it has the same label, and it has no hook rules. They are read, not claimed;
 -- `apply_transitions` checks them again. At most 100, with small documents.
 -- Only `advance` calls it, so its planner settings apply.
 drop function if exists later_nodes(node_key[], text[]);
@@ -9,23 +9,24 @@ language plpgsql as $$
 begin
     return (
         with recursive run as (
-            select n.stack_id, n.traversal, n.id, null::integer as run_after, n.dependents
+            select n.stack_id, n.traversal, n.id, null::integer as run_after, n.dependents,
+                   n.label
               from unnest(p_first) k
              cross join lateral (
-                   select n.stack_id, n.traversal, n.id, n.dependents from node n
+                   select n.stack_id, n.traversal, n.id, n.dependents, n.label from node n
                     where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id offset 0) n
              cross join lateral (
                    select from traversal t
                     where t.stack_id = n.stack_id and t.number = n.traversal
                       and has_runs(t.state, t.step_mode) offset 0) t
             union all
-            select n.stack_id, n.traversal, n.id, r.id, n.dependents
+            select n.stack_id, n.traversal, n.id, r.id, n.dependents, n.label
               from run r
              cross join unnest(r.dependents) q (id)
              cross join lateral (
-                   select n.stack_id, n.traversal, n.id, n.dependents from node n
+                   select n.stack_id, n.traversal, n.id, n.dependents, n.label from node n
                     where n.stack_id = r.stack_id and n.traversal = r.traversal and n.id = q.id
-                      and n.type = any (p_types)
+                      and n.type = any (p_types) and n.label is not distinct from r.label
                       and is_later_run_node(n.operation, n.phase, n.rules, n.state,
                                             n.pending_dependencies)
                       and n.bytes < 20000

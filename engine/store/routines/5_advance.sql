@@ -28,6 +28,8 @@
 -- p_include_suspects: false: claim no node whose last worker ended while it had the node, because the
 -- worker makes the last try of such a node now.
 -- p_run_types: types whose operations only compute; at most 100 later nodes of runs are returned.
+-- p_labels: of the worker. It claims nodes that have one of them; '': nodes without a label, and traversals
+-- to end. Programs that do not know labels claim these.
 --
 -- Returns rows of these kinds:
 --   turn     the project that was served last this time
@@ -45,10 +47,11 @@ drop function if exists advance(text, interval, integer, jsonb, text);
 drop function if exists advance(text, interval, integer, jsonb, text, bigint);
 drop function if exists advance(text, interval, integer, jsonb, text, bigint, boolean);
 drop function if exists advance(text, interval, integer, jsonb, text, bigint, boolean, text[]);
+drop function if exists advance(text, interval, integer, jsonb, text, bigint, boolean, text[], text[]);
 
 create function advance(p_worker text, p_lease interval, p_limit integer, p_steps jsonb,
                         p_after text, p_bytes bigint, p_include_suspects boolean,
-                        p_run_types text[] default '{}')
+                        p_run_types text[] default '{}', p_labels text[] default '{""}')
 returns setof advance_row
 language plpgsql
 -- Search by key. Planning each call costs more than executing it, and a plan made while the tables are
@@ -72,7 +75,8 @@ declare
     v_first node_key[];
     v_later run_node[];
     v_unread unread_node[];
-    v_due node_key[] := '{}';
+    v_due due_traversal[] := '{}';
+    v_labelled boolean;
     v_ends node_key[];
     v_last_project text;
     v_more boolean;
@@ -109,7 +113,7 @@ begin
                c.p_events
           into v_now, v_due, v_ends, v_claimed, v_unread, v_first, v_last_project, v_started
           from claim_due(p_worker, p_lease, v_now, p_limit, p_after, p_bytes, p_include_suspects,
-                         p_run_types) c;
+                         p_run_types, p_labels) c;
         v_events := v_events || v_started;
         v_nodes := v_nodes || v_claimed;
         if v_first <> '{}' then
@@ -130,16 +134,24 @@ begin
         ), timed as (
             update traversal t
                set wake_at = case when t.state = 'ending' then t.wake_at else least(
-                       (select min(n.wake_at) from node n
-                         where n.stack_id = t.stack_id and n.traversal = t.number
-                           and n.wake_at is not null),
+                       case when t.labelled then
+                           (select min(n.wake_at) from node n
+                             where n.stack_id = t.stack_id and n.traversal = t.number
+                               and n.label = '' and n.wake_at is not null) else
+                           (select min(n.wake_at) from node n
+                             where n.stack_id = t.stack_id and n.traversal = t.number
+                               and n.wake_at is not null) end,
                        case when t.state = 'running'
                             then time_limit_at(t.working_time, t.working_since, t.time_limit) end) end
               from touched
              where t.stack_id = touched.stack_id and t.wake_at is not null
-            returning t.wake_at
+            returning t.wake_at, t.labelled
         )
-        select bool_or(wake_at <= v_now) into v_more from timed;
+        select bool_or(wake_at <= v_now), bool_or(labelled) into v_more, v_labelled from timed;
+        if v_labelled or exists (select from unnest(v_due) d where d.labelled) then
+            v_more := time_labelled_work(v_stacks || array(select d.stack_id from unnest(v_due) d))
+                      or coalesce(v_more, false);
+        end if;
     end if;
     if v_more then
         perform pg_notify('headgate_work', '');
@@ -212,8 +224,12 @@ begin
     elsif coalesce(v_ends, '{}') = '{}' and coalesce(v_unread, '{}') = '{}' then
         v_row := null;
         v_row.kind := 'idle';
-        v_row.due_in := (select extract(epoch from min(t.wake_at) - clock_timestamp())
-                           from traversal t where t.wake_at is not null);
+        if p_labels = '{""}' then
+            v_row.due_in := (select extract(epoch from min(t.wake_at) - clock_timestamp())
+                               from traversal t where t.wake_at is not null);
+        else
+            v_row.due_in := labelled_work_due_in(p_labels);
+        end if;
         return next v_row;
     end if;
 end;

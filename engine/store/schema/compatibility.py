@@ -26,6 +26,10 @@ from engine.store.schema.routine_versions import SqlFile
 #: compares the statements of that release with this program's schema.
 PREVIOUS_RELEASE = "0062_rolling_upgrades.sql"
 
+#: What programs must know as soon as a process uses labels of workers: others would start stacks
+#: whose nodes have none.
+LABELS = "0071_labels.sql"
+
 _CONTRACT = re.compile(r"\A-- contract: (?P<oldest>\S+\.sql)$", re.MULTILINE)
 
 PRESENT = "select to_regclass('oldest_program') is not null"

@@ -32,6 +32,8 @@ def encode_added_nodes(plan: Plan, dependents: Sequence[Sequence[int]]) -> dict[
             short |= {"operation": node.operation.value}
         if node.retained:
             short["retained"] = True
+        if node.label:
+            short["label"] = node.label
         added.setdefault(node.added_by, []).append(short)
     return added
 
@@ -49,6 +51,7 @@ def decode_added_nodes(work: Work) -> list[Json] | None:
             "definition": {"only_if_replaced": True, "retained": short.get("retained", False)},
             "after": short.get("after", [work.key.node]),
             "dependents": short.get("dependents", []),
+            "label": short.get("label"),
         }
         for short in definition[IF_REPLACED]
     ]

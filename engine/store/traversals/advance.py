@@ -20,7 +20,7 @@ from engine.store.encryption.secret_values import (
 )
 from engine.words import Json
 
-ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7, $8)"
+ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 RENEW = """
 update node n set wake_at = clock_timestamp() + $1
   from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
@@ -41,6 +41,10 @@ NEXT_DUE = """
 select extract(epoch from min(wake_at) - clock_timestamp())::double precision as seconds
   from traversal where wake_at is not null
 """
+NEXT_DUE_OF_LABELS = "select labelled_work_due_in($1) as seconds"
+
+#: The labels of a worker that executes nodes without a label only.
+UNLABELLED = ("",)
 
 
 #: Approximate limit of the documents of one batch in bytes; one node may exceed it. PostgreSQL
@@ -219,18 +223,19 @@ async def advance(
     *,
     suspects: bool = True,
     run_types: Sequence[str] = (),
+    labels: Sequence[str] = UNLABELLED,
 ) -> AdvanceResult:
     """Apply `steps` and claim up to `want` nodes, in one transaction.
 
     after: the project that was served last; the others come first. max_bytes: approximate limit of
     the documents of claimed nodes; `UNREAD`: they are not read. suspects: whether to claim nodes
     whose last worker ended while it had them. run_types: types whose operations only compute, for
-    runs. steps: see engine/work/transition_encoder.py. A step
-    of a node that another worker has claimed is ignored; a refused one is returned
-    (`RefusedStep`).
+    runs. labels: claim nodes that have one of them; "": nodes without a label. steps: see
+    engine/work/transition_encoder.py. A step of a node that another worker has claimed is ignored;
+    a refused one is returned (`RefusedStep`).
     """
     rows = await conn.fetch(
-        ADVANCE, worker, lease, want, steps, after, max_bytes, suspects, run_types
+        ADVANCE, worker, lease, want, steps, after, max_bytes, suspects, run_types, labels
     )
     getters = _getters(tuple(rows[0].keys()))
     return AdvanceResult(
@@ -329,7 +334,12 @@ async def release(conn: Connection, claims: Sequence[Claim]) -> None:
         await conn.execute(RELEASE, stacks, traversals, nodes, numbers)
 
 
-async def next_due(conn: Connection) -> float | None:
-    """Seconds until work is due, negative if it is overdue; None: no work is planned."""
-    seconds: float | None = await conn.fetchval(NEXT_DUE)
+async def next_due(conn: Connection, labels: Sequence[str] = UNLABELLED) -> float | None:
+    """Seconds until work for these labels is due, negative if it is overdue; None: no work is
+    planned."""
+    seconds: float | None
+    if tuple(labels) == UNLABELLED:
+        seconds = await conn.fetchval(NEXT_DUE)
+    else:
+        seconds = await conn.fetchval(NEXT_DUE_OF_LABELS, labels)
     return seconds

@@ -93,7 +93,9 @@ END_EARLY = """
 update traversal
    set state = $3, reason = $4, ended_at = clock_timestamp(), working_since = null,
        working_time = working_time_at(working_time, working_since, clock_timestamp()),
-       wake_at = (select min(wake_at) from node where stack_id = $1 and traversal = $2)
+       wake_at = (select min(n.wake_at) from node n
+                   where n.stack_id = $1 and n.traversal = $2
+                     and (not traversal.labelled or n.label = ''))
  where stack_id = $1 and number = $2 and state in ('running', 'ending')
 """
 

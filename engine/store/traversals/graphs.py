@@ -49,7 +49,7 @@ select action, state, traceparent, ended_at is not null as over,
 READ_NODES = """
 select n.stack_id, n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state,
        n.phase, n.pending_dependencies, n.dependents, n.rules, n.reason, n.wake_at, n.started_at,
-       n.ended_at,
+       n.ended_at, n.label,
        case when n.signal_resource_id is not null then
            (select q.name from resource q
              where q.stack_id = n.stack_id and q.id = n.signal_resource_id)

@@ -23,6 +23,13 @@ from engine.words import (
     State,
 )
 
+#: Labels that resources without a node in the plan have from now on.
+STORE_LABELS = """
+update resource r set label = n.label
+  from jsonb_to_recordset($2) as n (name text, label text)
+ where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
+   and r.label is distinct from n.label
+"""
 START = "select p_wake_at, p_stepped from start_traversal($1, $2, $3, $4, $5)"
 STACK_RULES = "select rules from stack where id = $1"
 STORE_STACK_RULES = """
@@ -60,6 +67,8 @@ ROW_COLUMNS = (
     "stack_id", "id", "name", "type", "action", "status", "reason", "physical_id", "attributes",
     "data", "metadata", "digest", "requires", "rules",
 )  # fmt: skip
+#: Column of both, in traversals with labels.
+LABEL = "label"
 
 
 class ParentStep(NamedTuple):
@@ -129,6 +138,7 @@ async def start_traversal(
     """
     active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
     parent = nested.parent or NO_PARENT
+    labels = sorted({node.label for node in plan.nodes if node.label})
     traversal = {
         "stack_id": stack_id,
         "number": number,
@@ -149,21 +159,29 @@ async def start_traversal(
         "parent_node": parent.node,
         "parent_operation_key": parent.key,
         "parent_step": parent.step,
+        "labelled": bool(labels),
+        "labels": labels,
     }
-    rows = [_row_record(project, stack_id, row) for row in plan.rows]
+    more = (LABEL,) if labels else ()
+    node_columns, row_columns = (*NODE_COLUMNS, *more), (*ROW_COLUMNS, *more)
+    rows = [_row_record(project, stack_id, row)[: len(row_columns)] for row in plan.rows]
     small = max(len(rows), len(plan.nodes)) <= STORED_AT_ONCE
     ((wake_at, stepped),) = await conn.fetch(
         START, traversal, event._asdict(), traceparent,
-        [dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows] if small and rows else None,
-        _node_documents(stack_id, number, plan, inputs, view) if small and plan.nodes else None,
+        [dict(zip(row_columns, row, strict=True)) for row in rows] if small and rows else None,
+        _node_documents(node_columns, stack_id, number, plan, inputs, view)
+        if small and plan.nodes
+        else None,
     )  # fmt: skip
     if not small:
         if rows:
-            await conn.copy_records_to_table("resource", columns=ROW_COLUMNS, records=rows)
+            await conn.copy_records_to_table("resource", columns=row_columns, records=rows)
         await conn.copy_records_to_table(
             "node",
-            columns=NODE_COLUMNS,
-            records=_node_records(stack_id, number, plan, inputs, wake_at, view, stepped=stepped),
+            columns=node_columns,
+            records=_node_records(
+                node_columns, stack_id, number, plan, inputs, wake_at, view, stepped=stepped
+            ),
         )
         await correct_estimates(conn, len(plan.nodes))
     successors = [
@@ -196,6 +214,13 @@ def has_gate(plan: Plan) -> bool:
     return any(node.is_gate for node in plan.nodes)
 
 
+async def store_labels(conn: Connection, stack_id: UUID, labels: Mapping[str, str | None]) -> None:
+    """Store labels, by name, with resources whose operation does not: they have no node."""
+    if labels:
+        rows = [{"name": name, "label": label} for name, label in labels.items()]
+        await conn.execute(STORE_LABELS, stack_id, rows)
+
+
 async def stack_rules(conn: Connection, stack_id: UUID) -> tuple[Rule, ...]:
     """The hook rules that stay with the whole stack."""
     return decode_rules(await conn.fetchval(STACK_RULES, stack_id))
@@ -223,10 +248,12 @@ def _row_record(project: str, stack_id: UUID, row: NewRow) -> tuple[object, ...]
         secret("data", adopted.data) if adopted else {},
         secret("metadata", adopted.metadata) if adopted else {}, "", row.requires,
         encode_rules(row.rules),
+        row.label,
     )  # fmt: skip
 
 
 def _node_records(
+    columns: Sequence[str],
     stack_id: UUID,
     number: int,
     plan: Plan,
@@ -236,7 +263,7 @@ def _node_records(
     *,
     stepped: bool,
 ) -> list[tuple[object, ...]]:
-    """stepped: stepping mode; every node has a breakpoint."""
+    """columns: of the records. stepped: stepping mode; every node has a breakpoint."""
     dependents: list[list[int]] = [[] for _ in plan.nodes]
     for index, node in enumerate(plan.nodes):
         for before in node.after:
@@ -255,7 +282,7 @@ def _node_records(
         definition = needs.definition if needs else view if node.is_gate else _without(node)
         if index in added:
             definition = {**(definition or {}), IF_REPLACED: added[index]}
-        records.append((
+        record: tuple[object, ...] = (
             stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
             node.operation.value, node.direction.value,
             (State.WAITING if waits else State.READY).value,
@@ -269,11 +296,14 @@ def _node_records(
             definition,
             encode_rules(node.rules), [], 0, None if waits else now,
             size_of(definition) if needs else 0,
-        ))  # fmt: skip
+            node.label or "",
+        )  # fmt: skip
+        records.append(record[: len(columns)])
     return records
 
 
 def _node_documents(
+    columns: Sequence[str],
     stack_id: UUID,
     number: int,
     plan: Plan,
@@ -282,10 +312,10 @@ def _node_documents(
 ) -> list[Json]:
     """The records as `start_traversal` reads them, which sets wake_at and the phase."""
     documents: list[Json] = []
-    records = _node_records(stack_id, number, plan, inputs, None, view, stepped=False)
+    records = _node_records(columns, stack_id, number, plan, inputs, None, view, stepped=False)
     stored = [node for node in plan.nodes if node.added_by is None]
     for node, record in zip(stored, records, strict=True):
-        document = dict(zip(NODE_COLUMNS, record, strict=True))
+        document = dict(zip(columns, record, strict=True))
         steps = node.operation in STEPPED
         document["stepped_phase"] = Phase.PRE.value if steps else node.phase.value
         documents.append(document)

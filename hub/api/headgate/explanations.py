@@ -1,7 +1,7 @@
 """Explanations why a stack makes no progress: a sentence for each unfinished node, and about
 resources whose state is not known. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -28,21 +28,25 @@ class WaitingHook:
 
 
 def explain(
-    graphs: Sequence[StackGraph], hooks: Mapping[tuple[UUID, str], WaitingHook]
+    graphs: Sequence[StackGraph],
+    hooks: Mapping[tuple[UUID, str], WaitingHook],
+    labels: Collection[str] = ("",),
 ) -> list[NodeProgress]:
     """Unfinished, failed and stopped nodes of the current traversal, each followed by those of its
     nested stack.
 
-    graphs: that of the stack first. hooks: by stack ID and resource name.
+    graphs: that of the stack first. hooks: by stack ID and resource name. labels: of the workers of
+    running processes.
     """
     by_stack = {one.stack_id: one for one in graphs}
-    return _explain(graphs[0], by_stack, hooks)
+    return _explain(graphs[0], by_stack, hooks, labels)
 
 
 def _explain(
     graph: StackGraph,
     by_stack: Mapping[UUID, StackGraph],
     hooks: Mapping[tuple[UUID, str], WaitingHook],
+    labels: Collection[str],
 ) -> list[NodeProgress]:
     nodes = graph.nodes
     before = unfinished_before(nodes)
@@ -57,13 +61,14 @@ def _explain(
         elif nested is not None and node.state == "parked" and node.phase == "execute":
             what = f"{_node_name(path)} ({node.operation})"
             progress.append(_without_hook(node, path, f"{what} waits for its nested stack."))
-            progress += _explain(nested, by_stack, hooks)
+            progress += _explain(nested, by_stack, hooks, labels)
         elif node.state in _UNFINISHED:
             names = sorted({_blocker(node, by_id[one]) for one in before[node.id]})
-            progress.append(_without_hook(node, path, _describe_unfinished(node, path, names)))
+            sentence = _describe_unfinished(node, path, names, labels)
+            progress.append(_without_hook(node, path, sentence))
         elif node.state in ("failed", "stopped"):
             progress.append(_without_hook(node, path, _describe_failed(node, path)))
-            progress += _explain(nested, by_stack, hooks) if nested else []
+            progress += _explain(nested, by_stack, hooks, labels) if nested else []
     return progress
 
 
@@ -175,12 +180,14 @@ def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _describe_unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
+def _describe_unfinished(
+    node: NodeRecord, path: str, names: Sequence[str], labels: Collection[str]
+) -> str:
     what = f"{_node_name(path)} ({node.operation})"
     if node.state == "waiting":
         return f"{what} waits for {_join_names(names) or 'an older operation on it'}."
     if node.state == "ready":
-        return f"{what} is ready and waits for a worker."
+        return f"{what} is ready and waits for {_describe_worker(node.label or '', labels)}."
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
@@ -188,6 +195,14 @@ def _describe_unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> s
         return f"{what} waits for signals to {node.signal_resource_name}{until}."
     reason = f": {node.reason}" if node.reason else ""
     return f"{what} waits in its operation{until}{reason}."
+
+
+def _describe_worker(label: str, labels: Collection[str]) -> str:
+    """The workers that can execute a node. labels: those that running processes have."""
+    which = f"a worker with the label {label}" if label else "a worker"
+    if label in labels:
+        return which
+    return f"{which}; no running process has {'this label' if label else 'one without labels'}"
 
 
 def _describe_failed(node: NodeRecord, path: str) -> str:

@@ -46,6 +46,7 @@ def graph_document(graph: StackGraph) -> responses.Graph:
                 "started_at": rfc3339(node.started_at) if node.started_at else None,
                 "ended_at": rfc3339(node.ended_at) if node.ended_at else None,
                 "until": until_of(node),
+                "label": node.label or None,
             }
             for node in nodes
         ],
@@ -111,7 +112,7 @@ async def show_why(request: web.Request) -> web.Response:
     return json_response(
         responses.Explanation(
             stack=progress,
-            nodes=explain(graphs, waiting),
+            nodes=explain(graphs, waiting, await context.engine.reads.served_labels()),
             unknown=explain_unknown(drift.resources, drift.status.next_at),
             paused=explain_paused(drift.paused),
         )

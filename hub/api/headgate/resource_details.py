@@ -40,6 +40,7 @@ async def inspect(request: web.Request) -> web.Response:
         "nodes": [_node(one, stack) for one in details.steps],
         "breakpoints": [_breakpoint(one) for one in _by_point(details)],
         "hooks": await hook_documents(context, details.hooks),
+        "label": row.label if row else None,
     }
     return json_response(document)
 
@@ -68,6 +69,7 @@ def _node(step: CurrentNode, stack: StackRecord) -> responses.InspectedNode:
         step,
         traversal=stack.traversal,
         until=until_of(node),
+        label=node.label or None,
         properties=dict(wanted.properties) if wanted else None,
         changes=dict(wanted.changes) if wanted else None,
     )

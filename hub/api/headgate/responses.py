@@ -294,6 +294,7 @@ class Node(TypedDict):
     started_at: Time | None
     ended_at: Time | None
     until: Time | None
+    label: str | None
 
 
 class Graph(TypedDict):
@@ -495,6 +496,7 @@ class InspectedNode(TypedDict):
     restarts: Count
     properties: Document | None
     changes: Document | None
+    label: str | None
 
 
 class EffectiveBreakpoint(TypedDict):
@@ -521,6 +523,7 @@ class InspectedResource(TypedDict):
     nodes: list[InspectedNode]
     breakpoints: list[EffectiveBreakpoint]
     hooks: list[Hook]
+    label: str | None
 
 
 class CloudEvent(TypedDict):

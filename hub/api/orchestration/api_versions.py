@@ -72,6 +72,7 @@ def _service(process: ProcessRecord, role: str) -> responses.Service:
         "created_at": _time(process.started_at),
         "updated_at": _time(process.seen_at),
         "deleted_at": None,
+        "labels": [one for one in process.labels if one] if role == "engine" else [],
     }
 
 
@@ -82,6 +83,7 @@ def _role(role: str, processes: Sequence[ProcessRecord]) -> responses.Service:
         id=uuid5(_ANY_HOST, role),
         host="headgate",
         started_at=min(one.started_at for one in processes),
+        labels=sorted({label for one in processes for label in one.labels}),
     )
     return _service(combined, role)
 

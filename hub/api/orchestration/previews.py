@@ -67,6 +67,7 @@ def _resource(
         "moved_from": one.moved_from,
         "imported_id": one.imported_id,
         "adopted": [documents.adopted_document(each) for each in one.adopted],
+        "label": one.label,
     }
     if preview.path:
         document["parent_resource"] = plain_name(preview.path[-1])

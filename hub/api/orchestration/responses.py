@@ -310,6 +310,7 @@ class PreviewedResource(TypedDict):
     moved_from: str | None
     imported_id: str | None
     adopted: list[AdoptedValue]
+    label: str | None
     parent_resource: NotRequired[str]
     headgate_parent_resource: NotRequired[str]
 
@@ -499,6 +500,7 @@ class Service(TypedDict):
     created_at: NaiveTime
     updated_at: NaiveTime
     deleted_at: None
+    labels: list[str]
 
 
 class Services(TypedDict):

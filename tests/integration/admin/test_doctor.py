@@ -69,9 +69,10 @@ async def test_a_healthy_program_has_no_problems(
     assert [one.check for one in results] == [
         "settings", "files", "hooks", "disk", "webhooks", "broker", "servers", "pooler",
         "database", "clocks", "schema", "routines", "processes", "timekeeping",
-        "failovers", "key", "rules", "work",
+        "failovers", "key", "rules", "work", "labels",
     ]  # fmt: skip
-    assert results[-1].reason == "no work is stuck (hooks waiting: 1)"
+    assert results[-2].reason == "no work is stuck (hooks waiting: 1)"
+    assert results[-1].reason == "no label is missing; running processes have: none"
 
 
 async def test_overlapping_operator_rules_are_found(database_url: str, tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ async def test_the_command_prints_a_line_per_check_and_its_exit_code_is_the_resu
     key.chmod(0o600)
     done = await run_admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert done.code == 0, done.out + done.err
-    assert [line.split()[1] for line in done.out.splitlines()] == ["ok"] * 18
+    assert [line.split()[1] for line in done.out.splitlines()] == ["ok"] * 19
     await insert_stack(database, SCHEMA_24)
     done = await run_admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert done.code == 1

@@ -37,7 +37,9 @@ select $1, 2, p.id, gen_random_uuid(), 'r' || p.id, 'OS::Heat::Value', $2, 'forw
   from unnest($3::text[], $4::text[], $5::boolean[]) with ordinality p (state, phase, due, id)
 """
 READ_NODES = "select id, state, phase from node where stack_id = $1 order by id"
-CLAIM = "select claim_due('w', '1 minute', clock_timestamp(), 1000, '', 1000000, true, '{}')"
+CLAIM = """
+select claim_due('w', '1 minute', clock_timestamp(), 1000, '', 1000000, true, '{}', '{""}')
+"""
 #: The nodes wait for node 0, which has ended in this traversal or in the one before.
 WAKE = """
 select wake_dependents(clock_timestamp(), array_agg(row (

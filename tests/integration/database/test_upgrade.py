@@ -1,7 +1,7 @@
 """Upgrades keep the data of a database, and waiting hooks can be answered afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0068_failed_deliveries.sql",
         "0069_stacks_by_tag.sql",
         "0070_running_operations.sql",
+        "0071_labels.sql",
         "0072_sign_in_subjects.sql",
     ]
     assert await migrate(schema_24) == []
@@ -265,7 +266,7 @@ async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
     before = await catalog(database_url)
     known = read_migrations()
     texts = {one.name: one.text for one in known}
-    text = texts[REWRITING] + texts["0070_running_operations.sql"]
+    text = texts[REWRITING] + texts["0070_running_operations.sql"] + labels_of_nodes(texts)
     again = [*known, Migration("9999_again.sql", text)]
     monkeypatch.setattr("engine.store.schema.upgrade.read_migrations", lambda _: again)
     assert await migrate(database_url) == ["9999_again.sql"]
@@ -273,6 +274,14 @@ async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
     async with running.database.connection() as conn:
         assert await find_violations(conn) == {}
     await check_running(running, receiver)
+
+
+def labels_of_nodes(texts: Mapping[str, str]) -> str:
+    """What the migration of labels adds to the table of nodes."""
+    text = texts["0071_labels.sql"]
+    column = "alter table node add column label text;\n"
+    assert column in text
+    return column + text[text.index("create index node_labelled") :]
 
 
 async def test_a_migration_that_writes_tables_again_waits_for_a_step_before_it_takes_a_lock(
@@ -287,7 +296,10 @@ async def test_a_migration_that_writes_tables_again_waits_for_a_step_before_it_t
         + texts["0067_dependents.sql"]
         + tags[tags.index("create index") :]
     )
-    again = [*read_migrations(), Migration("9999_again.sql", texts[REWRITING] + indexes)]
+    again = [
+        *read_migrations(),
+        Migration("9999_again.sql", texts[REWRITING] + indexes + labels_of_nodes(texts)),
+    ]
     monkeypatch.setattr("engine.store.schema.upgrade.read_migrations", lambda _: again)
     monkeypatch.setattr("engine.store.schema.upgrade.TRIES", 1)
     waiting = (

@@ -122,7 +122,13 @@ drop function stack_tags;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
     provider_budget, provider_failure, failover_loss, oldest_program, trust;
-alter table process drop column version, drop column migration, drop column routines;
+alter table process drop column version, drop column migration, drop column routines,
+    drop column labels;
+alter table node drop column label;
+alter table resource drop column label cascade;
+alter table traversal drop column labelled cascade;
+drop table labelled_work;
+alter table token drop column subject cascade;
 alter table credential drop column trust;
 drop index traversal_repairs;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;

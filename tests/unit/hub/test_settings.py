@@ -74,7 +74,7 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Sections that can be repeated.
-SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints")
+SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints", "label_rules")
 
 
 def example_with_subscription() -> str:
@@ -311,6 +311,12 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         ("[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'\n"
          "[[subscriptions]]\nname = 's'\nproject = 'a'\ntarget = 'b'", 6,
          "[[subscriptions]] 2, name", '"s" is used twice', "another name"),
+        ("[engine]\nlabels = ['region=eu', 'eu']", 2, "[engine] labels", '"eu" is not a label',
+         "such as region=eu"),
+        ("[[engine.label_rules]]\nlabel = 'region'", 2, "[[engine.label_rules]] 1, label",
+         "it has no =", "such as region=eu"),
+        ("[engine]\nunlabelled = true", 2, "[engine] unlabelled", "no effect without labels",
+         "Set labels"),
         ("[server]\nlisten = '0.0.0.0:80'", 2, "[server] listen", "loopback", "127.0.0.1"),
         ("[server]\ntrusted_proxies = ['127.0.0.1/32']", 2, "[server] trusted_proxies",
          "not allowed behind a proxy", "tokens"),

@@ -1,5 +1,6 @@
 """Explanations of GET .../why."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -39,3 +40,23 @@ def test_a_node_never_waits_for_itself(
     nodes = [node(1, *before, "running", [2]), node(2, *after, "waiting", [])]
     found = explain([StackGraph(STACK, "s", "", 1, UPDATE, nodes)], {})
     assert [one["sentence"] for one in found][1:] == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("label", "labels", "sentence"),
+    [
+        ("", ["", "a=b"], "app (create) is ready and waits for a worker."),
+        ("", ["a=b"], "app (create) is ready and waits for a worker; no running process has one"
+         " without labels."),
+        ("a=b", ["", "a=b"], "app (create) is ready and waits for a worker with the label a=b."),
+        ("a=b", ["", "a=c"], "app (create) is ready and waits for a worker with the label a=b; no"
+         " running process has this label."),
+    ],
+    ids=["plain", "plain-missing", "label", "label-missing"],
+)  # fmt: skip
+def test_a_ready_node_names_the_workers_it_waits_for(
+    label: str, labels: list[str], sentence: str
+) -> None:
+    ready = replace(node(1, "forward", "app", "ready", []), label=label)
+    found = explain([StackGraph(STACK, "s", "", 1, UPDATE, [ready])], {}, labels)
+    assert [one["sentence"] for one in found] == [sentence]

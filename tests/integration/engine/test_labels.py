@@ -1,0 +1,222 @@
+"""Labels of workers: each process executes the operations on the resources that have its labels.
+
+Each process has a world of its own, which records the operations that it has called.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from engine import errors
+from engine.store.database import Database
+from engine.store.maintenance.processes import Process, read_unserved_labels, register
+from engine.store.schema.compatibility import LABELS, PREVIOUS_RELEASE, ProgramVersion, read_oldest
+from engine.types.contract import Wait
+from hub.checks.doctor import check_labels
+from tests.support.program import Program, eventually, program, template
+from tests.support.scripted_type import Thing, World
+
+Json = Any
+EU, US = "region=eu", "region=us"
+#: Resources whose name begins with a region.
+RULES = [
+    {"label": EU, "types": ["Test::Thing"], "resources": ["eu*"]},
+    {"label": US, "types": ["Test::*"], "resources": ["us*"]},
+]
+#: As before, but without a region.
+MOVED = [{"label": US, "types": ["Test::Thing"], "resources": ["eu*"]}]
+
+
+@asynccontextmanager
+async def run(
+    url: str, world: World, *labels: str, rules: Json = RULES, **engine: Json
+) -> AsyncIterator[Program]:
+    """A process with all roles, whose workers have these labels."""
+    values = {"poll": "1s", "labels": list(labels), "label_rules": rules, **engine}
+    settings = {f"engine.{name}": value for name, value in values.items()}
+    async with program(url, settings, types=[Thing(world)]) as opened:
+        yield opened
+
+
+def things(*names: str, **properties: Json) -> dict[str, Json]:
+    return {name: {"type": "Test::Thing", "properties": properties} for name in names}
+
+
+async def update(run: Program, name: str, resources: Json) -> None:
+    await run.update(name, "PUT", template=template(resources))
+    assert await run.until_ended(name) == "UPDATE_COMPLETE"
+
+
+async def delete(run: Program, name: str) -> None:
+    stack = await run.stack(name)
+    await run.stack_request("DELETE", name)
+
+    async def gone() -> bool:
+        status, _ = await run.call("GET", f"/stacks/{name}/{stack['id']}")
+        return status == 404 or (await run.call("GET", f"/stacks/{name}"))[0] == 404
+
+    await eventually(gone)
+
+
+async def why(run: Program, name: str) -> dict[str, str]:
+    """The sentence of each unfinished resource."""
+    nodes = (await run.stack_request("GET", name, "/why"))["nodes"]
+    return {one["resource_name"]: one["sentence"] for one in nodes}
+
+
+async def test_each_process_executes_the_resources_of_its_labels(database_url: str) -> None:
+    here, eu, us = World(), World(), World()
+    async with (
+        run(database_url, here) as main,
+        run(database_url, eu, EU),
+        run(database_url, us, US),
+    ):
+        await main.create("s", things("eu1", "us1", "eu2", "other"))
+        assert await main.until_ended("s") == "CREATE_COMPLETE"
+        await main.act("s", "check")
+        assert await main.until_ended("s") == "CHECK_COMPLETE"
+        await update(main, "s", things("eu1", "us1", "other", size=2))
+        await update(main, "s", things("eu1", "us1", "other", size=2, place="there"))
+        await delete(main, "s")
+    every = ["create", "check", "update", "create", "delete", "delete"]
+    assert {name: here.operations(name) for name in ("eu1", "us1", "eu2", "other")} == {
+        "eu1": [], "us1": [], "eu2": [], "other": every,
+    }  # fmt: skip
+    assert (eu.operations("eu1"), eu.operations("eu2")) == (every, ["create", "check", "delete"])
+    assert {name for _, name in eu.done} == {"eu1", "eu2"}
+    assert us.operations("us1") == every and {name for _, name in us.done} == {"us1"}
+
+
+async def test_work_without_a_process_waits_says_why_and_goes_when_one_starts(
+    database_url: str,
+) -> None:
+    here, eu = World(), World()
+    async with run(database_url, here) as main, run(database_url, World(), US):
+        await main.create("s", things("eu1", "other"))
+
+        async def waits() -> bool:
+            return set(await why(main, "s")) == {"eu1"}
+
+        await eventually(waits)
+        assert (await why(main, "s"))["eu1"] == (
+            "eu1 (create) is ready and waits for a worker with the label region=eu; no running"
+            " process has this label."
+        )
+        async with main.database.connection() as conn:
+            (unserved,) = await read_unserved_labels(conn)
+            assert (unserved.label, unserved.nodes) == (EU, 1)
+            # Workers without the label do not look at the stack again and again.
+            assert await conn.fetchval("select wake_at from traversal") is None
+            (warning,) = [one async for one in check_labels(conn)]
+        assert (warning.check, warning.state) == ("labels", "warning")
+        assert "1 node waits for a worker with the label region=eu since" in warning.reason
+        assert warning.remedy == (
+            'Start a process with the role engine and [engine] labels = ["region=eu"]'
+        )
+        metrics = (await main.call("GET", "//metrics"))[1]
+        assert 'headgate_unserved_nodes{label="region=eu"} 1.0' in metrics
+        inspected = await main.stack_request("GET", "s", "/resources/eu1/inspect")
+        assert (inspected["label"], inspected["nodes"][0]["label"]) == (EU, EU)
+        async with run(database_url, eu, EU):
+            assert await main.until_ended("s") == "CREATE_COMPLETE"
+            _, listed = await main.call("GET", "/services")
+            labels = [one["labels"] for one in listed["services"] if one["topic"] == "engine"]
+            assert sorted(labels) == [[], [EU], [US]]
+        async with main.database.connection() as conn:
+            assert await read_unserved_labels(conn) == []
+    assert (here.operations("eu1"), eu.operations("eu1")) == ([], ["create"])
+
+
+async def test_an_update_changes_the_label_and_a_delete_uses_the_stored_one(
+    database_url: str,
+) -> None:
+    here, eu = World(), World()
+    us = World(things=eu.things)
+    async with run(database_url, eu, EU), run(database_url, us, US):
+        async with run(database_url, here) as main:
+            await main.create("s", things("eu1", "eu2", "eu3", "eu4"))
+            assert await main.until_ended("s") == "CREATE_COMPLETE"
+        async with run(database_url, here, rules=MOVED) as main:
+            # Without an update, all stay where they are.
+            await main.act("s", "check")
+            assert await main.until_ended("s") == "CHECK_COMPLETE"
+            assert {name for _, name in eu.done} == {"eu1", "eu2", "eu3", "eu4"} and not us.done
+            # Updated, replaced, unchanged, and deleted.
+            await update(
+                main, "s",
+                things("eu1", size=2) | things("eu2", place="there") | things("eu3"),
+            )  # fmt: skip
+            await main.act("s", "check")
+            assert await main.until_ended("s") == "CHECK_COMPLETE"
+            await delete(main, "s")
+    assert eu.operations("eu1") == ["create", "check"]
+    assert us.operations("eu1") == ["update", "check", "delete"]
+    assert eu.operations("eu2") == ["create", "check", "delete"]  # of the replaced one
+    assert us.operations("eu2") == ["create", "check", "delete"]
+    assert (eu.operations("eu3"), us.operations("eu3")) == (
+        ["create", "check"], ["check", "delete"],
+    )  # fmt: skip
+    assert (eu.operations("eu4"), us.operations("eu4")) == (["create", "check", "delete"], [])
+    assert not here.done
+
+
+async def test_hooks_timers_and_dependencies_lead_back_to_the_label(database_url: str) -> None:
+    here, eu = World(), World()
+    eu.script("create", "eu2", Wait(datetime.now(UTC), {"left": 1}))
+    resources = things("eu1", "eu2", "other")
+    resources["other"]["depends_on"] = "eu1"
+    resources["eu2"]["depends_on"] = "other"
+    hooks = {"resource_registry": {"resources": {"eu1": {"hooks": "pre-create"}}}}
+    async with run(database_url, here) as main, run(database_url, eu, EU):
+        await main.create("s", resources, environment=hooks)
+        (hook,) = await main.waiting_hooks("s")
+        assert (await main.signal(hook))[0] == 200
+        assert await main.until_ended("s") == "CREATE_COMPLETE"
+    assert [name for _, name in here.done] == ["other"]
+    assert [name for _, name in eu.done] == ["eu1", "eu2", "eu2"]
+
+
+async def test_a_preview_shows_labels(database_url: str) -> None:
+    async with run(database_url, World()) as main:
+        body = {"stack_name": "s", "template": template(things("eu1", "other"))}
+        _, preview = await main.call("POST", "/stacks/preview", body)
+    changes = preview["stack"]["resource_changes"]["added"]
+    assert {one["resource_name"]: one["label"] for one in changes} == {"eu1": EU, "other": None}
+
+
+async def test_one_process_can_also_execute_what_has_no_label(database_url: str) -> None:
+    """Alone, with more due stacks than one claim locks, of several projects."""
+    world = World()
+    async with run(database_url, world, EU, unlabelled=True) as only:
+        names = [f"s{number}" for number in range(24)]
+        for number, name in enumerate(names):
+            only.project = f"p{number % 3}"
+            await only.create(name, things("eu1", "other"))
+        for number, name in enumerate(names):
+            only.project = f"p{number % 3}"
+            assert await only.until_ended(name) == "CREATE_COMPLETE"
+    assert sorted(world.done) == sorted([("create", "eu1"), ("create", "other")] * len(names))
+
+
+async def test_processes_that_do_not_know_labels_are_refused(
+    database: Database, database_url: str
+) -> None:
+    older = ProgramVersion("1.0.0", PREVIOUS_RELEASE, 1)
+    roles: Sequence[str] = ["engine"]
+    interval = timedelta(seconds=60)
+    async with run(database_url, World(), rules=[]) as main, main.database.connection() as conn:
+        await register(conn, Process(uuid4(), "h", roles, interval, older))
+        with pytest.raises(errors.Conflict, match="runs headgate 1") as refused:
+            async with run(database_url, World(), EU):
+                raise AssertionError("it has started")
+        assert refused.value.code == "OlderProcesses"
+        await conn.execute("delete from process where host = 'h'")
+        async with run(database_url, World(), EU):
+            oldest = await read_oldest(conn)
+            assert oldest is not None and oldest.migration == LABELS
+            with pytest.raises(errors.Conflict, match="has upgraded the database"):
+                await register(conn, Process(uuid4(), "h", roles, interval, older))
