@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -164,6 +164,15 @@ $(NODE): hub/dashboard/package-lock.json | $(READY)
 	@echo "make: installing hub/dashboard/package-lock.json"
 	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $(NODE)
+
+# Buildah builds and runs in a chroot. Needs root and Debian.
+test-image: ## build the container image of HEAD without a registry, and run it (as root)
+	@missing=; \
+	command -v buildah >/dev/null || missing="$$missing buildah"; \
+	command -v debootstrap >/dev/null || missing="$$missing debootstrap"; \
+	command -v curl >/dev/null || missing="$$missing curl"; \
+	$(INSTALL_MISSING)
+	@.ci/container-image
 
 pictures: $(READY) programs ## take the screenshots of README and docs
 	$(PYTHON) -m tests.browser.pictures
