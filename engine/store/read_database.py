@@ -36,7 +36,7 @@ from engine.store.server_connector import HOST_TIMEOUT
 log: FilteringBoundLogger = structlog.get_logger()
 
 T = TypeVar("T")
-#: Reads with a connection. It is called again if the replica fails.
+#: Reads with a connection. It is called again if the replica fails, and after a migration.
 Read: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 #: How long a read waits for a replica that is behind.
@@ -78,6 +78,16 @@ class ReadDatabase:
             served = await self._try_replica(self._replica, read, replan=replan, by_index=by_index)
             if served:
                 return served[0]
+        try:
+            return await self._read_primary(read, replan=replan, by_index=by_index)
+        except errors.Unavailable as error:
+            # A migration changed the columns of a prepared statement. asyncpg repeats it only
+            # outside of transactions, and has dropped the statements of all connections.
+            if not isinstance(error.__cause__, asyncpg.InvalidCachedStatementError):
+                raise
+        return await self._read_primary(read, replan=replan, by_index=by_index)
+
+    async def _read_primary(self, read: Read[T], *, replan: bool, by_index: bool) -> T:
         if not replan:
             async with self._primary.connection() as conn:
                 return await read(conn)

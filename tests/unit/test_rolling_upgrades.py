@@ -1,12 +1,15 @@
 """Migrations only add to the schema, so that processes of the previous release work beside them."""
 
 import re
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from engine import errors
+from engine import errors, store
+from engine.store.maintenance.processes import LIST_PROCESSES
 from engine.store.schema.compatibility import (
+    IS_RUNNING,
     PREVIOUS_RELEASE,
     OldestProgram,
     ProgramVersion,
@@ -225,3 +228,12 @@ def test_doctor_warns_of_mixed_versions() -> None:
     assert check_processes([]).state is CheckState.OK
     mixed = check_processes([running(1, OWN), running(2, OLD)])
     assert mixed.state is CheckState.WARNING and "2 versions" in mixed.reason and mixed.remedy
+
+
+def test_the_condition_of_a_running_process_is_written_once() -> None:
+    """`IS_RUNNING`; further copies could differ from it."""
+    sources = Path(store.__file__).parent.rglob("*.*")
+    texts = {one.name: one.read_text() for one in sources if one.suffix in (".py", ".sql")}
+    written = re.compile(r"\*\s*(\w+\.)?report_interval")
+    copies = {name for name, text in texts.items() if written.search(text)}
+    assert copies == {"compatibility.py"} and IS_RUNNING in LIST_PROCESSES

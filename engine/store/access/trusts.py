@@ -10,6 +10,7 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
+from engine.store.schema.compatibility import IS_RUNNING
 
 #: The prefix of a trust, which a traversal stores because a token could expire before its end.
 TRUST: Final = "keystone-trust:"
@@ -29,7 +30,7 @@ insert into trust (id, project, encrypted, due_at)
 values ($1, $2, $3, statement_timestamp() + $4::interval)
 on conflict (id) do nothing
 """
-TAKE_UNUSED = """
+TAKE_UNUSED = f"""
 update trust t set due_at = statement_timestamp() + $1::interval
  where t.id in (select one.id from trust one
                  where one.due_at <= statement_timestamp()
@@ -39,10 +40,10 @@ update trust t set due_at = statement_timestamp() + $1::interval
                                             where c.trust is null)
                    and not exists (select from process p
                                     where p.migration < $3
-                                      and p.seen_at > clock_timestamp() - 2 * p.report_interval)
+                                      and {IS_RUNNING})
                  order by one.due_at limit $2 for update skip locked)
 returning id, project, encrypted
-"""
+"""  # noqa: S608 - of a constant
 DELETE = "delete from trust where id = any ($1)"
 
 

@@ -6,7 +6,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.schema.compatibility import OldestProgram, ProgramVersion, check_program
+from engine.store.schema.compatibility import (
+    IS_RUNNING,
+    OldestProgram,
+    ProgramVersion,
+    check_program,
+)
 from engine.store.schema.upgrade import LOCK_KEY
 from engine.store.traversals.advance import UNLABELLED
 
@@ -26,21 +31,20 @@ returning (select migration from oldest_program) as migration,
 #: Migrations take the same lock alone.
 LOCK = "select pg_advisory_xact_lock_shared($1)"
 REMOVE = "delete from process where id = $1"
-LIST_PROCESSES = """
-select id, host, roles, report_interval, started_at, seen_at,
-       seen_at > clock_timestamp() - 2 * report_interval as up, key_ids, version, migration,
-       routines, labels
-  from process order by host, started_at, id
-"""
+LIST_PROCESSES = f"""
+select p.id, p.host, p.roles, p.report_interval, p.started_at, p.seen_at, {IS_RUNNING} as up,
+       p.key_ids, p.version, p.migration, p.routines, p.labels
+  from process p order by p.host, p.started_at, p.id
+"""  # noqa: S608 - of a constant
 
 #: Of processes with the role engine that are up.
-READ_SERVED_LABELS = """
-select coalesce(array_agg(distinct l.label), '{}')
+READ_SERVED_LABELS = f"""
+select coalesce(array_agg(distinct l.label), '{{}}')
   from process p cross join unnest(p.labels) l (label)
- where 'engine' = any (p.roles) and p.seen_at > clock_timestamp() - 2 * p.report_interval
-"""
+ where 'engine' = any (p.roles) and {IS_RUNNING}
+"""  # noqa: S608 - of a constant
 #: Due nodes of labels that no such process has. Nothing is due if no label is used.
-READ_UNSERVED_LABELS = """
+READ_UNSERVED_LABELS = f"""
 select w.label, sum(n.count)::bigint as nodes, min(w.wake_at) as since
   from labelled_work w
  cross join lateral (
@@ -51,9 +55,9 @@ select w.label, sum(n.count)::bigint as nodes, min(w.wake_at) as since
    and not exists (
        select from process p
         where w.label = any (p.labels) and 'engine' = any (p.roles)
-          and p.seen_at > clock_timestamp() - 2 * p.report_interval)
+          and {IS_RUNNING})
  group by w.label order by w.label
-"""
+"""  # noqa: S608 - of a constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,16 +40,19 @@ insert into oldest_program (migration, required_by) values ($1, $2)
        set migration = excluded.migration, required_by = excluded.required_by
      where oldest_program.migration < excluded.migration
 """
+#: A process runs if its last report is at most two intervals old. Statements name the table `p`. A
+#: database is also read before its upgrade, so this is not a function of the schema.
+IS_RUNNING = "p.seen_at > clock_timestamp() - 2 * p.report_interval"
 PROCESSES_PRESENT = "select to_regclass('process') is not null"
 #: Through jsonb, because the table lacks the columns before it is upgraded.
-LIST_RUNNING = """
+LIST_RUNNING = f"""
 select p.id, p.host, coalesce(to_jsonb(p) ->> 'version', '') as version,
        coalesce(to_jsonb(p) ->> 'migration', '') as migration,
        coalesce((to_jsonb(p) ->> 'routines')::integer, 0) as routines
   from process p
- where p.seen_at > clock_timestamp() - 2 * p.report_interval
+ where {IS_RUNNING}
  order by p.host, p.started_at, p.id
-"""
+"""  # noqa: S608 - of a constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from engine.store.connection import Connection, connect, connect_with
 from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
 from engine.store.listener import ONE_HOST
+from engine.store.read_database import ReadDatabase
 from engine.store.server_connector import ServerConnector
 from engine.words import Json
 from tests.support.keys import KEYRING
@@ -422,3 +423,31 @@ async def test_a_snapshot_transaction_sees_one_state(database: Database) -> None
     async with database.connection() as conn:
         assert await conn.fetchval("select position from outbox_cursor") == before + 1
         assert await conn.fetchval(count) == 1
+
+
+async def test_a_list_is_read_again_after_a_migration_changed_its_columns(
+    database: Database,
+) -> None:
+    """Prepared statements are outdated then, and in a transaction asyncpg repeats none."""
+    lists = ReadDatabase(database)
+
+    async def read_together() -> list[list[str]]:
+        """On three connections, each with its own prepared statement."""
+        arrived, attempts = asyncio.Barrier(3), 0
+
+        async def read(conn: Connection) -> list[str]:
+            nonlocal attempts
+            attempts += 1
+            if attempts <= 3:  # not a repetition
+                await arrived.wait()
+            rows = await conn.fetch("select * from listed")
+            return [*rows[0].keys()]
+
+        return await asyncio.gather(*(lists.page(read) for _ in range(3)))
+
+    async with database.connection() as conn:
+        await conn.execute("create table listed (a integer); insert into listed values (1)")
+    assert await read_together() == [["a"]] * 3
+    async with database.connection() as conn:
+        await conn.execute("alter table listed add column b integer")
+    assert await read_together() == [["a", "b"]] * 3
