@@ -8,6 +8,7 @@ order, the answer would be lost.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from channels.contract import (
     Failed,
     ReceiverDecision,
 )
-from channels.envelope import cloud_event, notified_documents
+from channels.envelope import cloud_event, notified_documents, rfc3339
 from channels.ignored_answers import (
     Entitle,
     ignored_note,
@@ -29,6 +30,7 @@ from channels.ignored_answers import (
     refused_note,
     standing_refusal,
 )
+from channels.quiet_hours import quiet_until, stored_quiet_hours
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery, shown_target
 from engine.errors import HeadgateError, Unavailable
@@ -94,6 +96,26 @@ def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
     """The result of a claimed delivery that was not attempted: its state stays the same."""
     no_outcome = Failed("")
     return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
+
+
+def held_result(delivery: PendingDelivery, until: datetime, policy: RetryPolicy) -> DeliveryResult:
+    """The result of a claimed delivery that quiet hours hold: it was not attempted."""
+    reason = f"held by quiet hours until {rfc3339(until)}"
+    wait = (until - delivery.now).total_seconds()
+    left = horizon(policy, delivery.attempts - 1)
+    pending = DeliveryState.PENDING
+    result = _result(delivery, Failed(""), pending, reason, wait=wait, left=left)
+    return replace(result, postponed=True)
+
+
+def held_until(delivery: PendingDelivery) -> datetime | None:
+    """When the quiet hours that hold a delivery end; None: it is sent now. A hook that would expire
+    before their end is sent."""
+    window = stored_quiet_hours(delivery.quiet_hours)
+    until = quiet_until(window, delivery.now) if window else None
+    if until and delivery.expires_at and delivery.now < delivery.expires_at <= until:
+        return None
+    return until
 
 
 def _result(
@@ -175,6 +197,8 @@ class Attempts:
     async def _timed_attempt(self, delivery: PendingDelivery) -> DeliveryResult:
         policy, began = self._policy_of(delivery.channel), asyncio.get_running_loop().time()
         try:
+            if until := held_until(delivery):
+                return held_result(delivery, until, policy)
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(delivery)
         except TimeoutError:

@@ -69,7 +69,7 @@ class UpdateOptions(ChangeOptions, total=False):
 
 
 class SubscriptionOptions(TypedDict, total=False):
-    """Which events a subscription selects, and in which order it gets them."""
+    """Which events a subscription selects, and in which order and when it gets them."""
 
     events: Sequence[str]
     stacks: Sequence[str]
@@ -79,6 +79,7 @@ class SubscriptionOptions(TypedDict, total=False):
     tags: Sequence[str]
     nested: bool
     ordered: bool
+    quiet_hours: Mapping[str, Json] | None
 
 
 class Client:

@@ -692,6 +692,17 @@ class Metadata(TypedDict):
     metadata: dict[str, Json]
 
 
+QuietHours = TypedDict(
+    "QuietHours",
+    {
+        "days": "list[str]",
+        "from": "str",
+        "to": "str",
+        "timezone": "str",
+    },
+)
+
+
 class NewSubscription(TypedDict):
     id: str
     channel: str
@@ -704,6 +715,7 @@ class NewSubscription(TypedDict):
     tags: list[str]
     nested: bool
     ordered: bool
+    quiet_hours: QuietHours | None
     state: Literal["enabled", "disabled"]
     reason: str
     origin: Literal["api", "configuration", "environment"]
@@ -1416,6 +1428,7 @@ class Subscription(TypedDict):
     tags: list[str]
     nested: bool
     ordered: bool
+    quiet_hours: QuietHours | None
     state: Literal["enabled", "disabled"]
     reason: str
     origin: Literal["api", "configuration", "environment"]

@@ -210,6 +210,16 @@ def _of_hook(state: str | None) -> Json:
     }
 
 
+_QUIET_HOURS: Json = fields(
+    {
+        "days": {"type": "array", "items": TEXT},
+        "from": TEXT,
+        "to": TEXT,
+        "timezone": TEXT,
+    }
+)
+
+
 def _of_subscription(state: str | None) -> Json:
     return {
         "subscription": fields(
@@ -222,7 +232,7 @@ def _of_subscription(state: str | None) -> Json:
             **_FILTERS,
             "ordered": FLAG,
             },
-            {"nested": FLAG},
+            {"nested": FLAG, "quiet_hours": or_null(_QUIET_HOURS)},
         ),
         "by": TEXT,
         "reason": TEXT,

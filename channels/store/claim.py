@@ -10,6 +10,7 @@ which is attempted in order.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +32,7 @@ READ_CLAIMED = """
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
        s.channel, s.target, s.ordered, s.name, s.origin, s.owner as s_owner, s.owner_id,
        s.owner_roles, s.project as s_project,
-       s.secrets, s.rotated_at,
+       s.secrets, s.rotated_at, s.quiet_hours,
        k.name as stack_name, k.owner, coalesce(r.tags, k.tags) as tags,
        k.created_at as stack_created_at, k.path as stack_path, k.root_id, r.name as root_name,
        now() as now,
@@ -188,6 +189,8 @@ def _pending_delivery(
         hook=_notified_hook(row) if row["h_id"] is not None else None,
         notifications=tuple(notifications.get(row["h_id"], ())),
         now=row["now"],
+        quiet_hours=row["quiet_hours"],
+        expires_at=_fixed_deadline(row),
         automation=answerer(dict(row) | {"id": row["subscription_id"], "owner": row["s_owner"]}),
     )
 
@@ -200,6 +203,14 @@ def _notified_hook(row: Any) -> HookRecord:
         clock_of(row, "h_"), [NotificationDelivered()], row["now"], waiting=waiting
     )
     return replace(hook, deadline=clock.deadline)
+
+
+def _fixed_deadline(row: Any) -> datetime | None:
+    """The deadline of a waiting hook whose notification was delivered before, over any channel."""
+    if row["h_state"] == HookState.WAITING and row["h_notified_at"] is not None:
+        deadline: datetime = row["h_deadline"]
+        return deadline
+    return None
 
 
 def _secrets(row: Any) -> tuple[tuple[str, ...], str]:

@@ -33,16 +33,18 @@ select id from subscription where id = any ($1::uuid[]) order by id for no key u
 WRITE = """
 update delivery d
    set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
-       code = case when s.unattempted then d.code else s.code end,
+       code = case when s.unattempted or s.postponed then d.code else s.code end,
        error = case when s.unattempted then d.error else nullif(s.error, '') end,
-       response = case when s.unattempted then d.response else nullif(s.response, '') end,
-       attempts = d.attempts - s.unattempted::integer,
+       response = case when s.unattempted or s.postponed then d.response
+                       else nullif(s.response, '') end,
+       attempts = d.attempts - (s.unattempted or s.postponed)::integer,
        next_at = case when s.state = 'pending' and not s.unattempted
                       then clock_timestamp() + make_interval(secs => s.wait) end,
        ended_at = case when s.state <> 'pending' then clock_timestamp() end
   from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
-              $5::text[], $6::text[], $7::float8[], $8::boolean[])
-       s (id, claim, state, code, error, response, wait, unattempted)
+              $5::text[], $6::text[], $7::float8[], $8::boolean[],
+              $9::boolean[])
+       s (id, claim, state, code, error, response, wait, unattempted, postponed)
  where d.id = s.id and d.claim = s.claim and d.state = 'pending'
 returning d.id
 """
@@ -194,6 +196,7 @@ _PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
 _WRITTEN: _Columns = (
     lambda o: o.key.id, lambda o: o.key.claim, lambda o: o.state, lambda o: o.code,
     lambda o: o.error, lambda o: o.response, lambda o: o.wait, lambda o: o.unattempted,
+    lambda o: o.postponed,
 )  # fmt: skip
 _RECORDED: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,

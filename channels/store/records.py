@@ -10,6 +10,7 @@ from channels.selection import Selection
 from engine.hooks.answer_rights import Automation
 from engine.principal import UNKNOWN_PRINCIPAL, Principal
 from engine.store.records import EventRecord, HookRecord
+from engine.words import Json
 
 
 class SubscriptionState(StrEnum):
@@ -36,7 +37,8 @@ class NewSubscription:
     """A subscription to create. Its channel has validated its target.
 
     keeps_secret: an existing subscription keeps its secret, and `secret` is for a new one. name: in
-    the settings. owner: the principal for whom it answers hooks.
+    the settings. owner: the principal for whom it answers hooks. quiet_hours: days, from, to and
+    timezone of a subscription for people.
     """
 
     id: UUID
@@ -50,12 +52,14 @@ class NewSubscription:
     keeps_secret: bool = False
     name: str = ""
     owner: Principal = UNKNOWN_PRINCIPAL
+    quiet_hours: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChange:
     """The values that a PATCH changes; None: unchanged. owner: set if anything but the state
-    changes: the principal of the request becomes the owner."""
+    changes: the principal of the request becomes the owner. sets_quiet_hours: `quiet_hours` is the
+    new value, and None removes it."""
 
     target: str | None = None
     events: list[str] | None = None
@@ -68,6 +72,8 @@ class SubscriptionChange:
     ordered: bool | None = None
     state: SubscriptionState | None = None
     owner: Principal | None = None
+    quiet_hours: Json = None
+    sets_quiet_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,7 @@ class SubscriptionRecord:
     created_at: datetime
     name: str
     owner: str
+    quiet_hours: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +173,8 @@ class PendingDelivery:
     now: the database's time. stack_header: None: the event does not belong to a stack. hook: of
     events about hooks, with the deadline that applies if this attempt succeeds. secrets: newest
     first. automation: the subscription as an answerer, without the current rights of its owner.
-    undecryptable: why `secrets` is empty, or "".
+    undecryptable: why `secrets` is empty, or "". quiet_hours: as stored. expires_at: the deadline
+    of a waiting hook if this attempt cannot move it.
     """
 
     key: Key
@@ -185,6 +193,8 @@ class PendingDelivery:
     now: datetime
     automation: Automation
     undecryptable: str = ""
+    quiet_hours: Json = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +204,8 @@ class DeliveryResult:
     state: delivered, dead, or pending with a retry after `wait` seconds. left: seconds from that
     retry until the delivery is dead if all retries fail. target: without secrets. gone: the
     endpoint reported that it is permanently gone. unattempted: there was no attempt, because an
-    earlier ordered delivery failed or the run took too long.
+    earlier ordered delivery failed or the run took too long. postponed: no attempt, because of
+    quiet hours, which end after `wait` seconds.
     """
 
     key: Key
@@ -213,6 +224,7 @@ class DeliveryResult:
     left: float = 0.0
     gone: bool = False
     unattempted: bool = False
+    postponed: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)

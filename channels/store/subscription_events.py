@@ -73,6 +73,7 @@ class SubscriptionEvent:
             "tags": list(chosen.tags),
             "nested": chosen.nested,
             "ordered": one.ordered,
+            "quiet_hours": one.quiet_hours,
             "by": self.by,
         }
 

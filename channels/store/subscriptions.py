@@ -26,13 +26,13 @@ from engine.words import Json
 #: The columns of a `SubscriptionRecord`.
 COLUMNS = """id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
        state, reason, origin, stack_id, nested, removed_at_sequence, failures, created_at, name,
-       owner"""
+       owner, quiet_hours"""
 INSERT = f"""
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
-                          owner_id, owner_roles)
+                          owner_id, owner_roles, quiet_hours)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14, $15, $16, $17, $18, $19)
+        $12, $13, $14, $15, $16, $17, $18, $19, $20)
 returning {COLUMNS}
 """  # noqa: S608 - of constants
 READ = f"""
@@ -72,13 +72,19 @@ update subscription
                          else reason end,
        failures = case when $10 = 'enabled' then 0 else failures end,
        owner = coalesce($13, owner), owner_id = coalesce($14, owner_id),
-       owner_roles = coalesce($15, owner_roles)
+       owner_roles = coalesce($15, owner_roles),
+       quiet_hours = case when $16 then $17 else quiet_hours end
  where project = $1 and id = $2
 returning {COLUMNS}
 """  # noqa: S608 - of constants
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
  where subscription_id = $1 and delivery_is_blocked(state, next_at)
+"""
+# Deliveries that were never attempted are due again, also those that quiet hours hold.
+RELEASE_HELD = """
+update delivery set next_at = clock_timestamp()
+ where subscription_id = $1 and state = 'pending' and attempts = 0 and next_at > clock_timestamp()
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
 LOCK_ONE = f"""
@@ -113,7 +119,7 @@ def columns_of(new: NewSubscription) -> tuple[Any, ...]:
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
         encrypted_secret(new.secret, new.project, new.id),
         new.origin, list(chosen.tags), chosen.stack_id, chosen.nested, new.name, new.owner.name,
-        new.owner.id, list(new.owner.roles),
+        new.owner.id, list(new.owner.roles), new.quiet_hours,
     )  # fmt: skip
 
 
@@ -146,9 +152,12 @@ async def update(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
             change.tags, change.nested, *_owner(change.owner),
+            change.sets_quiet_hours, change.quiet_hours,
         )  # fmt: skip
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
+        if change.sets_quiet_hours:
+            await conn.execute(RELEASE_HELD, subscription_id)
         now = record_of(row)
         await record_subscription_events(conn, events_of_change(before, now, by))
         await conn.execute(WAKE)
@@ -181,7 +190,7 @@ async def delete(conn: Connection, project: str, subscription_id: UUID, by: str)
 
 
 def _owner(owner: Principal | None) -> tuple[Any, ...]:
-    """The last arguments of CHANGE; nulls keep the owner."""
+    """Arguments of CHANGE; nulls keep the owner."""
     return (None,) * 3 if owner is None else (owner.name, owner.id, list(owner.roles))
 
 
@@ -238,16 +247,17 @@ select {COLUMNS}
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
-                          owner_id, owner_roles)
+                          owner_id, owner_roles, quiet_hours)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14, $15, $16, $17, $18, $19)
+        $12, $13, $14, $15, $16, $17, $18, $19, $20)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
        types = excluded.types, points = excluded.points, tags = excluded.tags,
        ordered = excluded.ordered, nested = excluded.nested, name = excluded.name,
+       quiet_hours = excluded.quiet_hours,
        owner = '', owner_id = '', owner_roles = '{}', origin = 'configuration',
-       secrets = case when $20 or excluded.secrets -> 0 = subscription.secrets -> 0
+       secrets = case when $21 or excluded.secrets -> 0 = subscription.secrets -> 0
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
 """

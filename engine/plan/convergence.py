@@ -14,7 +14,7 @@ from engine.hooks.drift_hooks import read_hold
 from engine.hooks.durations import format_duration, parse_span
 from engine.hooks.rule_patterns import LEAF, Tree, nearest_place, pattern_at, reaches
 from engine.hot.syntax.globs import check_globs, matches_glob
-from engine.plan.repair_window import RepairWindow, read_window
+from engine.weekly_window import WeeklyWindow, read_window
 from engine.words import Json, OnDrift
 
 SECTION = "convergence"
@@ -54,7 +54,7 @@ class ConvergencePolicy:
     ignore: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tolerate: timedelta = timedelta(0)
     repairs: int = DEFAULT_REPAIRS
-    window: RepairWindow | None = None
+    window: WeeklyWindow | None = None
     by_operator: frozenset[str] = frozenset()
     hold: Json = None
 

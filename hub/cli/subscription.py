@@ -26,7 +26,7 @@ Id = Annotated[
     ),
 ]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
-         "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",
+         "nested", "ordered", "quiet_hours", "state", "reason", "origin", "stack_id", "created_at",
          "secret")  # fmt: skip
 
 
@@ -46,6 +46,32 @@ class Filters(OptionGroup):
     types: Annotated[list[str], _globs("of this resource type")] = field(default_factory=list)
     points: Annotated[list[str], _globs("of hooks at this point")] = field(default_factory=list)
     tags: Annotated[list[str], _globs("of stacks with this tag")] = field(default_factory=list)
+
+
+Quiet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FROM-TO",
+        help="Hold deliveries between these times, such as 22:00-07:00; for slack, teams, email.",
+    ),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option("--timezone", help="Time zone of --quiet-hours, such as Europe/Berlin."),
+]
+
+
+def _quiet_hours(times: str | None, timezone: str | None) -> dict[str, Json]:
+    """As a part of the request's body."""
+    if times is None:
+        if timezone is not None:
+            stop("--timezone needs --quiet-hours", ExitCode.USAGE)
+        return {}
+    start, dash, end = times.partition("-")
+    if not dash:
+        stop(f'"{times}" is not FROM-TO; write --quiet-hours 22:00-07:00', ExitCode.USAGE)
+    zone = {"timezone": timezone} if timezone is not None else {}
+    return {"quiet_hours": {"from": start, "to": end} | zone}
 
 
 def _call(
@@ -86,10 +112,13 @@ def create(
     unordered: Annotated[
         bool, typer.Option("--unordered", help="Do not keep the events of a stack in order.")
     ] = False,
+    quiet_hours: Quiet = None,
+    timezone: Zone = None,
 ) -> None:
     """Create a subscription and print its signing secret, which is not shown again."""
-    body = {"channel": channel, "target": target, "nested": nested, "ordered": not unordered}
-    body |= asdict(filters)
+    body: dict[str, Json] = {"channel": channel, "target": target, "nested": nested}
+    body |= asdict(filters) | _quiet_hours(quiet_hours, timezone)
+    body["ordered"] = not unordered and "quiet_hours" not in body
     created = _call(server, "POST", body=body)
     print_result(created, server.format, lambda: output.fields(created, NAMES))
 
@@ -134,6 +163,11 @@ def change(
     ordered: Annotated[
         bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
     ] = None,
+    quiet_hours: Quiet = None,
+    timezone: Zone = None,
+    no_quiet_hours: Annotated[
+        bool, typer.Option("--no-quiet-hours", help="Remove the quiet hours.")
+    ] = False,
 ) -> None:
     """Change a subscription; options that you do not name keep their values."""
     globs = asdict(filters)
@@ -144,6 +178,7 @@ def change(
     body |= {"target": target} if target is not None else {}
     body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
+    body |= {"quiet_hours": None} if no_quiet_hours else _quiet_hours(quiet_hours, timezone)
     if not body:
         stop("name at least one option to change", ExitCode.USAGE)
     changed = _call(server, "PATCH", which, body=body)

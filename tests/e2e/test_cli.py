@@ -178,6 +178,21 @@ def test_subscriptions_are_created_shown_and_deleted(server: ServerProcess) -> N
     assert output["id"] not in headgate(server, "subscription", "list")
 
 
+def test_quiet_hours_are_set_and_removed(server: ServerProcess) -> None:
+    output = headgate_json(
+        server, "subscription", "create", "http://127.0.0.1:9/x", "--channel", "slack",
+        "--events", "no.such.event", "--quiet-hours", "22:00-07:00", "--timezone", "Europe/Berlin",
+    )  # fmt: skip
+    quiet = output["quiet_hours"]
+    assert (quiet["from"], quiet["to"], quiet["timezone"]) == ("22:00", "07:00", "Europe/Berlin")
+    assert output["ordered"] is False
+    change = ("subscription", "change", output["id"])
+    later = headgate_json(server, *change, "--quiet-hours", "23:30-06:00")
+    assert later["quiet_hours"]["from"] == "23:30"
+    assert headgate_json(server, *change, "--no-quiet-hours")["quiet_hours"] is None
+    headgate(server, "subscription", "delete", output["id"], "--yes")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -14,6 +14,7 @@ from channels.store.records import NewSubscription
 from channels.webhook.sign import secret_of
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.words import Json
 
 INSERT_STACK = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, $2, $3, 'me', 1, 1)
@@ -149,7 +150,7 @@ class EngineRows:
 
     async def subscription(
         self, target: str, *, ordered: bool = True, project: str = "", channel: str = "webhook",
-        **selection: Any,
+        quiet_hours: Json = None, **selection: Any,
     ) -> NewSubscription:  # fmt: skip
         new = NewSubscription(
             id=uuid4(),
@@ -159,6 +160,7 @@ class EngineRows:
             selection=Selection(**selection),
             ordered=ordered,
             secret=secret_of(uuid4().bytes + uuid4().bytes),
+            quiet_hours=quiet_hours,
         )
         async with self.database.connection() as conn:
             await subscriptions.create(conn, new, "ann")

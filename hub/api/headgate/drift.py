@@ -8,9 +8,9 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
-from engine.plan.repair_window import RepairWindow
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.resources.overrides import AdoptedValue
+from engine.weekly_window import WeeklyWindow
 from engine.words import FoundBy, ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
@@ -70,7 +70,7 @@ def policy_document(policy: ConvergencePolicy, now: datetime) -> responses.Conve
     }
 
 
-def window_document(window: RepairWindow, now: datetime) -> responses.RepairWindow:
+def window_document(window: WeeklyWindow, now: datetime) -> responses.RepairWindow:
     opens = window.opens_at(now)
     return cast(
         responses.RepairWindow,

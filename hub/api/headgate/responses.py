@@ -122,6 +122,9 @@ class AddedBreakpoints(PassedBreakpoints):
     breakpoints: list[Breakpoint]
 
 
+QuietHours = TypedDict("QuietHours", {"days": list[str], "from": str, "to": str, "timezone": str})
+
+
 class Subscription(TypedDict):
     id: Uuid
     channel: str
@@ -134,6 +137,7 @@ class Subscription(TypedDict):
     tags: list[str]
     nested: bool
     ordered: bool
+    quiet_hours: QuietHours | None
     state: Annotated[str, one_of(("enabled", "disabled"))]
     reason: str
     origin: Annotated[str, one_of(("api", "configuration", "environment"))]

@@ -1,13 +1,15 @@
 """Subscriptions and their deliveries."""
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
 from pydantic import Field
 
 from channels.contract import Delivered
+from channels.quiet_hours import read_quiet_hours
 from channels.selection import Selection
 from channels.store import deliveries, secret_rotation, subscriptions
 from channels.store.records import (
@@ -19,8 +21,9 @@ from channels.store.records import (
     SubscriptionRecord,
     SubscriptionState,
 )
-from engine.errors import Forbidden
+from engine.errors import Findings, Forbidden, Invalid
 from engine.missing_objects import no_delivery, no_subscription
+from engine.words import Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.quotas import SUBSCRIPTIONS
@@ -46,7 +49,9 @@ Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Fie
 
 
 class CreateSubscription(Body):
-    """A new subscription. An empty list selects everything."""
+    """A new subscription. An empty list selects everything.
+
+    ordered: true by default, and false with quiet_hours."""
 
     channel: Annotated[str, Field(min_length=1, max_length=100)] = "webhook"
     target: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -57,11 +62,12 @@ class CreateSubscription(Body):
     points: Globs = Field(default_factory=list)
     tags: Globs = Field(default_factory=list)
     nested: bool = True
-    ordered: bool = True
+    ordered: bool | None = None
+    quiet_hours: dict[str, Json] | None = None
 
 
 class UpdateSubscription(Body):
-    """Absent fields keep their values."""
+    """Absent fields keep their values. quiet_hours: null removes them."""
 
     target: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     events: Globs | None = None
@@ -72,6 +78,7 @@ class UpdateSubscription(Body):
     tags: Globs | None = None
     nested: bool | None = None
     ordered: bool | None = None
+    quiet_hours: dict[str, Json] | None = None
     state: Literal["enabled", "disabled"] | None = None
 
 
@@ -96,6 +103,8 @@ async def create(request: web.Request) -> web.Response:
     new = await read_model(request, CreateSubscription)
     context, project = context_of(request), project_of(request)
     await channel_of(context, new.channel).check_target(new.target)
+    ordered = new.ordered if new.ordered is not None else new.quiet_hours is None
+    quiet_hours = _quiet_hours(new.quiet_hours, new.channel, ordered=ordered)
     subscription_id, secret = context.new_id(), context.new_secret()
     async with context.database.transaction() as conn:
         row = await subscriptions.create(
@@ -114,9 +123,10 @@ async def create(request: web.Request) -> web.Response:
                     new.tags,
                     nested=new.nested,
                 ),
-                ordered=new.ordered,
+                ordered=ordered,
                 secret=secret,
                 owner=identity.principal,
+                quiet_hours=quiet_hours,
             ),
             identity.name,
         )
@@ -179,6 +189,7 @@ async def change(request: web.Request) -> web.Response:
     if body.target is not None:
         await channel_of(context, one.channel).check_target(body.target)
     fields = body.model_dump(exclude_none=True)
+    fields |= _quiet_hours_change(body, one)
     if "state" in fields:
         fields["state"] = SubscriptionState(fields["state"])
     async with context.database.connection() as conn:
@@ -190,6 +201,27 @@ async def change(request: web.Request) -> web.Response:
             who.name,
         )
     return json_response(document(updated or one))
+
+
+def _quiet_hours(value: Json, channel: str, *, ordered: bool) -> Json:
+    """As they are stored. Raises Invalid."""
+    findings = Findings()
+    window = read_quiet_hours(value, "quiet_hours", channel, findings, ordered=ordered)
+    if findings.all:
+        raise Invalid([replace(one, code="Invalid") for one in findings.all])
+    return window.as_section() if window else None
+
+
+def _quiet_hours_change(body: UpdateSubscription, one: SubscriptionRecord) -> dict[str, Any]:
+    """Fields of a `SubscriptionChange`. New quiet hours end the order. Raises Invalid."""
+    sets = "quiet_hours" in body.model_fields_set
+    hours = body.quiet_hours if sets else one.quiet_hours
+    ordered = bool(body.ordered) if sets and hours is not None else body.ordered is True
+    stored = _quiet_hours(hours, one.channel, ordered=ordered)
+    if not sets:
+        return {}
+    fields: dict[str, Any] = {"quiet_hours": stored, "sets_quiet_hours": True}
+    return fields | ({"ordered": False} if stored is not None else {})
 
 
 async def delete(request: web.Request) -> web.Response:

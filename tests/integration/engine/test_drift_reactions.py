@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from engine.plan.convergence import PolicyRules
-from engine.plan.repair_window import DAYS
 from engine.types.observation import Observation
 from engine.types.registry import TypeRegistry
+from engine.weekly_window import DAYS
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, expect_error, put

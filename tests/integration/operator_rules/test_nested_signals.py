@@ -131,6 +131,7 @@ drop table labelled_work;
 alter table token drop column subject cascade;
 alter table credential drop column trust;
 drop index traversal_repairs;
+alter table subscription drop column quiet_hours;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';
 delete from routines; -- the views that were dropped are created again

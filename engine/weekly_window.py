@@ -1,5 +1,5 @@
-"""Repair windows: on which days and between which times repairs may start. Pure, apart from the
-rules of time zones, which come from the system."""
+"""Windows of a week: on which days and between which times repairs may start, or messages are held.
+Pure, apart from the rules of time zones, which come from the system."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _TIME = re.compile(r"([01]\d|2[0-4]):([0-5]\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class RepairWindow:
+class WeeklyWindow:
     """days: on which it opens; 0 is Monday. opens, closes: minutes of the day; it closes on the
     next day if `closes` is not after `opens`. timezone: an IANA name."""
 
@@ -35,6 +35,11 @@ class RepairWindow:
         """When it opens next; None: it is open."""
         opens = self._next(now)[0]
         return opens if opens > now else None
+
+    def closes_at(self, now: datetime) -> datetime | None:
+        """When the current opening ends; None: it is closed."""
+        opens, closes = self._next(now)
+        return closes if opens <= now else None
 
     def _next(self, now: datetime) -> tuple[datetime, datetime]:
         """Start and end of the current or next opening, in UTC."""
@@ -68,7 +73,7 @@ def _clock(minutes: int) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-def read_window(value: Json, place: str, findings: Findings) -> RepairWindow | None:
+def read_window(value: Json, place: str, findings: Findings) -> WeeklyWindow | None:
     """The window, or None after a finding, and if there is none."""
     if value is None:
         return None
@@ -91,7 +96,7 @@ def read_window(value: Json, place: str, findings: Findings) -> RepairWindow | N
         findings.add(place, "never opens, because from and to are the same", remedy)
     if len(findings.all) > before or opens is None or closes is None:
         return None
-    return RepairWindow(days, opens, closes, timezone)
+    return WeeklyWindow(days, opens, closes, timezone)
 
 
 def _read_days(value: Json, place: str, findings: Findings) -> frozenset[int]:

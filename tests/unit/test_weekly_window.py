@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from engine.errors import Findings
-from engine.plan.repair_window import RepairWindow, read_window
+from engine.weekly_window import WeeklyWindow, read_window
 
 NIGHT = {"days": ["mon-fri"], "from": "22:00", "to": "04:00", "timezone": "Europe/Berlin"}
 
 
-def window(**section: Any) -> RepairWindow:
+def window(**section: Any) -> WeeklyWindow:
     findings = Findings()
     found = read_window({"from": "22:00", "to": "04:00"} | section, "window", findings)
     assert found is not None, findings.all

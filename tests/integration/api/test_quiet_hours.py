@@ -1,0 +1,70 @@
+"""Quiet hours in the HTTP API of subscriptions."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.changes import error_text
+from tests.support.program import Json, Program, program
+
+TARGET = "http://127.0.0.1:9/room"
+NIGHT = {"from": "22:00", "to": "07:00", "timezone": "Europe/Berlin", "days": ["mon-wed"]}
+STORED = NIGHT | {"days": ["mon", "tue", "wed"]}
+
+
+@pytest.fixture
+async def run(database_url: str) -> AsyncIterator[Program]:
+    async with program(database_url) as server:
+        yield server
+
+
+async def created(run: Program, **more: Json) -> Json:
+    body = {"channel": "slack", "target": TARGET, **more}
+    status, response = await run.call("POST", "/subscriptions", body)
+    assert status == 201, response
+    return response
+
+
+async def test_they_are_created_listed_changed_and_removed(run: Program) -> None:
+    one = await created(run, quiet_hours=NIGHT)
+    assert (one["quiet_hours"], one["ordered"]) == (STORED, False)
+    path = f"/subscriptions/{one['id']}"
+    _, listed = await run.call("GET", "/subscriptions")
+    assert [each["quiet_hours"] for each in listed["subscriptions"]] == [STORED]
+    _, same = await run.call("PATCH", path, {"events": ["headgate.hook.*"]})
+    assert same["quiet_hours"] == STORED
+    later = {"from": "23:00", "to": "06:30"}
+    _, changed = await run.call("PATCH", path, {"quiet_hours": later})
+    assert changed["quiet_hours"]["from"] == "23:00"
+    assert changed["quiet_hours"]["timezone"] == "UTC"
+    _, removed = await run.call("PATCH", path, {"quiet_hours": None})
+    assert removed["quiet_hours"] is None
+    status, ordered = await run.call("PATCH", path, {"ordered": True})
+    assert (status, ordered["ordered"]) == (200, True)
+
+
+async def test_new_quiet_hours_end_the_order(run: Program) -> None:
+    one = await created(run)
+    assert (one["quiet_hours"], one["ordered"]) == (None, True)
+    path = f"/subscriptions/{one['id']}"
+    _, changed = await run.call("PATCH", path, {"quiet_hours": NIGHT})
+    assert (changed["quiet_hours"], changed["ordered"]) == (STORED, False)
+    status, response = await run.call("PATCH", path, {"ordered": True})
+    assert status == 400
+    assert "ordered deliveries" in error_text(response["error"])
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"channel": "webhook", "quiet_hours": NIGHT}, 'for the channel "webhook"'),
+        ({"ordered": True, "quiet_hours": NIGHT}, "ordered deliveries"),
+        ({"quiet_hours": NIGHT | {"from": "late"}}, "quiet_hours.from"),
+        ({"quiet_hours": NIGHT | {"zone": "UTC"}}, "quiet_hours.zone"),
+    ],
+)
+async def test_refused(run: Program, more: Json, reason: str) -> None:
+    body = {"channel": "slack", "target": TARGET, **more}
+    status, response = await run.call("POST", "/subscriptions", body)
+    assert status == 400
+    assert reason in error_text(response["error"])
