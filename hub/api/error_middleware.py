@@ -266,10 +266,10 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
 
 def _error_response(request: web.Request, error: HeadgateError) -> web.Response:
     form = own_form if _is_own(request) else heat_form
-    return json_response(form(error), status_of(error), _headers(request, error))
+    return json_response(form(error), status_of(error), error_headers(request, error))
 
 
-def _headers(request: web.Request, error: HeadgateError) -> dict[str, str]:
+def error_headers(request: web.Request, error: HeadgateError) -> dict[str, str]:
     """When to retry, or how to authenticate."""
     if isinstance(error, TooManyRequests):
         return {"Retry-After": str(error.wait)}

@@ -1,6 +1,7 @@
 """Authenticates requests within the limits on requests and failed attempts."""
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from engine.errors import HeadgateError
 from engine.rate_limiter import RateLimiter
@@ -47,7 +48,7 @@ class Gatekeeper:
     ) -> Identity:
         """Raises the errors of the authenticator, and TooManyRequests."""
         try:
-            who = await self._identify(credentials, project, block_of(address), now)
+            who = await self._identify(credentials, project, address, now)
         except HeadgateError as error:
             if error.code == UNAUTHORIZED and (credentials.token or credentials.bearer):
                 self.count_wrong(address, now)
@@ -57,23 +58,26 @@ class Gatekeeper:
         return who
 
     async def _identify(
-        self, credentials: RequestCredentials, project: str, block: str, now: float
+        self, credentials: RequestCredentials, project: str, address: str, now: float
     ) -> Identity:
         """During a lockout, unknown tokens wait in a queue. Raises TooManyRequests."""
-        suspect = self._lockout.seconds_left(block, now) > 0
+        if self.authenticator.knows(credentials, project):
+            return await self.authenticator.identify(credentials, project)
+        async with self.turn(address, now):
+            return await self.authenticator.identify(credentials, project)
+
+    @asynccontextmanager
+    async def turn(self, address: str, now: float) -> AsyncIterator[None]:
+        """Wait for a turn to let another service check a credential, if the address is locked out.
+        Raises TooManyRequests if the queue is full."""
+        block = block_of(address)
         async with AsyncExitStack() as stack:
-            if suspect and not self.authenticator.knows(credentials, project):
+            if self._lockout.seconds_left(block, now) > 0:
                 try:
                     await stack.enter_async_context(self._suspects.turn(block))
                 except QueueFull:
                     raise _too_many_wrong(1.0) from None
-            return await self.authenticator.identify(credentials, project)
-
-    def check_lockout(self, address: str, now: float) -> None:
-        """Raises TooManyRequests during the lockout of an address."""
-        left = self._lockout.seconds_left(block_of(address), now)
-        if left > 0:
-            raise _too_many_wrong(left)
+            yield
 
     def count_wrong(self, address: str, now: float) -> None:
         """Count a wrong token of an address. Raises TooManyRequests during its lockout."""

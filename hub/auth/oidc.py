@@ -36,6 +36,9 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 RANDOM_BYTES = 32
 #: Seconds between the redirect to the provider and the return from it.
 SIGN_IN_TIME = 600
+#: Maximum characters of a subject.
+MAX_SUBJECT = 255
+VERIFIED = "email_verified"
 #: A page of the dashboard, as the fragment of its address.
 _PAGE = re.compile(r"#/[\x21-\x7e]{0,1000}")
 _SETTING = "[auth.oidc]"
@@ -66,7 +69,7 @@ class OidcRules:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The endpoints of a provider. userinfo_endpoint: "" if there is none. names_itself: each
+    """The endpoints of a provider. userinfo_endpoint: "" if there is none. sends_issuer: each
     authorization response has `iss`. basic: the token endpoint accepts HTTP basic authentication.
     """
 
@@ -74,7 +77,7 @@ class Provider:
     token_endpoint: str
     jwks_uri: str
     userinfo_endpoint: str
-    names_itself: bool
+    sends_issuer: bool
     basic: bool
 
 
@@ -131,7 +134,7 @@ def read_cookie(text: str) -> PendingSignIn:
     except (binascii.Error, ValueError, TypeError):
         pass
     raise unauthorized_error(
-        "this browser has no sign-in under way: it took too long, or has ended already",
+        "this browser has no sign-in under way: it expired or has already ended",
         "Sign in again, in one window, with cookies allowed.",
     )
 
@@ -152,7 +155,7 @@ def read_provider(document: Json, issuer: str) -> Provider:
         token_endpoint=document["token_endpoint"],
         jwks_uri=document["jwks_uri"],
         userinfo_endpoint=str(userinfo) if _is_endpoint(userinfo, issuer) else "",
-        names_itself=document.get("authorization_response_iss_parameter_supported") is True,
+        sends_issuer=document.get("authorization_response_iss_parameter_supported") is True,
         basic="client_secret_basic" in methods,
     )
 
@@ -197,7 +200,7 @@ def authorization_code(
         raise unauthorized_error(
             "the response belongs to another sign-in", "Sign in again, in one window."
         )
-    if iss != issuer and (iss is not None or provider.names_itself):
+    if iss != issuer and (iss is not None or provider.sends_issuer):
         raise unauthorized_error(
             "the response comes from another provider than the one that was requested",
             "Sign in again; if it happens again, tell the operator.",
@@ -253,20 +256,28 @@ def with_userinfo(claims: Mapping[str, Json], document: Json) -> Mapping[str, Js
     """
     if not isinstance(document, Mapping) or document.get("sub") != claims["sub"]:
         raise _invalid_token("the userinfo endpoint describes another user")
-    return {**document, **claims}
+    # Whether an address is verified belongs to the address of the same source.
+    left_out = VERIFIED if "email" in claims else ""
+    return {**{name: one for name, one in document.items() if name != left_out}, **claims}
 
 
 def read_user(claims: Mapping[str, Json], rules: OidcRules) -> OidcUser:
     """Raises HeadgateError with the code Unauthorized."""
     subject, name = claims["sub"], claims.get(rules.user_claim)
-    if not isinstance(subject, str) or not 0 < len(subject) <= 255:
-        raise _invalid_token("its subject is not a text of up to 255 characters")
+    printable = isinstance(subject, str) and subject.isascii() and subject.isprintable()
+    if not printable or not 0 < len(subject) <= MAX_SUBJECT:
+        raise _invalid_token(f"its subject is not 1 to {MAX_SUBJECT} printable ASCII characters")
     if not isinstance(name, str) or not name.strip():
         raise unauthorized_error(
             f'the provider sends no claim "{rules.user_claim}" with the name of the user',
             f"The operator adds a scope to {_SETTING} scopes, or sets another user_claim.",
         )
-    if rules.user_claim == "email" and claims.get("email_verified") is not True:
+    if sanitize_name(name) != name.strip():
+        raise unauthorized_error(
+            "the name of the user is too long, or has characters that cannot be printed",
+            "Change it at the provider; or the operator sets another user_claim.",
+        )
+    if rules.user_claim == "email" and claims.get(VERIFIED) is not True:
         raise unauthorized_error(
             "the provider has not verified the e-mail address",
             "Verify it at the provider; or the operator sets another user_claim.",
@@ -281,10 +292,9 @@ def read_user(claims: Mapping[str, Json], rules: OidcRules) -> OidcUser:
 def grant_roles(
     grants: Sequence[RoleGrant], user: OidcUser, project: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The project and roles of a sign-in to a project. The project is ``*`` if the user's groups
-    have the same rights in every project. Raises Forbidden."""
+    """The project and roles of a sign-in to a project. The project is ``*`` if all grants of the
+    user's groups are for every project. Raises Forbidden."""
     own = [one for one in grants if one.group in user.groups]
-    everywhere = with_implied(r for one in own if one.project == EVERYWHERE for r in one.roles)
     here = with_implied(
         role for one in own if one.project in (EVERYWHERE, project) for role in one.roles
     )
@@ -295,7 +305,8 @@ def grant_roles(
             " the groups of the provider.",
             code="InvalidTenant",
         )
-    return (EVERYWHERE if set(here) == set(everywhere) else project), here
+    is_everywhere = all(one.project == EVERYWHERE for one in own)
+    return (EVERYWHERE if is_everywhere else project), here
 
 
 def _invalid_token(reason: str) -> HeadgateError:

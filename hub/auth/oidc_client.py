@@ -1,11 +1,12 @@
 """A client of an OpenID provider: reads its endpoints and keys, and exchanges codes."""
 
 import asyncio
+import math
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -31,6 +32,7 @@ from hub.auth.oidc import (
 from hub.auth.token_authenticator import unauthorized_error
 
 Json = Any
+T = TypeVar("T")
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 #: Maximum bytes of a response.
 MAX_RESPONSE = 262_144
@@ -38,8 +40,47 @@ MAX_RESPONSE = 262_144
 CACHE_TIME = 3600.0
 #: Minimum seconds between two reads of the keys, however many ID tokens name unknown ones.
 MIN_REFRESH = 10.0
+#: Seconds after a failed read of endpoints or keys until the next one.
+RETRY_AFTER = 2.0
 #: Maximum concurrent exchanges; further ones wait.
 CONCURRENT = 16
+
+
+class _CachedDocument(Generic[T]):
+    """A document of the provider. Requests at the same time share one read; after a failure, the
+    last one is used, and the next read waits for RETRY_AFTER."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._document: T | None = None
+        self._read_at = self._failed_at = -math.inf
+        self._error: Unavailable | None = None
+        self._reading: asyncio.Task[T] | None = None
+
+    async def read(self, read: Callable[[], Coroutine[None, None, T]], max_age: float) -> T:
+        """max_age: seconds; an older document is read again. Raises Unavailable."""
+        if self._document is not None and self._clock() - self._read_at <= max_age:
+            return self._document
+        try:
+            return await self._share_read(read)
+        except Unavailable:
+            if self._document is None:
+                raise
+            return self._document
+
+    async def _share_read(self, read: Callable[[], Coroutine[None, None, T]]) -> T:
+        """Raises Unavailable, also for RETRY_AFTER seconds after a failure."""
+        if self._error is not None and self._clock() - self._failed_at <= RETRY_AFTER:
+            raise self._error
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(read())
+        try:
+            found = await asyncio.shield(self._reading)
+        except Unavailable as error:
+            self._error, self._failed_at = error, self._clock()
+            raise
+        self._document, self._read_at, self._error = found, self._clock(), None
+        return found
 
 
 class OidcClient:
@@ -60,14 +101,10 @@ class OidcClient:
         self._ca_file = ca_file
         self._timeout = timeout
         self._now = now
-        self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._turns = asyncio.Semaphore(CONCURRENT)
-        self._reading = asyncio.Lock()
-        self._provider: Provider | None = None
-        self._provider_read = 0.0
-        self._keys: KeySet | None = None
-        self._keys_read = 0.0
+        self._discovery: _CachedDocument[Provider] = _CachedDocument(clock)
+        self._keys: _CachedDocument[KeySet] = _CachedDocument(clock)
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(ssl=_tls(self._ca_file))
@@ -81,12 +118,11 @@ class OidcClient:
 
     async def provider(self) -> Provider:
         """Raises Unavailable."""
-        async with self._reading:
-            if self._provider is None or self._clock() - self._provider_read > CACHE_TIME:
-                url = f"{self.rules.issuer.rstrip('/')}/.well-known/openid-configuration"
-                self._provider = read_provider(await self._get(url), self.rules.issuer)
-                self._provider_read = self._clock()
-            return self._provider
+        return await self._discovery.read(self._read_provider, CACHE_TIME)
+
+    async def _read_provider(self) -> Provider:
+        url = f"{self.rules.issuer.rstrip('/')}/.well-known/openid-configuration"
+        return read_provider(await self._get(url), self.rules.issuer)
 
     async def exchange(self, code: str, pending: PendingSignIn, redirect_uri: str) -> OidcUser:
         """The user for whom the provider issued a code.
@@ -136,16 +172,14 @@ class OidcClient:
 
     async def _read_keys(self, max_age: float) -> KeySet:
         """max_age: seconds; older ones are read again. Raises Unavailable."""
-        provider = await self.provider()
-        async with self._reading:
-            if self._keys is None or self._clock() - self._keys_read > max_age:
-                document = await self._get(provider.jwks_uri)
-                try:
-                    self._keys = KeySet.import_key_set(document)
-                except (JoseError, ValueError, TypeError, KeyError) as error:
-                    raise unavailable(f"its keys cannot be read: {type(error).__name__}") from None
-                self._keys_read = self._clock()
-            return self._keys
+        return await self._keys.read(self._import_keys, max_age)
+
+    async def _import_keys(self) -> KeySet:
+        document = await self._get((await self.provider()).jwks_uri)
+        try:
+            return KeySet.import_key_set(document)
+        except (JoseError, ValueError, TypeError, KeyError) as error:
+            raise unavailable(f"its keys cannot be read: {type(error).__name__}") from None
 
     async def _exchange_code(
         self, code: str, pending: PendingSignIn, redirect_uri: str
@@ -174,7 +208,7 @@ class OidcClient:
             raise unavailable("its response to a code has no ID token")
         if status == 400 and found.get("error") == "invalid_grant":
             raise unauthorized_error(
-                "the provider does not accept the code (again)", "Sign in again."
+                "the provider rejected the authorization code", "Sign in again."
             )
         if status in (400, 401):
             raise unavailable(

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from engine.errors import HeadgateError
 from engine.hooks.derived_tokens import base64_text
 from engine.store.access import sessions as store
+from engine.store.access import tokens
 from engine.store.access.sessions import NewSession, SessionRecord
 from engine.store.database import Database
 from hub.auth.gatekeeper import UNAUTHORIZED
@@ -93,10 +94,13 @@ class Sessions:
             if await store.read(conn, session.id, self._mode) is None:
                 raise _session_ended()
 
-    async def end(self, session_id: bytes) -> None:
-        """End the session: its cookie is invalid on every process."""
+    async def end(self, session_id: bytes, token_id: UUID | None = None) -> None:
+        """End the session: its cookie is invalid on every process. token_id: of its credentials; a
+        sign-in with OpenID Connect ends with its session."""
         async with self._database.connection() as conn:
             await store.end(conn, session_id)
+            if token_id is not None:
+                await tokens.end_sign_in(conn, token_id)
 
     async def replace(self, cookie: str) -> None:
         """End the current session of a browser that signs in again."""

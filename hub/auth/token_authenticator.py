@@ -67,7 +67,9 @@ class Tokens(LocalAuthenticator):
                 found = await store.roles_of_account(conn, unquote(project), unquote(name))
             elif owner.id.startswith(OF_SUBJECT):
                 project, _, subject = owner.id.removeprefix(OF_SUBJECT).partition("/")
-                found = await store.roles_of_subject(conn, unquote(project), unquote(subject))
+                found = ()
+                if self._is_of_issuer(unquote(subject)):
+                    found = await store.roles_of_subject(conn, unquote(project), unquote(subject))
             else:
                 found = ()
         return with_implied(found)
@@ -92,7 +94,9 @@ class Tokens(LocalAuthenticator):
         if credentials.session_token is not None:
             async with self._database.connection() as conn:
                 used = await store.use(conn, credentials.session_token, by_session=True)
-            return used if used is not None and self._accepts(used) else None
+            if used is None or used.subject is None or self._is_of_issuer(used.subject):
+                return used
+            return None
         token = _token_in(credentials)
         token_id = secrets.id_in(token)
         if token_id is not None:
@@ -101,10 +105,9 @@ class Tokens(LocalAuthenticator):
             return await self._passwords.check(credentials, project)
         return None
 
-    def _accepts(self, found: TokenRecord) -> bool:
-        if found.subject is None:
-            return True
-        return bool(self._issuer) and found.subject.startswith(f"{self._issuer} ")
+    def _is_of_issuer(self, subject: str) -> bool:
+        """Whether the subject of a sign-in belongs to the OpenID provider of the settings."""
+        return bool(self._issuer) and subject.startswith(f"{self._issuer} ")
 
     async def _by_token(self, token: str, token_id: UUID, key: str) -> TokenRecord | None:
         found = self._known.get(key, monotonic())

@@ -179,7 +179,7 @@ def upgrade_check(offline: OfflineOptions) -> None:
         async with locate_database(settings.database) as url:
             await check_servers(url, time.time)
             async with connect(url) as conn:
-                needs = settings.engine.needed_program
+                needs = settings.needed_program
                 results = await check_upgrade(conn, version("headgate"), needs)
                 return [one.document for one in results]
 

@@ -214,7 +214,7 @@ async def running(
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
             await check_replicas(url, read_url)
-            needs = settings.engine.needed_program
+            needs = settings.needed_program
             await migrate(url, version=process.program.version, needs=needs)
             return await _open(url, size, keyring, process)
 

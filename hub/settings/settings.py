@@ -42,7 +42,7 @@ from engine.plan.convergence import (
 )
 from engine.plan.labels import LabelRule
 from engine.store.hosts import WRITABLE, hosts_of, target_of
-from engine.store.schema.compatibility import LABELS
+from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
@@ -626,6 +626,12 @@ class Settings(Section):
             for entry in rule.answer_by:
                 kind, _, name = entry.partition(":")
                 yield kind, name, ("hooks", "rules", number, "answer_by")
+
+    @property
+    def needed_program(self) -> str:
+        """The migration that all programs of the database must know because of these settings; "":
+        none in particular."""
+        return max(self.engine.needed_program, SIGN_INS if self.auth.oidc.issuer else "")
 
     @model_validator(mode="after")
     def _check_sign_in_address(self) -> Self:

@@ -296,5 +296,7 @@ def test_warnings_and_errors_name_file_line_and_column(
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0].startswith(f"headgate: {template}:5:3: outputs.o: ")
-    assert done.stderr.splitlines()[1:] == ["      o: {}", "      ^"]
+    first, *_, error, quote, caret = done.stderr.splitlines()
+    assert first.startswith(warning)
+    assert error.startswith(f"headgate: {template}:5:3: outputs.o: ")
+    assert [quote, caret] == ["      o: {}", "      ^"]

@@ -86,6 +86,11 @@ class OidcProvider:
         async with asyncio.timeout(PATIENCE):
             assert await self._process.stdout.readline() == b"listening\n"
 
+    def send_signal(self, number: int) -> None:
+        """Send SIGSTOP or SIGCONT."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     async def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)

@@ -114,6 +114,10 @@ update token set revoked_at = now(), revoked_by = $3
  where id = $2 and project = $1 and revoked_at is null
 returning id
 """
+END_SIGN_IN = """
+update token set revoked_at = now(), revoked_by = name
+ where id = $1 and subject is not null and revoked_at is null
+"""
 REHASH = "update token set hash = $3 where id = $1 and hash = $2"
 WEAK_PASSWORDS = """
 select count(*) from token
@@ -150,6 +154,12 @@ async def use(conn: Connection, token_id: UUID, *, by_session: bool = False) -> 
     """A token that is accepted now, or None. by_session: also a password."""
     row = await conn.fetchrow(USE, token_id, by_session)
     return TokenRecord(**row) if row else None
+
+
+async def end_sign_in(conn: Connection, token_id: UUID) -> None:
+    """Revoke a token if it is that of a sign-in with OpenID Connect."""
+    await conn.execute(END_SIGN_IN, token_id)
+    await conn.execute(NOTIFY)
 
 
 async def passwords(conn: Connection, name: str, project: str) -> list[TokenRecord]:

@@ -29,6 +29,8 @@ PREVIOUS_RELEASE = "0062_rolling_upgrades.sql"
 #: What programs must know as soon as a process uses labels of workers: others would start stacks
 #: whose nodes have none.
 LABELS = "0071_labels.sql"
+#: The same for sign-ins with OpenID Connect. An earlier program takes each for another user.
+SIGN_INS = "0072_sign_in_subjects.sql"
 
 _CONTRACT = re.compile(r"\A-- contract: (?P<oldest>\S+\.sql)$", re.MULTILINE)
 

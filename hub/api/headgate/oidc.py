@@ -12,7 +12,7 @@ from engine.store.access.tokens import NewToken
 from hub.api.admission import ADMISSION
 from hub.api.app_context import context_of, project_of
 from hub.api.dashboard import page_response
-from hub.api.error_middleware import status_of
+from hub.api.error_middleware import error_headers, status_of
 from hub.api.headgate.sessions import set_session_cookie
 from hub.api.query_parameters import text
 from hub.api.routes import Route
@@ -33,7 +33,8 @@ from hub.auth.oidc import (
 from hub.auth.oidc_client import OidcClient
 from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import Right
-from hub.auth.throttle import block_of
+from hub.auth.sessions import COOKIE
+from hub.auth.throttle import TooManyRequests, block_of
 
 #: Until the return from the provider. Browsers send it with the redirect from another site.
 PENDING_COOKIE = "headgate_sign_in"
@@ -59,15 +60,22 @@ def for_browsers(home: str) -> Callable[[Step], Step]:
                     f"{home}dashboard",
                     status=status_of(error),
                     reason=escape(error.finding.reason),
-                    remedy=escape(error.finding.remedy),
+                    remedy=escape(_remedy(error)),
                     home=home,
                 )
-                _end_pending(response)
+                response.headers.update(error_headers(request, error))
+                _end_pending(request, response)
                 return response
 
         return handle
 
     return decorate
+
+
+def _remedy(error: HeadgateError) -> str:
+    if isinstance(error, TooManyRequests):
+        return f"Wait {error.wait} seconds, then sign in again."
+    return error.finding.remedy
 
 
 @for_browsers("../../../")
@@ -80,12 +88,14 @@ async def begin(request: web.Request) -> web.Response:
         context.random_bytes(3 * RANDOM_BYTES),
     )
     provider = await client.provider()
+    # The session cookie does not come with the return, which begins at another site.
+    await request.app[ADMISSION].sessions.replace(request.cookies.get(COOKIE, ""))
     response = web.Response(status=302)
     response.headers["Location"] = authorization_url(
         provider, client.rules, pending, _redirect_uri(request)
     )
     response.set_cookie(
-        PENDING_COOKIE,
+        _pending_cookie(request),
         write_cookie(pending),
         max_age=SIGN_IN_TIME,
         path="/",
@@ -99,33 +109,33 @@ async def begin(request: web.Request) -> web.Response:
 @for_browsers("../")
 async def end(request: web.Request) -> web.Response:
     """Begin the session of the user for whom the provider issued the code."""
-    gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
-    gatekeeper.check_lockout(request.remote or "", now)
-    try:
-        user, pending = await _identify(request)
-    except HeadgateError as error:
-        if error.code == UNAUTHORIZED:
-            gatekeeper.count_wrong(request.remote or "", now)
-        raise
+    user, pending = await _identify(request)
     response = web.Response(status=303)
     response.headers["Location"] = f"{_base_url(request)}/{pending.page}"
     await _begin_session(request, response, user, pending.project)
-    _end_pending(response)
+    _end_pending(request, response)
     return response
 
 
 async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
     client = _client(request)
-    pending = read_cookie(request.cookies.get(PENDING_COOKIE, ""))
+    pending = read_cookie(request.cookies.get(_pending_cookie(request), ""))
     provider = await client.provider()
     code = authorization_code(request.query, pending, provider, client.rules.issuer)
-    return await client.exchange(code, pending, _redirect_uri(request)), pending
+    gatekeeper, address, now = request.app[ADMISSION].gatekeeper, request.remote or "", monotonic()
+    try:
+        async with gatekeeper.turn(address, now):
+            return await client.exchange(code, pending, _redirect_uri(request)), pending
+    except HeadgateError as error:
+        if error.code == UNAUTHORIZED:  # the provider rejected the code
+            gatekeeper.count_wrong(address, now)
+        raise
 
 
 async def _begin_session(
     request: web.Request, response: web.Response, user: OidcUser, project: str
 ) -> None:
-    """A session is that of a token whose secret nobody has. Raises Forbidden."""
+    """Begin the session of a new token, whose secret is not kept. Raises Forbidden."""
     context, admission, rules = context_of(request), request.app[ADMISSION], _client(request).rules
     granted_project, roles = grant_roles(rules.grants, user, project)
     token_id = context.new_id()
@@ -148,8 +158,19 @@ async def _begin_session(
     set_session_cookie(request, response, cookie)
 
 
-def _end_pending(response: web.Response) -> None:
-    response.del_cookie(PENDING_COOKIE, path="/", httponly=True, samesite="Lax")
+def _end_pending(request: web.Request, response: web.Response) -> None:
+    response.del_cookie(
+        _pending_cookie(request),
+        path="/",
+        httponly=True,
+        secure=request.scheme == "https",
+        samesite="Lax",
+    )
+
+
+def _pending_cookie(request: web.Request) -> str:
+    """With TLS, other hosts of the domain cannot set the cookie."""
+    return f"__Host-{PENDING_COOKIE}" if request.scheme == "https" else PENDING_COOKIE
 
 
 def _client(request: web.Request) -> OidcClient:

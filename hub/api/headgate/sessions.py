@@ -87,7 +87,8 @@ def set_session_cookie(request: web.Request, response: web.Response, cookie: str
 async def end(request: web.Request) -> web.Response:
     """End the session of this request on every process."""
     if (session := request.get(SESSION)) is not None:
-        await request.app[ADMISSION].sessions.end(session.id)
+        token_id = session.credentials.session_token
+        await request.app[ADMISSION].sessions.end(session.id, token_id)
     response = web.Response(status=204)
     response.del_cookie(COOKIE, httponly=True, samesite="Strict")
     return response

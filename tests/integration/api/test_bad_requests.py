@@ -17,7 +17,7 @@ from hub.api.application import all_routes
 from hub.api.openapi import plain_path
 from hub.api.request_validation import UNAUTHENTICATED_BODY
 from hub.api.routes import Route
-from tests.support.openapi_check import OpenApiDocument, RecordedResponse
+from tests.support.openapi_check import JSON, OpenApiDocument, RecordedResponse
 from tests.support.populated_project import (
     SECRET,
     PopulatedProject,
@@ -29,6 +29,8 @@ from tests.support.purging import archive_all_graphs
 from tests.support.wire import exchange, request
 
 #: Internals of the server, which no response contains.
+#: On the page for people that refuses a sign-in.
+REFUSED_PAGE = "Sign-in failed"
 INTERNALS = ("Traceback", 'File "', "site-packages", "asyncpg", "select ", "SELECT ",
           str(Path(hub.__file__).parents[1]))  # fmt: skip
 #: Routes that are authenticated by the token of a hook or resource.
@@ -131,9 +133,9 @@ class Prober:
             )
         assert got.status < 500, f"{what}: {got.status} {text[:500]}"
         if got.status >= 400:
-            assert kind == "application/json", f"{what}: {kind} {text[:500]}"
-            assert list(self.document.differences(seen)) == []
-            assert seen.body["error"]["message"], what
+            assert list(self.document.differences(seen)) == []  # also the content type
+            said = seen.body["error"]["message"] if kind == JSON else REFUSED_PAGE in text
+            assert said, f"{what}: {kind} {text[:500]}"
             leaked = [one for one in (*INTERNALS, SECRET) if one in text]
             assert not leaked, f"{what}: tells {leaked}: {text[:500]}"
         return got.status, text
@@ -279,7 +281,7 @@ INVALID_STRINGS = {
 }
 #: Strings of any content: names, globs and texts to search for.
 ANY_STRING = frozenset({"search", "tags", "by", "path", "types", "stacks", "resources",
-                        "resource_types", "points"})  # fmt: skip
+                        "resource_types", "points", "page"})  # fmt: skip
 #: `stack` is an ID in this route, and a name or an ID in the others.
 STACK_IDS = "/v1/{project}/overview"
 REPEATABLE = frozenset(

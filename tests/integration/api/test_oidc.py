@@ -1,16 +1,23 @@
 """Sign-in with OpenID Connect, with a real provider."""
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
+from typing import cast
+from urllib.parse import quote
 
 import aiohttp
 import pytest
 from yarl import URL
 
+from engine.principal import Principal
 from hub.api.headgate.oidc import PENDING_COOKIE
 from hub.auth import oidc_client
 from hub.auth.cross_site import CSRF_HEADER
+from hub.auth.passwords import PasswordChecker
 from hub.auth.sessions import COOKIE
+from hub.auth.token_authenticator import Tokens
 from tests.integration.api.test_access import PASSWORD, basic, bearer, create_waiting
 from tests.integration.api.test_openapi_traffic import SIGN_IN_ROUTES
 from tests.support.access import insert_credential, table_text
@@ -20,6 +27,10 @@ from tests.support.program import Json, Program, free_port, program
 from tests.support.scripted_type import Thing, World
 
 Headers = dict[str, str]
+#: Seconds of a request to the provider.
+TIMEOUT = 5
+#: For roles only.
+PASSWORDS = cast(PasswordChecker, None)
 
 
 @pytest.fixture
@@ -35,7 +46,7 @@ async def provider(port: int) -> AsyncIterator[OidcProvider]:
 
 @pytest.fixture
 async def run(database_url: str, port: int, provider: OidcProvider) -> AsyncIterator[Program]:
-    settings = {"server.listen": f"127.0.0.1:{port}", **provider.settings()}
+    settings = {"server.listen": f"127.0.0.1:{port}", **provider.settings(timeout=f"{TIMEOUT}s")}
     async with program(database_url, settings, types=[Thing(World())]) as opened:
         yield opened
 
@@ -192,7 +203,7 @@ async def test_a_response_is_valid_once_and_in_the_browser_that_began(browser: B
     async with Browser(browser.run) as thief:  # with a copy of everything that was sent
         thief.session.cookie_jar.update_cookies(pending, URL(browser.run.url))
         answer = await thief.return_to(url)
-        assert answer.status == 401 and "does not accept the code" in await answer.text()
+        assert answer.status == 401 and "rejected the authorization code" in await answer.text()
 
 
 def cookie_of(browser: Browser, name: str) -> str:
@@ -206,7 +217,7 @@ async def test_a_code_of_another_sign_in_is_refused(browser: Browser) -> None:
     mine = URL(await log_in(browser.session, browser.start(), "id-of-ann"))
     answer = await browser.return_to(str(mine.update_query(code=code)))
     assert answer.status == 401 and COOKIE not in answer.cookies
-    assert "does not accept the code" in await answer.text()
+    assert "rejected the authorization code" in await answer.text()
 
 
 @pytest.mark.parametrize(
@@ -252,32 +263,82 @@ async def test_the_provider_replaces_its_keys(
 
 
 async def test_a_provider_that_is_down_ends_no_session(
-    browser: Browser, provider: OidcProvider
+    browser: Browser, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await provider.stop()
     answer = await browser.return_to(browser.start())
     assert answer.status == 503 and answer.content_type == "text/html"
     assert "connection refused" in await answer.text()
+    monkeypatch.setattr(oidc_client, "RETRY_AFTER", 0.0)
     await provider.start()
     session = await browser.sign_in("id-of-ann")
-    url = await log_in(browser.session, browser.start(), "id-of-ann")
-    await provider.stop()
-    answer = await browser.return_to(url)
+    async with Browser(browser.run) as other:
+        url = await log_in(other.session, other.start(), "id-of-ann")
+        await provider.stop()
+        answer = await other.return_to(url)
     assert answer.status == 503 and "connection refused" in await answer.text()
     assert await _status_in(browser, "p", session) == 200
 
 
-async def test_wrong_responses_lock_the_address_out(
+async def test_wrong_codes_lock_out_no_valid_response(
     database_url: str, port: int, provider: OidcProvider
 ) -> None:
+    """Only codes that the provider rejects count: a foreign page can cause all other responses."""
     settings = {"server.listen": f"127.0.0.1:{port}", "auth.failures": 3, **provider.settings()}
     async with program(database_url, settings) as run, Browser(run) as browser:
-        for _ in range(3):
+        for _ in range(5):
             answer = await browser.return_to(f"{run.url}/oidc/callback?code=x&state=y")
             assert answer.status == 401
-        url = await log_in(browser.session, browser.start(), "id-of-ann")
-        answer = await browser.return_to(url)
-        assert answer.status == 429 and "too many invalid tokens" in await answer.text()
+        answers = []
+        for _ in range(4):
+            url = URL(await log_in(browser.session, browser.start(), "id-of-ann"))
+            answers.append(await browser.return_to(str(url.update_query(code="wrong"))))
+        assert [answer.status for answer in answers] == [401, 401, 401, 429]
+        assert answers[-1].headers["Retry-After"] in await answers[-1].text()
+        assert (await browser.sign_in("id-of-ann"))["name"] == "ann"
+
+
+async def test_requests_at_the_same_time_share_one_read_of_a_provider_that_hangs(
+    browser: Browser, provider: OidcProvider
+) -> None:
+    provider.send_signal(signal.SIGSTOP)
+    try:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answers = await asyncio.gather(*(browser.return_to(browser.start()) for _ in range(8)))
+        waited = loop.time() - began
+    finally:
+        provider.send_signal(signal.SIGCONT)
+    assert {answer.status for answer in answers} == {503}
+    assert waited < 3 * TIMEOUT  # not eight times
+    assert "timeout" in await answers[0].text()
+
+
+async def test_another_sign_in_ends_the_session_before_it(browser: Browser) -> None:
+    session = await browser.sign_in("id-of-ann")
+    before = browser.headers(session)
+    assert (await browser.sign_in("id-of-ann"))["name"] == "ann"
+    assert (await browser.run.call("GET", "/stacks", headers=before))[0] == 401
+
+
+async def test_a_sign_out_ends_the_sign_in(browser: Browser) -> None:
+    session = await browser.sign_in("id-of-bob")
+    headers = browser.headers(session)
+    [owner] = await subjects(browser)
+    roles = Tokens(browser.run.database, PASSWORDS, remember=0, issuer=owner.split(" ")[0])
+    principal = Principal(f"oidc:p/{quote(owner, safe='')}", "bob")
+    assert "approver" in await roles.roles_of(principal)
+    # Nor do subscriptions answer for users of another provider.
+    elsewhere = Tokens(browser.run.database, PASSWORDS, remember=0, issuer="https://other")
+    assert await elsewhere.roles_of(principal) == ()
+    assert (await browser.run.call("DELETE", "/session", headers=headers))[0] == 204
+    assert await roles.roles_of(principal) == ()
+
+
+async def subjects(browser: Browser) -> list[str]:
+    async with browser.run.database.connection() as conn:
+        rows = await conn.fetch("select subject from token where subject is not null")
+    return [row["subject"] for row in rows]
 
 
 async def test_sign_ins_end_with_the_provider_of_the_settings(

@@ -59,7 +59,7 @@ export function SignIn({ project, over = false }) {
 }
 
 /**
- * Leaves for the OpenID provider, which sends the browser back to this page, or to the inbox.
+ * Redirects to the OpenID provider, which sends the browser back to this page, or to the inbox.
  * @param {MouseEvent} event
  */
 function toProvider(event) {
