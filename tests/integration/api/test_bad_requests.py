@@ -134,8 +134,8 @@ class Prober:
         assert got.status < 500, f"{what}: {got.status} {text[:500]}"
         if got.status >= 400:
             assert list(self.document.differences(seen)) == []  # also the content type
-            said = seen.body["error"]["message"] if kind == JSON else REFUSED_PAGE in text
-            assert said, f"{what}: {kind} {text[:500]}"
+            reason = seen.body["error"]["message"] if kind == JSON else REFUSED_PAGE in text
+            assert reason, f"{what}: {kind} {text[:500]}"
             leaked = [one for one in (*INTERNALS, SECRET) if one in text]
             assert not leaked, f"{what}: tells {leaked}: {text[:500]}"
         return got.status, text
@@ -251,7 +251,8 @@ async def test_every_query_is_read_or_refused(probing: tuple[Prober, PopulatedPr
         for name in route.query:
             for value in VALUES:
                 await prober.send(route.method, f"{target.path(route)}?{name}={value}")
-            for value in INVALID_TIMES.get(name, ()):
+            # Values of an OpenID provider are checked with those of its other messages.
+            for value in () if route.error_page else INVALID_TIMES.get(name, ()):
                 status, text = await prober.send(
                     route.method, f"{target.path(route)}?{name}={value}"
                 )
