@@ -4,7 +4,7 @@ All calls block; call them with `asyncio.to_thread` while a server of this proce
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,43 +17,52 @@ from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as IdentityApi
 
 from tests.openstack.testbed.control import start_optional
+from tests.openstack.testbed.layout import running_services
 
 #: Seconds until everything that a test left behind must have been deleted.
 CLEANUP_SECONDS = 60
 #: The project of the services' own users.
 SERVICE_PROJECT = "service"
 
-# What a project owns: kind, and the list of it. A list includes shared and public objects.
-PROJECT_LISTS: dict[str, Callable[[Connection], Iterable[Any]]] = {
-    "server": lambda cloud: cloud.compute.servers(details=False),
-    "server group": lambda cloud: cloud.compute.server_groups(),
-    "key pair": lambda cloud: cloud.compute.keypairs(),
-    "volume": lambda cloud: cloud.block_storage.volumes(details=False),
-    "volume snapshot": lambda cloud: cloud.block_storage.snapshots(details=False),
-    "volume backup": lambda cloud: cloud.block_storage.backups(details=False),
-    "image": lambda cloud: cloud.image.images(),
-    "port": lambda cloud: cloud.network.ports(),
-    "network": lambda cloud: cloud.network.networks(),
-    "subnet": lambda cloud: cloud.network.subnets(),
-    "subnet pool": lambda cloud: cloud.network.subnet_pools(),
-    "address scope": lambda cloud: cloud.network.address_scopes(),
-    "router": lambda cloud: cloud.network.routers(),
-    "floating IP": lambda cloud: cloud.network.ips(),
-    "trunk": lambda cloud: cloud.network.trunks(),
-    "security group": lambda cloud: cloud.network.security_groups(),
-}
-# What a project owns in an optional service.
-OPTIONAL_LISTS: dict[str, dict[str, Callable[[Connection], Iterable[Any]]]] = {
+Lists = dict[str, Callable[[Connection], Iterable[Any]]]
+# What a project owns in a service: kind, and the list of it. A list includes shared and public
+# objects.
+PROJECT_LISTS: dict[str, Lists] = {
+    "nova": {
+        "server": lambda cloud: cloud.compute.servers(details=False),
+        "server group": lambda cloud: cloud.compute.server_groups(),
+        "key pair": lambda cloud: cloud.compute.keypairs(),
+    },
+    "cinder": {
+        "volume": lambda cloud: cloud.block_storage.volumes(details=False),
+        "volume snapshot": lambda cloud: cloud.block_storage.snapshots(details=False),
+        "volume backup": lambda cloud: cloud.block_storage.backups(details=False),
+    },
+    "glance": {"image": lambda cloud: cloud.image.images()},
+    "neutron": {
+        "port": lambda cloud: cloud.network.ports(),
+        "network": lambda cloud: cloud.network.networks(),
+        "subnet": lambda cloud: cloud.network.subnets(),
+        "subnet pool": lambda cloud: cloud.network.subnet_pools(),
+        "address scope": lambda cloud: cloud.network.address_scopes(),
+        "router": lambda cloud: cloud.network.routers(),
+        "floating IP": lambda cloud: cloud.network.ips(),
+        "trunk": lambda cloud: cloud.network.trunks(),
+        "security group": lambda cloud: cloud.network.security_groups(),
+    },
     "octavia": {"load balancer": lambda cloud: cloud.load_balancer.load_balancers()},
+    "swift": {"container": lambda cloud: cloud.object_store.containers()},
 }
 #: Each project gets a security group of this name from Neutron.
 DEFAULT_SECURITY_GROUP = "default"
-# What the cloud has for all projects.
-CLOUD_LISTS: dict[str, Callable[[Connection], Iterable[Any]]] = {
-    "flavor": lambda cloud: cloud.compute.flavors(is_public=None),
-    "host aggregate": lambda cloud: cloud.compute.aggregates(),
-    "volume type": lambda cloud: cloud.block_storage.types(),
-    "QoS policy": lambda cloud: cloud.network.qos_policies(),
+# What a service has for all projects.
+CLOUD_LISTS: dict[str, Lists] = {
+    "nova": {
+        "flavor": lambda cloud: cloud.compute.flavors(is_public=None),
+        "host aggregate": lambda cloud: cloud.compute.aggregates(),
+    },
+    "cinder": {"volume type": lambda cloud: cloud.block_storage.types()},
+    "neutron": {"QoS policy": lambda cloud: cloud.network.qos_policies()},
 }
 
 
@@ -94,16 +103,15 @@ class Project:
     """A project of one test, with a member.
 
     member: the user that tests act as; cloud: its connection. users: all users of the project.
-    optional: the optional services that run.
+    services: those that run.
     """
 
     def __init__(
-        self, admin: Connection, auth_url: str, region: str, optional: Iterable[str]
+        self, admin: Connection, auth_url: str, region: str, services: Collection[str]
     ) -> None:
         self._admin = admin
-        self._lists = dict(PROJECT_LISTS)
-        for service in optional:
-            self._lists |= OPTIONAL_LISTS.get(service, {})
+        self._services = services
+        self._lists = lists_of(PROJECT_LISTS, services)
         self._auth_url = auth_url
         self._region = region
         self.name = f"test-{secrets.token_hex(4)}"
@@ -159,20 +167,25 @@ class Project:
         return owner in (None, self.id)
 
     def delete_leftovers(self) -> None:
-        if "load balancer" in self._lists:
+        if "swift" in self._services:
+            delete_containers(self.cloud)
+        if "octavia" in self._services:
             for balancer in self.cloud.load_balancer.load_balancers():
                 self.cloud.load_balancer.delete_load_balancer(balancer, cascade=True)
                 self.cloud.load_balancer.wait_for_delete(balancer, wait=CLEANUP_SECONDS)
-        self.cloud.project_cleanup(dry_run=False, wait_timeout=CLEANUP_SECONDS)
-        for pair in self.cloud.compute.keypairs():
-            self.cloud.compute.delete_keypair(pair)
+        if "nova" in self._services:
+            self.cloud.project_cleanup(dry_run=False, wait_timeout=CLEANUP_SECONDS)
+            for pair in self.cloud.compute.keypairs():
+                self.cloud.compute.delete_keypair(pair)
 
     def close(self) -> None:
         """Delete the project with its users and its default security group."""
         for connection in self._connections:
             connection.close()
-        groups = self._admin.network.security_groups(project_id=self.id)
-        group_ids = [group.id for group in groups if group.project_id == self.id]
+        group_ids: list[str] = []
+        if "neutron" in self._services:
+            groups = self._admin.network.security_groups(project_id=self.id)
+            group_ids = [group.id for group in groups if group.project_id == self.id]
         for user_id in self._user_ids:
             identity_of(self._admin).delete_user(user_id)
         identity_of(self._admin).delete_project(self.id)
@@ -203,10 +216,9 @@ class OpenStack:
         return (self.directory / "broker").read_text()
 
     @property
-    def optional(self) -> list[str]:
-        """The optional services that run."""
-        found = (self.directory / "optional").glob("*.started")
-        return sorted(one.stem for one in found)
+    def services(self) -> list[str]:
+        """The services that run."""
+        return running_services(self.directory)
 
     def start(self, service: str) -> None:
         """Start an optional service, unless it runs."""
@@ -247,7 +259,7 @@ class OpenStack:
         Raises AssertionError at the end if the test has left something behind, which is deleted.
         """
         before = {} if self.is_shared else self._global_objects()
-        project = Project(self.admin, self.auth_url, self.region, self.optional)
+        project = Project(self.admin, self.auth_url, self.region, self.services)
         left: list[str] = []
         try:
             yield project
@@ -263,7 +275,7 @@ class OpenStack:
     def _global_objects(self) -> dict[tuple[str, str], str]:
         return {
             (kind, one.id): describe(kind, one)
-            for kind, read in CLOUD_LISTS.items()
+            for kind, read in lists_of(CLOUD_LISTS, self.services).items()
             for one in read(self.admin)
         }
 
@@ -289,6 +301,24 @@ def create_user(
     for name in roles:
         role = known.get(name) or identity_of(admin).create_role(name=name)
         identity_of(admin).assign_project_role_to_user(project_id, user.id, role.id)
+
+
+def lists_of(by_service: Mapping[str, Lists], services: Collection[str]) -> Lists:
+    """The lists of the services that run, by kind."""
+    return {
+        kind: read
+        for service, lists in by_service.items()
+        if service in services
+        for kind, read in lists.items()
+    }
+
+
+def delete_containers(cloud: Connection) -> None:
+    """Delete all containers of a project with their objects."""
+    for container in list(cloud.object_store.containers()):
+        for one in list(cloud.object_store.objects(container)):
+            cloud.object_store.delete_object(one, container=container)
+        cloud.object_store.delete_container(container)
 
 
 def describe(kind: str, one: Any) -> str:

@@ -385,3 +385,19 @@ async def test_drift_is_observed_and_repaired(
     shown = (await resource_of(run, "s", "user"))["attributes"]
     assert shown["enabled"] is True
     await delete(run)
+
+
+async def test_a_region_that_another_client_deleted_is_created_again(
+    run: Program, project: Project
+) -> None:
+    """With the ID of the template, which the delete of the original must not delete."""
+    name = f"r-{secrets.token_hex(4)}"
+    resources = {"a": {"type": "OS::Keystone::Region", "properties": {"id": name}}}
+    await create(run, resources)
+    identity = identity_of(project.connect(project.add_user(("admin", "member"))))
+    await asyncio.to_thread(identity.delete_region, name)
+    drift = await observed(run)
+    assert [one["state"] for one in drift["resources"]] == ["missing"]
+    await update(run, resources, converge=True)
+    assert (await asyncio.to_thread(identity.get_region, name)).id == name
+    await delete(run)

@@ -131,7 +131,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
             _NO_LONGER,
         ),
         **_of_service("OS::Senlin", "Senlin", "Cluster Node Policy Profile Receiver"),
-        **_of_service("OS::Swift", "Swift", "Container"),
         **_of_service("OS::Trove", "Trove", "Cluster Instance"),
         **_of_service("OS::Vitrage", "Vitrage", "Template", _NO_LONGER),
         **_of_service("OS::Zaqar", "Zaqar", "MistralTrigger Queue SignedQueueURL Subscription"),

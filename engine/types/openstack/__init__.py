@@ -22,6 +22,7 @@ from engine.types.openstack.keystone import keystone_types
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.openstack.octavia import octavia_types
+from engine.types.openstack.swift import swift_types
 from engine.types.software import ServerUrls, SoftwareStore
 
 
@@ -36,4 +37,5 @@ def openstack_types(
         *glance_types(cloud),
         *keystone_types(cloud),
         *octavia_types(cloud),
+        *swift_types(cloud),
     ]

@@ -152,10 +152,18 @@ class Session:
         query: Query | None = None,
         microversion: str = "",
         media_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+        endpoint: str = "",
     ) -> Response:
-        """As `request`, but return the response: its status is from 200 to 299."""
-        url = f"{await self._url(service, doing)}{path}"
-        return await self._send(service, method, url, doing, body, query, microversion, media_type)
+        """As `request`, but return the response: its status is from 200 to 299.
+
+        headers: further ones of the request. They must have no control characters. endpoint: in
+        place of the service's, at the same server.
+        """
+        url = f"{endpoint or await self.endpoint(service, doing)}{path}"
+        return await self._send(
+            service, method, url, doing, body, query, microversion, media_type, headers
+        )
 
     async def find(
         self, service: Service, path: str, key: str, doing: str
@@ -228,7 +236,7 @@ class Session:
         and of Keystone (``links``).
         """
         doing = f"list the {key.replace('_', ' ')}"
-        url = f"{await self._url(service, doing)}{path}"
+        url = f"{await self.endpoint(service, doing)}{path}"
         limit = {"limit": str(page)} if page and service.limits else {}
         first = {**(query or {}), **limit}
         following: Query | None = first
@@ -253,7 +261,8 @@ class Session:
                 for one in page:
                     yield one
 
-    async def _url(self, service: Service, doing: str) -> str:
+    async def endpoint(self, service: Service, doing: str) -> str:
+        """The URL of a service, without a slash at the end. Raises CloudError."""
         try:
             url = await self._cloud.identity.endpoint(service, await self._known_token())
         except HeadgateError as error:
@@ -285,10 +294,13 @@ class Session:
         query: Query | None,
         microversion: str,
         media_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         if query:
             url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, doseq=True)}"
-        response = await self._once(service, method, url, doing, body, microversion, media_type)
+        response = await self._once(
+            service, method, url, doing, body, microversion, media_type, headers
+        )
         if response.status == UNAUTHORIZED:
             try:
                 renewed = await self._renew_token()
@@ -297,7 +309,7 @@ class Session:
             if renewed:
                 self._token = renewed
                 response = await self._once(
-                    service, method, url, doing, body, microversion, media_type
+                    service, method, url, doing, body, microversion, media_type, headers
                 )
         if 200 <= response.status < 300:
             return response
@@ -321,8 +333,13 @@ class Session:
         body: Json,
         microversion: str,
         media_type: str,
+        further: Mapping[str, str] | None,
     ) -> Response:
-        headers = {"X-Auth-Token": self._token, "Accept": "application/json"}
+        headers = {
+            **(further or {}),
+            "X-Auth-Token": self._token,
+            "Accept": "application/json",
+        }
         if version := microversion or service.microversion:
             headers["OpenStack-API-Version"] = version
         if body is not None:

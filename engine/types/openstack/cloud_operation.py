@@ -9,7 +9,7 @@ from typing import Final
 
 from engine.errors import HeadgateError, Unavailable
 from engine.types.completion import AcceptedOperation
-from engine.types.contract import Call, Failed, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.service_errors import CloudError
@@ -177,11 +177,31 @@ async def wait_for_observer(
     return None if until <= call.now else Wait(until, progress, reason, public_reason=reason)
 
 
+async def keep_for_successor(type_: ResourceType, call: Call) -> Outcome | None:
+    """The outcome of a delete that deletes nothing, because the resource that has replaced this one
+    has the same object: the template chooses its ID. None: it has another object."""
+    if type_.successors is None or call.physical_id is None:
+        return None
+    try:
+        found = await type_.successors.read(call.stack_id, call.resource_id)
+    except HeadgateError as error:
+        public = "the resource that has replaced this one cannot be read"
+        reason = f"{public}: {error}"
+        return Failed(reason, call.physical_id, call.data, retry=True, public_reason=public)
+    if found is None:
+        return None
+    reason = "the resource that has replaced it is the same object"
+    return Done(None, reason=reason, public_reason=reason)
+
+
 class CloudType(ResourceType):
     """A type whose operations are code of its own, not an `ObjectRow`.
 
     Its methods `_delete` and `_check` are one call of these operations. They raise CloudError.
+    template_ids: the template may choose the physical ID.
     """
+
+    template_ids = False
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -192,6 +212,8 @@ class CloudType(ResourceType):
         return await wait_for_observer(self, self._cloud, call, key, object_id, reason, {})
 
     async def delete(self, call: Call) -> Outcome:
+        if self.template_ids and (kept := await keep_for_successor(self, call)) is not None:
+            return kept
         return await run_guarded(call, lambda: self._delete(call), call.physical_id)
 
     async def check(self, call: Call) -> Outcome:

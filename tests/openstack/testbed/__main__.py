@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.openstack.testbed.control import start, start_optional, stop, supervisor_id
-from tests.openstack.testbed.layout import OPTIONAL, prepare_layout
+from tests.openstack.testbed.layout import INDEPENDENT, OPTIONAL, prepare_layout
 from tests.openstack.testbed.processes import TestBedError, adopt_orphans, end_with_parent
 
 
@@ -16,10 +16,13 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     for service in OPTIONAL:
         parser.add_argument(f"--{service}", action="store_true", help=f"run {service}, too")
+    parser.add_argument("--only", choices=INDEPENDENT, help="run Keystone and this service alone")
     parser.add_argument("--computes", type=int, default=2, help="the number of hypervisors")
     parser.add_argument("--parent", type=int, help="the process that the test bed ends with")
     options = parser.parse_args()
     options.optional = [service for service in OPTIONAL if getattr(options, service)]
+    if options.only and options.optional:
+        parser.error("--only excludes other services")
     try:
         if options.action == "supervise":
             supervise(options)
@@ -27,7 +30,10 @@ def main() -> None:
             stop(options.directory)
         else:
             if supervisor_id(options.directory) is None:
-                start(options.directory, optional=options.optional, computes=options.computes)
+                start(
+                    options.directory, optional=options.optional, computes=options.computes,
+                    only=options.only,
+                )  # fmt: skip
             for service in options.optional:
                 start_optional(options.directory, service)
             print(options.directory / "clouds.yaml")
@@ -44,7 +50,9 @@ def supervise(options: argparse.Namespace) -> None:
     if options.parent is not None:
         end_with_parent(options.parent)
     adopt_orphans()
-    layout = prepare_layout(options.directory, computes=options.computes, optional=options.optional)
+    layout = prepare_layout(
+        options.directory, computes=options.computes, optional=options.optional, only=options.only
+    )
     asyncio.run(supervise(layout, keep_data=options.parent is None))
 
 

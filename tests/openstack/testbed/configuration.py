@@ -1,8 +1,10 @@
 """The configuration files of the services."""
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from pwd import getpwuid
 from uuid import UUID
 
 import yaml
@@ -17,7 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from tests.openstack.testbed.layout import ENVIRONMENT, REGION, SERVICE, Layout
+from tests.openstack.testbed.layout import (
+    ENVIRONMENT,
+    OBJECTS_ADMIN,
+    REGION,
+    SERVICE,
+    Layout,
+)
 
 #: A configuration file: options by section.
 Sections = dict[str, dict[str, object]]
@@ -58,6 +66,8 @@ def write_configuration(layout: Layout, broker: str) -> None:
         _write_heat_environments(layout)
     if "octavia" in layout.optional:
         _write_certificate(layout)
+    if "swift" in layout.optional:
+        _write_object_servers(layout)
 
 
 def write(path: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
@@ -372,6 +382,14 @@ def octavia(layout: Layout, broker: str) -> Sections:
     }
 
 
+def swift(layout: Layout, broker: str) -> Sections:
+    """What all servers of Swift have in common."""
+    return {
+        "swift-hash": {"swift_hash_path_prefix": "testbed", "swift_hash_path_suffix": "testbed"},
+        "storage-policy:0": {"name": "standard", "default": "yes"},
+    }
+
+
 CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "keystone": keystone,
     "placement": placement,
@@ -381,6 +399,18 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "cinder": cinder,
     "heat": heat,
     "octavia": octavia,
+    "swift": swift,
+}
+#: The middleware of Swift, in order.
+OBJECT_PIPELINE = (
+    "catch_errors", "gatekeeper", "healthcheck", "request_log", "listing_formats", "bulk",
+    "tempurl", "slo", "dlo", "versioned_writes", "authtoken", "keystoneauth", "copy",
+    "container_quotas", "account_quotas",
+)  # fmt: skip
+#: Further options of the middleware.
+OBJECT_FILTERS: Mapping[str, Mapping[str, object]] = {
+    "versioned_writes": {"allow_versioned_writes": "true"},
+    "keystoneauth": {"operator_roles": "admin,member", "reseller_admin_role": OBJECTS_ADMIN},
 }
 
 
@@ -416,6 +446,67 @@ def _write_entry_points(layout: Layout) -> None:
             "octavia.network.drivers": {
                 "headgate_testbed": "headgate_testbed.load_balancer_network:TestBedDriver"
             },
+        },
+    )
+
+
+def object_servers(layout: Layout) -> dict[str, Path]:
+    """The configuration file of each server of Swift."""
+    folder = layout.folder("swift")
+    names = {"swift": "proxy-server.conf"}
+    names |= {f"swift-{kind}": f"{kind}-server.conf" for kind in ("account", "container", "object")}
+    return {name: folder / file for name, file in names.items()}
+
+
+def _write_object_servers(layout: Layout) -> None:
+    """Each server has one process; there are no replicas, and nothing copies or audits them."""
+    common_options = {
+        "bind_ip": "127.0.0.1",
+        "workers": 0,
+        "swift_dir": layout.folder("swift"),
+        "user": getpwuid(os.getuid()).pw_name,
+    }
+    servers = object_servers(layout)
+    layout.folder("swift/devices/d1")
+    for kind in ("account", "container", "object"):
+        app = f"{kind}-server"
+        write(
+            servers[f"swift-{kind}"],
+            {
+                "DEFAULT": {
+                    **common_options,
+                    "bind_port": layout.ports[f"swift-{kind}"],
+                    "devices": layout.folder("swift/devices"),
+                    "mount_check": "false",
+                    "disable_fallocate": "true",
+                },
+                "pipeline:main": {"pipeline": app},
+                f"app:{app}": {"use": f"egg:swift#{kind}"},
+            },
+        )
+    filters: Sections = {
+        f"filter:{name}": {"use": f"egg:swift#{name}", **OBJECT_FILTERS.get(name, {})}
+        for name in OBJECT_PIPELINE
+    }
+    filters["filter:request_log"] = {
+        "paste.filter_factory": "headgate_testbed.request_log:filter_factory",
+        "path": layout.requests("swift"),
+    }
+    filters["filter:authtoken"] = {
+        "paste.filter_factory": "keystonemiddleware.auth_token:filter_factory",
+        "www_authenticate_uri": layout.auth_url,
+        "delay_auth_decision": "true",
+        # Swift asks Keystone for each request, so that it notices at once when a token ends.
+        "token_cache_time": -1,
+        **authentication(layout),
+    }
+    write(
+        servers["swift"],
+        {
+            "DEFAULT": {**common_options, "bind_port": layout.ports["swift"]},
+            "pipeline:main": {"pipeline": " ".join((*OBJECT_PIPELINE, "proxy-server"))},
+            "app:proxy-server": {"use": "egg:swift#proxy", "account_autocreate": "true"},
+            **filters,
         },
     )
 

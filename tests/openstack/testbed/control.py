@@ -34,15 +34,18 @@ def start(
     optional: Iterable[str] = (),
     computes: int = 2,
     parent: int | None = None,
+    only: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a supervisor and wait until its cloud is ready. Raises TestBedError.
 
     parent: the process that the test bed ends with; by default, it stays until it is stopped.
+    only: the service that runs with Keystone alone.
     """
     command = [
         sys.executable, "-m", "tests.openstack.testbed", "supervise", str(directory),
         "--computes", str(computes), *(f"--{service}" for service in optional),
         *(["--parent", str(parent)] if parent is not None else []),
+        *(["--only", only] if only is not None else []),
     ]  # fmt: skip
     directory.mkdir(parents=True, exist_ok=True)
     ready, output = directory / "ready", directory / "supervisor.log"

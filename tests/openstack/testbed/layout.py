@@ -16,12 +16,18 @@ REGION = "RegionOne"
 SAVED = "layout.json"
 #: The user, and its project, that the services act as.
 SERVICE = "service"
-SERVICES = ("keystone", "placement", "glance", "nova", "neutron", "cinder")
+#: The role that may read and change the objects of all projects in Swift.
+OBJECTS_ADMIN = "ResellerAdmin"
+IDENTITY = "keystone"
+SERVICES = (IDENTITY, "placement", "glance", "nova", "neutron", "cinder")
 #: What runs on request only: the APIs of each.
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "heat": ("heat", "heat-cfn"),
     "octavia": ("octavia",),
+    "swift": ("swift", "swift-account", "swift-container", "swift-object"),
 }
+#: Optional services that need Keystone only.
+INDEPENDENT = ("swift",)
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
 PORTS = range(21000, 32000)
 
@@ -29,17 +35,23 @@ PORTS = range(21000, 32000)
 @dataclass(frozen=True, slots=True)
 class Layout:
     """directory: of all files. ports: by API. password: of all users. computes: hypervisors.
-    optional: the optional services that run, too."""
+    optional: the optional services that run, too. core: the services that always run."""
 
     directory: Path
     ports: Mapping[str, int]
     password: str
     computes: int
     optional: tuple[str, ...] = ()
+    core: tuple[str, ...] = SERVICES
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all services run that are not optional."""
+        return self.core == SERVICES
 
     @property
     def services(self) -> tuple[str, ...]:
-        return (*SERVICES, *self.optional)
+        return (*self.core, *self.optional)
 
     def with_optional(self, services: Iterable[str]) -> "Layout":
         """This layout with further optional services."""
@@ -105,10 +117,13 @@ class Layout:
         return f"mysql+pymysql://root@localhost/{name}?unix_socket={self.socket}"
 
 
-def prepare_layout(directory: Path, *, computes: int, optional: Iterable[str] = ()) -> Layout:
+def prepare_layout(
+    directory: Path, *, computes: int, optional: Iterable[str] = (), only: str | None = None
+) -> Layout:
     """The layout of a new directory, or the directory's own one.
 
-    Ports are those of the last start, unless something has taken one.
+    Ports are those of the last start, unless something has taken one. only: the service that runs
+    with Keystone alone.
     """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
@@ -119,11 +134,23 @@ def prepare_layout(directory: Path, *, computes: int, optional: Iterable[str] = 
     if saved.exists():
         before = json.loads(saved.read_text())
         password, optional = before["password"], {*optional, *before["optional"]}
-        if all(is_free(port) for port in before["ports"].values()):
+        is_complete = before["ports"].keys() == ports.keys()
+        if is_complete and all(is_free(port) for port in before["ports"].values()):
             ports = before["ports"]
-    layout = Layout(directory.resolve(), ports, password, computes).with_optional(optional)
+    core: tuple[str, ...] = SERVICES
+    if only is not None:
+        core, optional = (IDENTITY,), (only,)
+    layout = Layout(directory.resolve(), ports, password, computes, core=core)
+    layout = layout.with_optional(optional)
     layout.save()
     return layout
+
+
+def running_services(directory: Path) -> list[str]:
+    """The services of a test bed that runs in this directory."""
+    core = json.loads((directory / SAVED).read_text())["core"]
+    started = (directory / "optional").glob("*.started")
+    return [*core, *sorted(one.stem for one in started)]
 
 
 def free_ports() -> Iterator[int]:

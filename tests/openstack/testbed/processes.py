@@ -155,6 +155,12 @@ def web_command(
     ]  # fmt: skip
 
 
+def rings_command(layout: Layout) -> list[str]:
+    """Writes the rings of Swift: each kind of its servers has one device."""
+    ports = [str(layout.ports[f"swift-{kind}"]) for kind in ("account", "container", "object")]
+    return [PYTHON, "-m", "headgate_testbed.object_rings", str(layout.folder("swift")), *ports]
+
+
 def console_command(name: str, *arguments: str) -> list[str]:
     """A command of the environment with the drivers of the test bed."""
     return [PYTHON, "-m", "headgate_testbed.console_command", name, *arguments]

@@ -10,7 +10,7 @@ from openstack.connection import Connection
 
 from tests.openstack.cloud import Identity, identity_of
 from tests.openstack.testbed.configuration import VOLUME_BACKENDS
-from tests.openstack.testbed.layout import REGION, SERVICE, Layout
+from tests.openstack.testbed.layout import OBJECTS_ADMIN, REGION, SERVICE, Layout
 
 # Type, name, service of the layout, and path of the URL.
 CATALOG = (
@@ -27,14 +27,15 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
         ("cloudformation", "heat-cfn", "heat-cfn", "/v1"),
     ),
     "octavia": (("load-balancer", "octavia", "octavia", ""),),
+    "swift": (("object-store", "swift", "swift", "/v1/AUTH_%(tenant_id)s"),),
 }
-ROLES = ("service", "heat_stack_owner", "heat_stack_user", "creator")
+ROLES = ("service", "heat_stack_owner", "heat_stack_user", "creator", OBJECTS_ADMIN)
 #: Roles of each user in a project, besides those that Keystone starts with.
 GRANTS = (
     (SERVICE, SERVICE, ("admin", "service")),
     ("demo", "demo", ("member", "heat_stack_owner")),
     ("admin", "demo", ("admin",)),
-    ("admin", "admin", ("heat_stack_owner",)),
+    ("admin", "admin", ("heat_stack_owner", OBJECTS_ADMIN)),
 )
 # Name, memory in MB, disk in GB, virtual CPUs.
 FLAVORS = (
@@ -71,7 +72,8 @@ def seed_identity(layout: Layout) -> None:
             for name in names:
                 api.assign_project_role_to_user(projects[project], users[user], roles[name])
         optional = [one for service in layout.optional for one in OPTIONAL_CATALOG[service]]
-        register(layout, admin, (*CATALOG, *optional))
+        core = [one for one in CATALOG if one[1] in layout.core]
+        register(layout, admin, (*core, *optional))
         if "heat" in layout.optional and not list(api.domains(name="heat")):
             domain = api.create_domain(name="heat")
             owner = api.create_user(

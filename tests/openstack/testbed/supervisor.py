@@ -15,13 +15,14 @@ from pathlib import Path
 
 import yaml
 
-from tests.openstack.testbed.configuration import write_configuration
-from tests.openstack.testbed.layout import ENVIRONMENT, OPTIONAL, REGION, Layout
+from tests.openstack.testbed.configuration import object_servers, write_configuration
+from tests.openstack.testbed.layout import ENVIRONMENT, IDENTITY, OPTIONAL, REGION, Layout
 from tests.openstack.testbed.processes import (
     PYTHON,
     Processes,
     TestBedError,
     console_command,
+    rings_command,
     web_command,
 )
 from tests.openstack.testbed.seed import seed_cloud, seed_identity
@@ -39,6 +40,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "placement": ("placement",),
     "heat": ("heat",),
     "octavia": ("octavia",),
+    "swift": (),
 }
 #: Messages in each queue of notifications.
 KEPT_NOTIFICATIONS = 1_000
@@ -75,9 +77,12 @@ class Supervisor:
     async def start(self) -> None:
         """Start all services and fill a new cloud. Raises TestBedError."""
         check_programs()
+        for service in OPTIONAL:
+            self.layout.started(service).unlink(missing_ok=True)
         write_configuration(self.layout, self._broker)
-        self.rabbit.start()
-        self.rabbit.end_with_this_process()
+        if self.layout.is_complete:
+            self.rabbit.start()
+            self.rabbit.end_with_this_process()
         await self.processes.start(
             "memcached",
             ["memcached", *as_root("-u", "root"), "-l", "127.0.0.1", "-U", "0", "-m", "64",
@@ -87,18 +92,22 @@ class Supervisor:
         self.report("the database runs")
         async with asyncio.TaskGroup() as tasks:
             identity = tasks.create_task(self._start_keystone())
-            broker = tasks.create_task(self.rabbit.ready())
+            before = [identity]
+            if self.layout.is_complete:
+                before.append(tasks.create_task(self.rabbit.ready()))
             for service in DATABASES:
-                if service in self.layout.services and service != "keystone":
-                    tasks.create_task(self._start_service(service, identity, broker))
+                if service in self.layout.services and service != IDENTITY:
+                    tasks.create_task(self._start_service(service, *before))
         self.report("all services run")
-        await self._until_workers_report()
-        await asyncio.to_thread(seed_cloud, self.layout)
+        if self.layout.is_complete:
+            await self._until_workers_report()
+            await asyncio.to_thread(seed_cloud, self.layout)
         for service in self.layout.optional:
             self.layout.started(service).touch()
         self._write_clouds()
-        self.layout.broker.write_text(self.rabbit.url)
-        await asyncio.to_thread(limit_queues, self.rabbit)
+        if self.layout.is_complete:
+            self.layout.broker.write_text(self.rabbit.url)
+            await asyncio.to_thread(limit_queues, self.rabbit)
         self.layout.ready.write_text(f"{os.getpid()}\n")
         self.report(f"ready: {self.layout.clouds}")
 
@@ -115,7 +124,8 @@ class Supervisor:
         async with asyncio.TaskGroup() as tasks:
             for service in added:
                 tasks.create_task(self._start_service(service))
-        await self._until_workers_report()
+        if self.layout.is_complete:
+            await self._until_workers_report()
         for service in added:
             self.layout.started(service).touch()
             self.report(f"{service} runs")
@@ -169,11 +179,13 @@ class Supervisor:
             await task
         if service == "nova":
             await self.query(UPDATE_CELLS.format(broker=self._broker))
-        for name, module, processes in APIS[service]:
+        if service == "swift":
+            await self.processes.run("swift-rings", *rings_command(self.layout))
+        for name, module, processes in APIS.get(service, ()):
             await self._start_api(name, module, processes=processes)
         for name, command in self._workers(service).items():
             await self.processes.start(name, command)
-        for name, _, _ in APIS[service]:
+        for name in OPTIONAL.get(service, (service,)):
             await self._until_answers(name)
 
     async def _create_schemas(self, service: str) -> None:
@@ -215,7 +227,7 @@ class Supervisor:
             "heat": [["heat-manage", config, "db_sync"]],
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
         }  # fmt: skip
-        return commands[service]
+        return commands.get(service, [])
 
     async def _start_api(self, name: str, module: str, *, processes: int) -> None:
         service = name.removesuffix("-cfn")
@@ -246,6 +258,11 @@ class Supervisor:
             }
             others = ("nova-conductor", "nova-scheduler")
             return computes | {name: console_command(name, config) for name in others}
+        if service == "swift":
+            return {
+                name: console_command(f"swift-{path.stem}", str(path), "--verbose")
+                for name, path in object_servers(self.layout).items()
+            }
         names = {
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),

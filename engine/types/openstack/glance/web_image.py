@@ -39,6 +39,7 @@ _LOST: Final = "lost"
 
 class WebImage(CloudType):
     replaces_tainted = False
+    template_ids = True
     cancellable = True
     schema = WEB_IMAGE
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from engine.types.contract import Call, ResourceType
+from engine.types.contract import Call, Outcome, ResourceType
 from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.cloud_operation import keep_for_successor
 from engine.types.openstack.keystone import schemas
 from engine.types.openstack.keystone.keystone_type import KeystoneType, own_name
 from engine.types.openstack.keystone.lookups import REGIONS, SERVICES
@@ -16,6 +17,9 @@ ID = "id"
 
 class RegionType(KeystoneType):
     """A region has no name, and its ID may be that of the template: the description marks it."""
+
+    async def delete(self, call: Call) -> Outcome:
+        return await keep_for_successor(self, call) or await super().delete(call)
 
     def mark(self, call: Call) -> Mark:
         fields = {DESCRIPTION: f"Created by Headgate: operation {call.operation_key}"}

@@ -19,6 +19,7 @@ from engine.words import Json
 
 class Flavor(CloudType):
     replaces_tainted = False
+    template_ids = True
     schema = FLAVOR
 
     async def create(self, call: Call) -> Outcome:

@@ -23,6 +23,7 @@ from engine.words import Json
 
 
 class KeyPair(CloudType):
+    template_ids = True
     schema = KEY_PAIR
 
     async def create(self, call: Call) -> Outcome:

@@ -27,6 +27,7 @@ SERVICES = (
     "OS::Neutron::",
     "OS::Nova::",
     "OS::Octavia::",
+    "OS::Swift::",
 )
 HEAT: Mapping[str, Json] = {
     name: schema
@@ -42,6 +43,16 @@ DIFFERENCES = {
     "OS::Neutron::MeteringRule": ["excluded: default False, in Heat 'False'"],
     "OS::Neutron::Router": ["l3_agent_id: not in Heat"],  # hidden in Heat
     "OS::Neutron::Port": ["fixed_ips.*.subnet_id: missing"],  # a former name
+    "OS::Swift::Container": [
+        f"{name}: update 'in_place', in Heat 'replace'"
+        for name in (
+            "PurgeOnDelete",
+            "X-Account-Meta",
+            "X-Container-Meta",
+            "X-Container-Read",
+            "X-Container-Write",
+        )
+    ],
     "OS::Neutron::SecurityGroupRule": ["description: update 'in_place', in Heat 'replace'"],
 }
 TYPES = {one.schema.name: one.schema for one in types_of_all_services()}

@@ -13,7 +13,7 @@ ALL = {one.schema.name: one for one in types_of_all_services()}
 TABLE = {
     name: one
     for name, one in ALL.items()
-    if name.startswith(("OS::Neutron::", "OS::Keystone::", "OS::Octavia::"))
+    if name.startswith(("OS::Neutron::", "OS::Keystone::", "OS::Octavia::", "OS::Swift::"))
 }
 #: The types with a section of their own.
 OTHERS = {name: one.schema for name, one in ALL.items() if name not in TABLE}
