@@ -21,7 +21,7 @@ from engine.store.observer.provider_endpoints import PausedObservation, read_pau
 from engine.store.resources.overrides import AdoptedValue, read_tree_overrides
 from engine.store.stacks.stack_locks import lock_stack
 
-#: Time limit of `Observations.complete`, and seconds between two looks.
+#: Time limit of `Observations.complete`, and seconds between two polls.
 WAIT = timedelta(seconds=30)
 PAUSE = 0.1
 

@@ -2,8 +2,8 @@
 has to catch up with.
 
 Such a read sees all that was committed before it began, by whatever process, as on the primary: it
-asks the primary for the end of its log, and waits until the replica has replayed that. If the
-replica takes too long, is away, or is no replica of the primary, the primary serves the read.
+asks the primary for the end of its log, and waits until the replica has replayed that. The primary
+serves the read if the replica takes too long, is unreachable, or is no replica of the primary.
 """
 
 import asyncio

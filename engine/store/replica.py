@@ -49,7 +49,7 @@ select s.system_identifier as system, d.oid as database, pg_is_in_recovery() as 
  where d.datname = current_database()
 """
 NO_POSITION = "the primary does not tell the end of its log"
-#: Seconds between two looks at a replica that is behind: the first and the longest pause.
+#: Seconds between two polls of a replica that is behind: the first and the longest pause.
 FIRST_PAUSE, MAX_PAUSE = 0.001, 0.05
 
 
@@ -178,7 +178,7 @@ def _pauses() -> Iterator[float]:
 
 
 class ReplicaConnector(ServerConnector):
-    """Opens connections to the replicas of one URL, to each in turn; one that is away is left
+    """Opens connections to the replicas of one URL, to each in turn; an unreachable one is left
     out."""
 
     def __init__(self, url: str) -> None:

@@ -15,7 +15,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database, savepoint
 from engine.store.traversals.graph_archive import BATCH, FIRST, PAGE, archive_page, next_graph
 
-#: Between two looks at the queue.
+#: Seconds between two polls of the queue.
 INTERVAL = timedelta(seconds=10)
 #: Graphs that one turn skips after errors; then the loop pauses.
 MAX_SKIPPED = 20

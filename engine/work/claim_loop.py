@@ -17,7 +17,7 @@ from engine.loop_guard import Guard
 #: What one claim returns.
 Claimed = TypeVar("Claimed")
 
-#: Longest time between two looks at the schedule.
+#: Longest time between two polls of the schedule.
 POLL = timedelta(seconds=10)
 #: Seconds: the shortest sleep, for work that is due but claimed by another process.
 _MIN_SLEEP = 0.01

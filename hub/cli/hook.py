@@ -383,7 +383,7 @@ async def _signal(client: ApiClient, hook: Json, body: Mapping[str, Json]) -> Js
     try:
         return await client.call("POST", path, body={**body, "digest": hook["digest"]})
     except RequestError as error:
-        if not error.status:  # the server is away
+        if not error.status:  # the server is unreachable
             raise
         return hook | {"error": str(error)}
 

@@ -7,7 +7,7 @@ from tests.support.program import program, resource, template
 
 SERVICE = {
     "id", "host", "hostname", "binary", "engine_id", "topic", "status", "version",
-    "report_interval", "created_at", "updated_at", "deleted_at",
+    "report_interval", "created_at", "updated_at", "deleted_at", "labels",
 }  # fmt: skip
 
 
