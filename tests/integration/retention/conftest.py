@@ -10,6 +10,13 @@ from tests.support.scripted_type import Thing, World
 
 @pytest.fixture
 async def run(database_url: str, world: World) -> AsyncIterator[Program]:
-    quick = {"engine.first_retry": "1s", "engine.poll": "1s", "channels.webhook.attempts": 2}
-    async with program(database_url, quick, types=[Thing(world)]) as run:
+    settings = {
+        "engine.first_retry": "1s",
+        "engine.poll": "1s",
+        "engine.labels": ["region=eu"],
+        "engine.unlabelled": True,
+        "engine.label_rules": [{"label": "region=eu", "resources": ["b"]}],
+        "channels.webhook.attempts": 2,
+    }
+    async with program(database_url, settings, types=[Thing(world)]) as run:
         yield run
