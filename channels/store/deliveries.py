@@ -44,7 +44,7 @@ async def list_page(
     marker: UUID | None,
     limit: int,
 ) -> list[DeliveryRecord]:
-    """Newest first. marker: the last one of the previous page. Call it in `Database.page`."""
+    """Newest first. marker: the last one of the previous page. Call it in `ReadDatabase.page`."""
     rows = await conn.fetch(LIST, subscription_id, state, marker, limit)
     return [DeliveryRecord(**row) for row in rows]
 

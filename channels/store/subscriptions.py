@@ -132,7 +132,7 @@ async def list_page(
     conn: Connection, project: str, *, marker: UUID | None, limit: int
 ) -> list[SubscriptionRecord]:
     """In the order of their creation. marker: the last one of the previous page. Call it in
-    `Database.page`.
+    `ReadDatabase.page`.
 
     Event sinks of deleted stacks, or that the environment no longer declares, are left out unless
     they have pending deliveries.

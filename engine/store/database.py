@@ -218,16 +218,6 @@ class Database:
             reach(f"{what}.after")
 
     @asynccontextmanager
-    async def page(self) -> AsyncIterator[Connection]:
-        """Borrow a connection in a transaction that reads a page in the order of an index.
-
-        For any values, or without statistics of a table, PostgreSQL would rather read and sort all
-        rows of the list.
-        """
-        async with self.transaction(replan=True, by_index=True) as connection:
-            yield connection
-
-    @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         """Borrow a connection in a read-only transaction whose statements see the same state."""
         async with (

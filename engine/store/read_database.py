@@ -95,7 +95,8 @@ class ReadDatabase:
             return await read(conn)
 
     async def page(self, read: Read[T]) -> T:
-        """Like `read`, for a page in the order of an index; see `Database.page`."""
+        """Like `read`, for a page in the order of an index. For any values, or without statistics
+        of a table, PostgreSQL would rather read and sort all rows of the list."""
         return await self.read(read, replan=True, by_index=True)
 
     async def _read_position(self, keys: Sequence[None]) -> Mapping[None, WalPosition]:

@@ -1,7 +1,6 @@
 """A client of Keystone (Identity API v3): verifies tokens, creates trusts and uses them."""
 
 import asyncio
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -10,6 +9,7 @@ import aiohttp
 
 from engine.errors import Forbidden, Unavailable
 from headgate.connection_errors import describe
+from hub.auth.certificate_authority import read_authority
 from hub.auth.token_authenticator import unauthorized_error
 
 Json = Any
@@ -75,7 +75,9 @@ class KeystoneClient:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=self._access.timeout)
-        connector = aiohttp.TCPConnector(ssl=_tls(self._access.ca_file))
+        connector = aiohttp.TCPConnector(
+            ssl=read_authority(self._access.ca_file, "[auth.keystone] ca_file")
+        )
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
 
@@ -280,17 +282,3 @@ def unavailable(reason: str) -> Unavailable:
         remedy="Try again later; running changes continue.",
         code="KeystoneUnavailable",
     )
-
-
-def _tls(ca_file: str) -> ssl.SSLContext | bool:
-    """Raises Unavailable."""
-    if not ca_file:
-        return True
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
-        raise Unavailable(
-            f"cannot use the authority {ca_file}: {error.strerror or error}",
-            place="[auth.keystone] ca_file",
-            remedy="Name a file in PEM form that the server may read.",
-        ) from error

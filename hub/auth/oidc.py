@@ -20,7 +20,7 @@ from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 
-from engine.errors import Forbidden, HeadgateError, Unavailable
+from engine.errors import Forbidden, HeadgateError, Unavailable, quote_value
 from engine.hooks.derived_tokens import base64_text
 from engine.store.access.tokens import EVERYWHERE
 from hub.auth.identity import sanitize_name
@@ -39,6 +39,8 @@ SIGN_IN_TIME = 600
 #: Maximum characters of a subject.
 MAX_SUBJECT = 255
 VERIFIED = "email_verified"
+#: How a client authenticates at the token endpoint, unless the provider names other methods.
+BASIC = "client_secret_basic"
 #: A page of the dashboard, as the fragment of its address.
 _PAGE = re.compile(r"#/[\x21-\x7e]{0,1000}")
 _SETTING = "[auth.oidc]"
@@ -143,20 +145,21 @@ def read_provider(document: Json, issuer: str) -> Provider:
     """The endpoints in a discovery document. Raises Unavailable."""
     if not isinstance(document, Mapping) or document.get("issuer") != issuer:
         found = document.get("issuer") if isinstance(document, Mapping) else None
-        raise unavailable(f"its discovery document names the issuer {found!r}, not {issuer!r}")
+        other = f"{quote_value(found)}, not {quote_value(issuer)}"
+        raise unavailable(f"its discovery document names the issuer {other}")
     names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
     missing = [name for name in names if not _is_endpoint(document.get(name), issuer)]
     if missing:
         raise unavailable(f"its discovery document has no valid {', '.join(missing)}")
     userinfo = document.get("userinfo_endpoint")
-    methods = document.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+    methods = document.get("token_endpoint_auth_methods_supported", [BASIC])
     return Provider(
         authorization_endpoint=document["authorization_endpoint"],
         token_endpoint=document["token_endpoint"],
         jwks_uri=document["jwks_uri"],
         userinfo_endpoint=str(userinfo) if _is_endpoint(userinfo, issuer) else "",
         sends_issuer=document.get("authorization_response_iss_parameter_supported") is True,
-        basic="client_secret_basic" in methods,
+        basic=isinstance(methods, list) and BASIC in methods,
     )
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from time import monotonic
@@ -16,6 +15,7 @@ from joserfc.jwk import KeySet
 
 from engine.errors import Unavailable
 from headgate.connection_errors import describe
+from hub.auth.certificate_authority import read_authority
 from hub.auth.oidc import (
     OidcRules,
     OidcUser,
@@ -107,7 +107,7 @@ class OidcClient:
         self._keys: _CachedDocument[KeySet] = _CachedDocument(clock)
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(ssl=_tls(self._ca_file))
+        connector = aiohttp.TCPConnector(ssl=read_authority(self._ca_file, "[auth.oidc] ca_file"))
         timeout = aiohttp.ClientTimeout(total=self._timeout)
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
@@ -248,17 +248,3 @@ class OidcClient:
             if response.status == 200:
                 raise unavailable(f"its response to {method} {url} is not JSON") from None
             return response.status, None
-
-
-def _tls(ca_file: str) -> ssl.SSLContext | bool:
-    """Raises Unavailable."""
-    if not ca_file:
-        return True
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
-        raise Unavailable(
-            f"cannot use the authority {ca_file}: {error.strerror or error}",
-            place="[auth.oidc] ca_file",
-            remedy="Name a file in PEM form that the server may read.",
-        ) from error

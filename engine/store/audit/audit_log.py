@@ -151,7 +151,8 @@ class LogFilter:
 async def read_log_of_project(
     conn: Connection, project: str, filters: LogFilter
 ) -> list[ListedEntry]:
-    """Newest first. Call it in `Database.page`, or with a stack in a transaction with `replan`."""
+    """Newest first. Call it in `ReadDatabase.page`, or with a stack in a transaction with
+    `replan`."""
     rows = await conn.fetch(
         READ_OF_PROJECT, project, filters.by, filters.stack_id,
         *(filters.after or (None, None, None)), filters.limit,

@@ -154,7 +154,7 @@ async def find_config(conn: Connection, project: str, config_id: UUID) -> Config
 async def list_configs(
     conn: Connection, project: str | None, marker: UUID | None, limit: int | None
 ) -> list[ConfigRecord]:
-    """Newest first. project: None: all projects. Call it in `Database.page`."""
+    """Newest first. project: None: all projects. Call it in `ReadDatabase.page`."""
     rows = await conn.fetch(LIST_CONFIGS, project, marker, limit)
     return [
         ConfigRecord(**display_row(row, row["project"], row["id"], "software_config"))

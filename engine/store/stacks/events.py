@@ -172,7 +172,7 @@ async def list_events(
     filters: EventFilter,
     written_types: Mapping[UUID, Mapping[str, Mapping[str, str]]],
 ) -> list[EventRecord]:
-    """Call it in `Database.page`.
+    """Call it in `ReadDatabase.page`.
 
     written_types: stack -> resource -> type of the row -> type in the template, where they differ.
     """

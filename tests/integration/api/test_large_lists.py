@@ -78,7 +78,7 @@ def events(**filters: Any) -> Read:
 
 def deliveries_in(state: str | None) -> Read:
     async def read(database: Database, after: int | None) -> Sequence[Any]:
-        async with database.page() as conn:
+        async with database.transaction(replan=True, by_index=True) as conn:
             return await deliveries.list_page(
                 conn, SUBSCRIPTION, state=state, marker=key_of(after), limit=PAGE
             )
@@ -87,12 +87,12 @@ def deliveries_in(state: str | None) -> Read:
 
 
 async def subscriptions_page(database: Database, after: int | None) -> Sequence[Any]:
-    async with database.page() as conn:
+    async with database.transaction(replan=True, by_index=True) as conn:
         return await subscriptions.list_page(conn, PROJECT, marker=key_of(after), limit=PAGE)
 
 
 async def history_of_a_stack(database: Database, after: int | None) -> Sequence[Any]:
-    async with database.page() as conn:
+    async with database.transaction(replan=True, by_index=True) as conn:
         return await history(conn, LARGE, Bounds(), nested=False, after=after or 0, limit=PAGE)
 
 

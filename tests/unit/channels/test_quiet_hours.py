@@ -41,10 +41,11 @@ def test_a_night(now: datetime, end: datetime | None) -> None:
     assert quiet_until(window(NIGHT), now.astimezone(UTC)) == end
 
 
-def test_a_weekend_ends_on_monday() -> None:
-    weekend = window({"days": ["sat", "sun"], "from": "00:00", "to": "24:00"})
-    saturday = datetime(2026, 6, 6, 12, tzinfo=UTC)
-    assert quiet_until(weekend, saturday) == datetime(2026, 6, 8, tzinfo=UTC)
+@pytest.mark.parametrize("days", [["sat", "sun"], ["fri", "sat", "sun"], ["tue-sun"]])
+def test_adjacent_whole_days_end_together_on_monday(days: list[str]) -> None:
+    whole = window({"days": days, "from": "00:00", "to": "24:00"})
+    first = datetime(2026, 6, 1 + DAYS.index(days[0][:3]), 12, tzinfo=UTC)
+    assert quiet_until(whole, first) == datetime(2026, 6, 8, tzinfo=UTC)
 
 
 @given(

@@ -205,6 +205,9 @@ def test_the_provider_is_read_from_its_discovery_document() -> None:
     assert read_provider(DOCUMENT, ISSUER) == Provider(
         f"{ISSUER}/auth", f"{ISSUER}/token", f"{ISSUER}/keys", "", sends_issuer=False, basic=True
     )
+    for nonsense in (5, "client_secret_basic", None):
+        document = DOCUMENT | {"token_endpoint_auth_methods_supported": nonsense}
+        assert not read_provider(document, ISSUER).basic
     more = {
         "userinfo_endpoint": f"{ISSUER}/me",
         "authorization_response_iss_parameter_supported": True,
@@ -219,7 +222,7 @@ def test_the_provider_is_read_from_its_discovery_document() -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ([], "names the issuer None"),
+        ([], "names the issuer null"),
         ({**DOCUMENT, "issuer": "https://evil.example.org"}, "names the issuer"),
         ({**DOCUMENT, "jwks_uri": None}, "no valid jwks_uri"),
         ({**DOCUMENT, "token_endpoint": "http://login.example.org/token"}, "token_endpoint"),
