@@ -130,10 +130,13 @@ async def answer_and_stop(visitor: Visitor) -> None:
     """Answer in the inbox with the requested data, then step, then stop the stack."""
     page = visitor.page
     await page.get_by_role("navigation").get_by_role("link", name="Inbox").click()
+    # The page of the stack has the same form: text typed while it is replaced would be lost.
+    await expect(page.get_by_role("heading", name="Inbox", exact=True)).to_be_visible()
     await page.get_by_label("Ticket").fill("OPS-17")
     await page.get_by_label("Reason").fill("backup is done")
     await picture(page, "4-inbox")
     await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("you approved").first).to_be_visible()
     await page.get_by_role("link", name="Stacks").click()
     await expect(page.get_by_role("heading", name="Stacks", exact=True)).to_be_visible()
     await page.get_by_role("link", name="web", exact=True).click()

@@ -87,5 +87,6 @@ async def test_stacks_that_read_outputs_of_each_other_are_linked(
     await http.update("net", "PUT", template={"heat_template_version": "2026-12-01", **net})
     await http.until_ended("net")
     await readers.get_by_role("link", name="app").click()
+    await expect(page.get_by_role("heading", name="app", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Dependencies").click()
     await expect(reads.get_by_role("row").nth(1)).to_contain_text("has changed since it was read")
