@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,23 @@ CLEANUP_SECONDS = 60
 SERVICE_PROJECT = "service"
 
 Lists = dict[str, Callable[[Connection], Iterable[Any]]]
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object of Barbican."""
+
+    id: str
+    name: str | None
+    project_id: None = None
+
+
+def stored_objects(cloud: Connection, kind: str) -> list[StoredObject]:
+    """The objects of one kind in Barbican, of which a project has less than a page."""
+    found = cloud.key_manager.get(f"/{kind}s?limit=100").json()[f"{kind}s"]
+    return [StoredObject(one[f"{kind}_ref"].rpartition("/")[2], one.get("name")) for one in found]
+
+
 # What a project owns in a service: kind, and the list of it. A list includes shared and public
 # objects.
 PROJECT_LISTS: dict[str, Lists] = {
@@ -51,6 +69,9 @@ PROJECT_LISTS: dict[str, Lists] = {
         "security group": lambda cloud: cloud.network.security_groups(),
     },
     "octavia": {"load balancer": lambda cloud: cloud.load_balancer.load_balancers()},
+    "barbican": {
+        kind: partial(stored_objects, kind=kind) for kind in ("order", "container", "secret")
+    },
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
 }
 #: Each project gets a security group of this name from Neutron.
@@ -167,6 +188,8 @@ class Project:
         return owner in (None, self.id)
 
     def delete_leftovers(self) -> None:
+        if "barbican" in self._services:
+            delete_stored_objects(self.cloud)
         if "swift" in self._services:
             delete_containers(self.cloud)
         if "octavia" in self._services:
@@ -311,6 +334,13 @@ def lists_of(by_service: Mapping[str, Lists], services: Collection[str]) -> List
         if service in services
         for kind, read in lists.items()
     }
+
+
+def delete_stored_objects(cloud: Connection) -> None:
+    """Delete everything that a project has in Barbican."""
+    for kind in ("order", "container", "secret"):
+        for one in stored_objects(cloud, kind):
+            cloud.key_manager.delete(f"/{kind}s/{one.id}")
 
 
 def delete_containers(cloud: Connection) -> None:

@@ -36,11 +36,18 @@ def settings_file(openstack: OpenStack) -> str:
     )
 
 
-async def die_after_each(server: ServerProcess, http: Http, resources: Mapping[str, Json]) -> str:
+async def die_after_each(
+    server: ServerProcess,
+    http: Http,
+    resources: Mapping[str, Json],
+    calls: Mapping[str, int] | None = None,
+) -> str:
     """Create the stack `s` with a server that dies after the creation of each resource; return the
-    status at the end."""
+    status at the end. calls: the call of its operation that creates a resource, if it is not the
+    first one."""
     for number, name in enumerate(resources):
-        await asyncio.to_thread(server.start, fault=f"worker.judge@{name}:1:kill")
+        count = (calls or {}).get(name, 1)
+        await asyncio.to_thread(server.start, fault=f"worker.judge@{name}:{count}:kill")
         if number == 0:
             await http.create("s", in_sequence(resources))
         assert await is_dead(server), name

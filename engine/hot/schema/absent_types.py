@@ -91,11 +91,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
             "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm "
             "PrometheusAlarm",
         ),
-        **_of_service(
-            "OS::Barbican",
-            "Barbican",
-            "CertificateContainer GenericContainer Order RSAContainer Secret",
-        ),
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
         **_of_service("OS::Designate", "Designate", "Domain Record RecordSet Zone"),
         **_of_service("OS::Ironic", "Ironic", "Port"),

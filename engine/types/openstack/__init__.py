@@ -15,6 +15,7 @@ Each service has a module or package with a function that returns its types, suc
 """
 
 from engine.types.contract import ResourceType
+from engine.types.openstack.barbican import barbican_types
 from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.glance import glance_types
@@ -38,4 +39,5 @@ def openstack_types(
         *keystone_types(cloud),
         *octavia_types(cloud),
         *swift_types(cloud),
+        *barbican_types(cloud),
     ]

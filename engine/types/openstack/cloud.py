@@ -336,9 +336,9 @@ class Session:
         further: Mapping[str, str] | None,
     ) -> Response:
         headers = {
+            "Accept": "application/json",
             **(further or {}),
             "X-Auth-Token": self._token,
-            "Accept": "application/json",
         }
         if version := microversion or service.microversion:
             headers["OpenStack-API-Version"] = version

@@ -6,6 +6,7 @@ Each service has its own form of an error:
 - Nova, Cinder: ``{"badRequest": {"message", "code"}}``, where the key names the error
 - Keystone, Glance, Heat: ``{"error": {"message", "code", "title"}}``
 - Octavia, Designate, Magnum and other services: ``{"faultstring"}`` or ``{"message"}``
+- Barbican: ``{"title", "description", "code"}``
 - Placement: ``{"errors": [{"title", "detail"}]}``
 - Glance also answers with HTML
 """
@@ -111,6 +112,8 @@ def _of_document(document: Json) -> tuple[str, str]:
         return "", _clean(document)
     if isinstance(text := document.get("faultstring") or document.get("message"), str):
         return str(document.get("faultcode") or document.get("type") or ""), _clean(text)
+    if isinstance(text := document.get("description"), str):
+        return str(document.get("title") or ""), _clean(text)
     if isinstance(errors := document.get("errors"), list) and errors:
         first = errors[0] if isinstance(errors[0], Mapping) else {}
         return str(first.get("title") or ""), _clean(first.get("detail") or first.get("title"))

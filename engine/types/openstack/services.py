@@ -32,6 +32,7 @@ COMPUTE = Service("Nova", ("compute",), "", "compute 2.90")
 VOLUME = Service("Cinder", ("block-storage", "volumev3", "volume"), "", "volume 3.59")
 IMAGE = Service("Glance", ("image",), "/v2")
 LOAD_BALANCER = Service("Octavia", ("load-balancer",), "/v2")
+KEY_MANAGER = Service("Barbican", ("key-manager",), "/v1")
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

@@ -1,6 +1,7 @@
 """The configuration files of the services."""
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -382,6 +383,23 @@ def octavia(layout: Layout, broker: str) -> Sections:
     }
 
 
+def barbican(layout: Layout, broker: str) -> Sections:
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "host_href": layout.url("barbican"),
+            "db_auto_create": "false",
+        },
+        "database": database(layout, "barbican"),
+        # Workers fulfil orders.
+        "queue": {"enable": "true", "asynchronous_workers": 1},
+        "secretstore": {"enabled_secretstore_plugins": "store_crypto"},
+        "crypto": {"enabled_crypto_plugins": "simple_crypto"},
+        "simple_crypto_plugin": {"kek": b64encode(FIXED_KEY[:32].encode()).decode()},
+        **common(layout),
+    }
+
+
 def swift(layout: Layout, broker: str) -> Sections:
     """What all servers of Swift have in common."""
     return {
@@ -399,6 +417,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "cinder": cinder,
     "heat": heat,
     "octavia": octavia,
+    "barbican": barbican,
     "swift": swift,
 }
 #: The middleware of Swift, in order.

@@ -22,12 +22,15 @@ IDENTITY = "keystone"
 SERVICES = (IDENTITY, "placement", "glance", "nova", "neutron", "cinder")
 #: What runs on request only: the APIs of each.
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "barbican": ("barbican",),
     "heat": ("heat", "heat-cfn"),
     "octavia": ("octavia",),
     "swift": ("swift", "swift-account", "swift-container", "swift-object"),
 }
-#: Optional services that need Keystone only.
-INDEPENDENT = ("swift",)
+#: Optional services that need no other service but Keystone.
+INDEPENDENT = ("barbican", "swift")
+#: Those of them whose processes need the broker.
+BROKERED = frozenset({"barbican"})
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
 PORTS = range(21000, 32000)
 
@@ -48,6 +51,10 @@ class Layout:
     def is_complete(self) -> bool:
         """Whether all services run that are not optional."""
         return self.core == SERVICES
+
+    @property
+    def needs_broker(self) -> bool:
+        return self.is_complete or bool(BROKERED.intersection(self.optional))
 
     @property
     def services(self) -> tuple[str, ...]:

@@ -68,12 +68,14 @@ class Processes:
         pid = self._running[name].pid
         (self._layout.folder("pids") / name).write_text(f"{pid}\n")
 
-    async def run(self, name: str, *command: str) -> str:
+    async def run(
+        self, name: str, *command: str, environment: Mapping[str, str] | None = None
+    ) -> str:
         """Run a command to its end; return its output. Raises TestBedError if it fails."""
         process = await asyncio.create_subprocess_exec(
             *KILLED_WITH_PARENT, *command,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT, env=self.environment,
+            stderr=asyncio.subprocess.STDOUT, env=self.environment | dict(environment or {}),
         )  # fmt: skip
         try:
             async with asyncio.timeout(PATIENCE):

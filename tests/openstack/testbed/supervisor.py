@@ -40,8 +40,11 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "placement": ("placement",),
     "heat": ("heat",),
     "octavia": ("octavia",),
+    "barbican": ("barbican",),
     "swift": (),
 }
+#: Services that look for their configuration in the home directory.
+AT_HOME = frozenset({"barbican"})
 #: Messages in each queue of notifications.
 KEPT_NOTIFICATIONS = 1_000
 #: Seconds that MariaDB has to end in order.
@@ -66,6 +69,7 @@ class Supervisor:
         self.layout = layout
         self.processes = Processes(layout)
         self.rabbit = Rabbit(layout.folder("rabbit"))
+        self._has_broker = False
         self._broker = self.rabbit.url.replace("amqp:", "rabbit:")
         self._started = time.monotonic()
         self._since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
@@ -80,9 +84,7 @@ class Supervisor:
         for service in OPTIONAL:
             self.layout.started(service).unlink(missing_ok=True)
         write_configuration(self.layout, self._broker)
-        if self.layout.is_complete:
-            self.rabbit.start()
-            self.rabbit.end_with_this_process()
+        self._start_broker()
         await self.processes.start(
             "memcached",
             ["memcached", *as_root("-u", "root"), "-l", "127.0.0.1", "-U", "0", "-m", "64",
@@ -93,7 +95,7 @@ class Supervisor:
         async with asyncio.TaskGroup() as tasks:
             identity = tasks.create_task(self._start_keystone())
             before = [identity]
-            if self.layout.is_complete:
+            if self.layout.needs_broker:
                 before.append(tasks.create_task(self.rabbit.ready()))
             for service in DATABASES:
                 if service in self.layout.services and service != IDENTITY:
@@ -121,6 +123,8 @@ class Supervisor:
         self.layout.save()
         write_configuration(self.layout, self._broker)
         await asyncio.to_thread(seed_identity, self.layout)
+        if self._start_broker():
+            await self.rabbit.ready()
         async with asyncio.TaskGroup() as tasks:
             for service in added:
                 tasks.create_task(self._start_service(service))
@@ -129,6 +133,15 @@ class Supervisor:
         for service in added:
             self.layout.started(service).touch()
             self.report(f"{service} runs")
+
+    def _start_broker(self) -> bool:
+        """Start RabbitMQ if a service needs it. False: nothing needs it, or it runs."""
+        if self._has_broker or not self.layout.needs_broker:
+            return False
+        self.rabbit.start()
+        self.rabbit.end_with_this_process()
+        self._has_broker = True
+        return True
 
     async def _start_database(self) -> None:
         layout = self.layout
@@ -184,7 +197,7 @@ class Supervisor:
         for name, module, processes in APIS.get(service, ()):
             await self._start_api(name, module, processes=processes)
         for name, command in self._workers(service).items():
-            await self.processes.start(name, command)
+            await self.processes.start(name, command, self._home(service))
         for name in OPTIONAL.get(service, (service,)):
             await self._until_answers(name)
 
@@ -201,7 +214,9 @@ class Supervisor:
                     f"create database {database} character set utf8mb3"
                 )
             for number, command in enumerate(self._schema_commands(service, config)):
-                await self.processes.run(f"{service}-schema-{number}", *command)
+                await self.processes.run(
+                    f"{service}-schema-{number}", *command, environment=self._home(service)
+                )
         stamp.touch()
 
     def _schema_commands(self, service: str, config: str) -> list[list[str]]:
@@ -226,6 +241,7 @@ class Supervisor:
             "cinder": [["cinder-manage", config, "db", "sync"]],
             "heat": [["heat-manage", config, "db_sync"]],
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
+            "barbican": [["barbican-manage", "db", "upgrade"]],
         }  # fmt: skip
         return commands.get(service, [])
 
@@ -235,6 +251,7 @@ class Supervisor:
         upper = service.upper()
         # Each service has its own way to name the configuration of its application.
         environment = {
+            **self._home(service),
             f"OS_{upper}_CONFIG_DIR": directory,
             f"OS_{upper}_CONFIG_FILES": {
                 "keystone": str(config),
@@ -246,6 +263,10 @@ class Supervisor:
         port, requests = self.layout.ports[name], self.layout.requests(name)
         command = web_command(port, module, processes, requests, arguments)
         await self.processes.start(name, command, environment)
+
+    def _home(self, service: str) -> dict[str, str]:
+        """The environment of a service that looks for its configuration in the home directory."""
+        return {"HOME": str(self.layout.folder(service))} if service in AT_HOME else {}
 
     def _workers(self, service: str) -> dict[str, list[str]]:
         config = f"--config-file={self.layout.configuration(service)}"
@@ -263,6 +284,8 @@ class Supervisor:
                 name: console_command(f"swift-{path.stem}", str(path), "--verbose")
                 for name, path in object_servers(self.layout).items()
             }
+        if service == "barbican":
+            return {"barbican-worker": console_command("barbican-worker")}
         names = {
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
@@ -338,6 +361,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "cinder": (("cinder", "cinder.wsgi.api", 1),),
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
     "octavia": (("octavia", "octavia.wsgi.api", 1),),
+    "barbican": (("barbican", "headgate_testbed.key_manager_application", 1),),
 }
 
 

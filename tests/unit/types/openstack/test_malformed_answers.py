@@ -74,6 +74,7 @@ FITTING: dict[str, Json] = {
 
 #: Values of properties of types for which the others do not fit.
 OF_TYPES: dict[str, dict[str, Json]] = {
+    "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
     "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},

@@ -5,7 +5,7 @@ import pytest
 
 from engine.types.http_client import Response
 from engine.types.openstack.service_errors import MAX_MESSAGE, MAX_RETRY_AFTER, read_error
-from engine.types.openstack.services import COMPUTE, IMAGE, NETWORK, VOLUME, Service
+from engine.types.openstack.services import COMPUTE, IMAGE, KEY_MANAGER, NETWORK, VOLUME, Service
 from engine.words import Json
 
 #: (service, body, kind, message), as real services answer.
@@ -34,6 +34,12 @@ FORMS: list[tuple[Service, Json, str, str]] = [
         {"error": {"code": 403, "title": "Forbidden", "message": "You may not."}},
         "Forbidden",
         "You may not",
+    ),
+    (
+        KEY_MANAGER,
+        {"code": 403, "title": "Forbidden", "description": "Quota reached."},
+        "Forbidden",
+        "Quota reached",
     ),
     (NETWORK, {"faultcode": "Client", "faultstring": "Wrong pool."}, "Client", "Wrong pool"),
     (NETWORK, {"errors": [{"title": "Conflict", "detail": "Taken."}]}, "Conflict", "Taken"),
