@@ -18,9 +18,10 @@ from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import is_static
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.plan.draft import Options
+from engine.plan.drift import NO_MARKS, DriftMarks
 from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
-from engine.service.observations import repair_drift
+from engine.service.observations import read_repairs
 from engine.service.plan_preview import (
     KINDS,
     PlanPreviewer,
@@ -46,12 +47,17 @@ from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.records import StackRecord
+from engine.store.records import PlannedRecord, StackRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.resources.overrides import read_overrides
 from engine.store.stacks.stack_lists import find_stack
 from engine.store.stacks.templates import read_template
-from engine.store.traversals.nested_stacks import NestedStackName, read_members, read_nested_stacks
+from engine.store.traversals.nested_stacks import (
+    MemberRecord,
+    NestedStackName,
+    read_members,
+    read_nested_stacks,
+)
 from engine.types.contract import Call, Child, Member, ReconcileNested
 from engine.types.groups.member_template import UNKNOWN_VALUES
 from engine.words import (
@@ -61,6 +67,7 @@ from engine.words import (
     ResourceId,
     Restriction,
     StackId,
+    Status,
     TraversalState,
 )
 
@@ -85,7 +92,7 @@ class MemberCount:
 @dataclass(frozen=True, slots=True)
 class StackContext:
     """A stack of a dry run. path: names of the resources from the root stack. stack_id: None if the
-    stack does not exist yet. members, nesting: of the whole tree."""
+    stack does not exist yet. members, nesting, marks: of the whole tree. marks: of a converge."""
 
     project: str
     name: str
@@ -93,6 +100,7 @@ class StackContext:
     stack_id: UUID | None
     members: MemberCount = field(compare=False)
     nesting: NestedTemplates = field(compare=False)
+    marks: DriftMarks = field(default=NO_MARKS, compare=False)
 
     def nested_context(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
@@ -158,27 +166,29 @@ class DryRun:
         """The preview of an update. warned: gets the warnings about the request. Raises what
         `Stacks.update` raises.
 
-        Moves and repairs of drift are applied in a transaction that is rolled back.
+        Moves are applied in a transaction that is rolled back, and lock their stacks. Repairs of
+        drift are not, so that readers, who may preview a converge, delay no change.
         """
         async with self._database.rollback_only() as conn:
             before = await read_template(conn, stack.id, stack.version)
             blueprint = await self._traversals.build_for(stack, request, before, conn=conn)
             warned.warn_all(blueprint.warnings)
             await check_sources(conn, stack.id, blueprint.stack_outputs)
-            renames = bool(blueprint.definition.moved)
-            whole_tree = renames or request.converge
-            await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=whole_tree)
+            renames = bool(await self._moves.of_template(conn, stack.id, request, blueprint))
+            await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
             await check_immutable(conn, stack.id, stack.version, blueprint)
             check_imported(blueprint.definition, self._traversals.registry)
             moved: dict[str, str] = {}
             if request.moved or renames:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 moved = await self._moves.apply(conn, project, locked, request, blueprint)
+            marks = NO_MARKS
             if request.converge:
-                await self._traversals.lock_root(conn, project, stack.id, "updated")
+                if stack.root_id is not None:
+                    await self._traversals.lock_root(conn, project, stack.id, "updated")  # raises
                 selected = await self._traversals.select_defined(request, blueprint, project)
-                await repair_drift(conn, stack.id, selected)
-            current = await read_whole_state(conn, stack.id, blueprint)
+                marks = await read_repairs(conn, stack.id, selected)
+            current = await _read_state(conn, stack.id, blueprint, marks)
             desired = await self._traversals.desired_by_update(
                 project,
                 request,
@@ -189,15 +199,20 @@ class DryRun:
                 version=stack.version + 1,
                 moved=moved,
             )
-            preview = await self.preview(conn, project, stack.name, desired)
+            preview = await self.preview(conn, project, stack.name, desired, marks)
         await self._external_validation.validate(blueprint.definition, project, request.credential)
         return preview
 
     async def preview(
-        self, conn: Connection, project: str, name: str, desired: DesiredState
+        self,
+        conn: Connection,
+        project: str,
+        name: str,
+        desired: DesiredState,
+        marks: DriftMarks = NO_MARKS,
     ) -> Preview:
         """The preview of a change, with those of its nested stacks. desired.current must have all
-        rows that it concerns.
+        rows that it concerns, with the marks of a converge.
 
         Raises Conflict (PlanChanged) if `desired.wanted_plan` is the digest of another plan.
         """
@@ -210,7 +225,8 @@ class DryRun:
             limits.nesting_depth,
         )
         stack_id = desired.stack_id if desired.number > 1 else None
-        target = StackContext(project, name, (), stack_id, MemberCount(limits.resources), nesting)
+        members = MemberCount(limits.resources)
+        target = StackContext(project, name, (), stack_id, members, nesting, marks)
         preview = await self._preview_update(conn, desired, target)
         if desired.wanted_plan and desired.wanted_plan != preview.digest:
             raise Conflict(
@@ -235,6 +251,7 @@ class DryRun:
             blueprint.environment.registry.restrictions_of,
         )
         rows = await read_rows(conn, desired.stack_id, planned, definition) if existing else []
+        rows = [_mark_row(row, target.marks) for row in rows]
         overrides = await overrides_of(conn, desired) if existing else {}
         previewer = PlanPreviewer(
             registry, planned, definition, restricted, existing, rows, overrides
@@ -284,7 +301,7 @@ class DryRun:
         stack_id = child.id if child else self._traversals.new_id()
         name = child.name if child else previewed_name(owner.stack.name, one.name)
         target = owner.stack.nested_context(one.name, name, child.id if child else None)
-        current_child = await _read_child(conn, target.project, child) if child else None
+        current_child = await _read_child(conn, target, child) if child else None
 
         async def define(outputs: StackOutputs) -> Blueprint | None:
             work = partial(self._blueprint, owner, target, stack_id, current_child, outputs)
@@ -299,7 +316,9 @@ class DryRun:
         blueprint = await with_stack_outputs(define, read, desired.blueprint.stack_outputs)
         if blueprint is None:
             return None
-        current = await read_whole_state(conn, stack_id, blueprint) if child else CurrentState()
+        current = CurrentState()
+        if child:
+            current = await _read_state(conn, stack_id, blueprint, target.marks)
         inner = DesiredState(
             stack_id=stack_id,
             action=Action.UPDATE if child else Action.CREATE,
@@ -379,12 +398,14 @@ class DryRun:
     ) -> Preview:
         """The nested stack of a resource that is deleted or unchanged."""
         target = parent.nested_context(one.name, child.name, child.id)
-        existing = await read_existing(conn, child.id)
+        existing = [target.marks.mark(row) for row in await read_existing(conn, child.id)]
         found = await read_nested_stacks(conn, child.id)
         planned = await self._traversals.plan_delete(
             conn, target.project, child.id, target.path, existing if one.kind == "deleted" else []
         )
-        rows = await read_rows(conn, child.id, planned, EMPTY)
+        rows = [
+            _mark_row(row, target.marks) for row in await read_rows(conn, child.id, planned, EMPTY)
+        ]
         registry = self._traversals.registry
         overrides = await read_overrides(conn, child.id)
         previewer = PlanPreviewer(
@@ -461,11 +482,33 @@ def _with_stack(preview: Preview, target: StackContext) -> Preview:
     )
 
 
-async def _read_child(conn: Connection, project: str, nested: NestedStackName) -> PreviewedChild:
-    """The nested stack without its outputs. Raises DecryptionFailed."""
-    stack = await find_stack(conn, project, nested.id, "")
+async def _read_state(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint, marks: DriftMarks
+) -> CurrentState:
+    current = await read_whole_state(conn, stack_id, blueprint)
+    return replace(current, rows=[marks.mark(row) for row in current.rows])
+
+
+def _mark_row(row: PlannedRecord, marks: DriftMarks) -> PlannedRecord:
+    if (action := marks.actions.get(row.id)) is None:
+        return row
+    return replace(row, action=action, status=Status.FAILED, tainted=True)
+
+
+def _mark_member(row: MemberRecord, stack_id: UUID, marks: DriftMarks) -> MemberRecord:
+    if (action := marks.by_name.get((stack_id, row.name))) is None:
+        return row
+    return replace(row, action=action, status=Status.FAILED)
+
+
+async def _read_child(
+    conn: Connection, target: StackContext, nested: NestedStackName
+) -> PreviewedChild:
+    """The nested stack without its outputs. target: its context. Raises DecryptionFailed."""
+    stack = await find_stack(conn, target.project, nested.id, "")
     stored = await read_template(conn, nested.id, stack.version if stack else 0)
-    rows = await read_members(conn, nested.id)
+    found = await read_members(conn, nested.id)
+    rows = [_mark_member(row, nested.id, target.marks) for row in found]
     members = [
         Member(**asdict(row) | {"secret_attributes": row.secret_attributes or ()}) for row in rows
     ]

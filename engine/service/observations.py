@@ -9,7 +9,7 @@ from uuid import UUID
 from engine.errors import Unavailable
 from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
-from engine.plan.drift import REPAIRED_AS
+from engine.plan.drift import REPAIRED_AS, DriftMarks
 from engine.service.completions import StoredCompletions
 from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.store.connection import Connection
@@ -37,6 +37,13 @@ async def repair_drift(
     update selects; resources: only these, also in nested stacks; None: all. The caller has locked
     these stacks."""
     return await drift_rows.mark_drifted(conn, stack_id, REPAIRED_AS, names, resources)
+
+
+async def read_repairs(
+    conn: Connection, stack_id: UUID, names: Sequence[str] | None = None
+) -> DriftMarks:
+    """What `repair_drift` would repair, without a lock."""
+    return await drift_rows.read_marks(conn, stack_id, REPAIRED_AS, names)
 
 
 @dataclass(frozen=True, slots=True)

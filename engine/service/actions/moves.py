@@ -58,7 +58,7 @@ class Moves:
         """
         moves = [
             *request.moved,
-            *await self._moves_of_template(conn, locked.id, request, blueprint),
+            *await self.of_template(conn, locked.id, request, blueprint),
         ]
         if not moves:
             return {}
@@ -88,7 +88,7 @@ class Moves:
             await self._remove_from_source(conn, project, source, names, request.requested_by)
         return {one.to: "/".join(filter(None, (one.from_stack, one.name))) for one in moves}
 
-    async def _moves_of_template(
+    async def of_template(
         self, conn: Connection, stack_id: UUID, request: StackRequest, blueprint: Blueprint
     ) -> list[Move]:
         """The moves of the template's section `moved` that are still to be done: the resource of

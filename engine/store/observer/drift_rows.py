@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from engine.plan.drift import DriftMarks
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.words import Json, ObservedState, ResourceAction
@@ -40,10 +41,10 @@ IS_EXTERNAL = """(
                       is not null)
 )"""
 #: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
-#: resources of the stack, which may own nested stacks; $5: resources with drift; null: all. The
-#: resources that own the stacks of changed ones lose their digest, so that the update continues
-#: into these stacks. Resources that the stack does not own (external_id, data) are left out.
-MARK_DRIFTED = f"""
+#: resources of the stack, which may own nested stacks; $5: resources with drift; null: all.
+#: `owner`: the resources that own the stacks of drifted ones. Resources that the stack does not own
+#: (external_id, data) are left out.
+_DRIFTED = f"""
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
     union all
@@ -53,31 +54,43 @@ with recursive tree (id, parent_id, parent_resource) as (
      where t.parent_id is not null or $4::text[] is null
         or exists (select from resource p
                     where p.stack_id = t.id and p.id = c.parent_resource and p.name = any ($4))
-), marked as (
-    update resource r
-       set action = m.action, status = 'FAILED', tainted = true,
-           reason = concat_ws(': ', 'drift: ' || b.state, nullif(b.reason, '')),
-           updated_at = clock_timestamp()
+), drifted as (
+    select r.stack_id, r.id, r.name, m.action, b.state, b.reason
       from tree t
      cross join lateral (select * from observation
                           where stack_id = t.id and resolved_at is null offset 0) b
       join unnest($2::text[], $3::text[]) m (state, action) on m.state = b.state
-     where r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
-       and r.replaced_by is null
-       and (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
+     cross join lateral (select * from resource q
+                          where q.stack_id = b.stack_id and q.id = b.resource_id
+                            and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
+     where (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
        and not {IS_EXTERNAL}
        and ($5::uuid[] is null or r.id = any ($5))
-    returning r.stack_id
 ), owner (stack_id, id) as (
     select parent_id, parent_resource from tree
-     where id in (select stack_id from marked) and parent_id is not null
+     where id in (select stack_id from drifted) and parent_id is not null
     union
     select t.parent_id, t.parent_resource
       from owner o join tree t on t.id = o.stack_id and t.parent_id is not null
+)"""  # noqa: S608 - of constants
+#: `owner` loses its digest, so that the update continues into the nested stacks.
+MARK_DRIFTED = f"""{_DRIFTED}, marked as (
+    update resource r
+       set action = d.action, status = 'FAILED', tainted = true,
+           reason = concat_ws(': ', 'drift: ' || d.state, nullif(d.reason, '')),
+           updated_at = clock_timestamp()
+      from drifted d where r.stack_id = d.stack_id and r.id = d.id
+    returning r.stack_id
 ), reset as (
     update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id
 )
 select count(*) from marked
+"""  # noqa: S608 - of constants
+#: What MARK_DRIFTED writes. Locks nothing.
+READ_MARKS = f"""{_DRIFTED}
+select stack_id, id, name, action from drifted
+union all
+select stack_id, id, null, null from owner
 """  # noqa: S608 - of constants
 #: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
 UNREPORTED = """
@@ -236,6 +249,23 @@ async def mark_drifted(
     states, actions = list(repaired_as), list(repaired_as.values())
     marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, resources)
     return marked
+
+
+async def read_marks(
+    conn: Connection,
+    stack_id: UUID,
+    repaired_as: Mapping[ObservedState, ResourceAction],
+    names: Sequence[str] | None = None,
+) -> DriftMarks:
+    """What `mark_drifted` would write, for a preview. The stacks need no lock."""
+    states, actions = list(repaired_as), list(repaired_as.values())
+    rows = await conn.fetch(READ_MARKS, stack_id, states, actions, names, None)
+    drifted = [(row, ResourceAction(row["action"])) for row in rows if row["action"]]
+    return DriftMarks(
+        {row["id"]: action for row, action in drifted},
+        {(row["stack_id"], row["name"]): action for row, action in drifted},
+        frozenset(row["id"] for row in rows if not row["action"]),
+    )
 
 
 async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:

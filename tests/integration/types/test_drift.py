@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from engine.store.database import Database
 from tests.support import forks
 from tests.support.changes import expect_error, observed
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
@@ -201,6 +202,36 @@ async def test_a_converge_applies_exactly_the_plan_that_was_shown(
     await run.stack_request("POST", "s", "/actions", options)
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     assert sorted(things.objects) == sorted((await ids(run)).values())
+
+
+async def test_the_plan_of_a_converge_waits_for_no_lock_and_takes_none(
+    run: Program, things: Things, database: Database
+) -> None:
+    """Readers may see it, and must not delay changes. The template of `m` has a move that is done."""
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 1, "resource_def": thing(things)},
+    }
+    await created(run, {"a": thing(things), "group": group})
+    body = {
+        "heat_template_version": "2026-12-01",
+        "resources": {"new": {"type": "OS::Heat::RandomString"}},
+        "moved": [{"from": "old", "to": "new"}],
+    }
+    status, response = await run.call("POST", "/stacks", {"stack_name": "m", "template": body})
+    assert status == 201, response
+    assert await run.until_ended("m") == "CREATE_COMPLETE", await run.events("m")
+    things.objects.clear()
+    await observed(run)
+    plan = await read_plan(run)
+    assert planned(plan) == {"updated": ["group"], "replaced": ["a", "group/0"]}
+    async with database.transaction() as conn:
+        await conn.execute("select from stack for update")
+        await conn.execute("select from resource for update")
+        async with asyncio.timeout(10):
+            assert await read_plan(run) == plan
+            moved = await run.stack_request("GET", "m", "/drift/plan")
+    assert planned(moved) == {"unchanged": ["new"]}
 
 
 async def test_the_plan_of_a_converge_has_nested_stacks_but_no_nested_stack_has_one(
