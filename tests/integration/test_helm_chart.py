@@ -337,7 +337,9 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     "one key": ({"keys": {"audit": "credentials.key"}}, "name the same entry"),
     "no database": ({"database": {"existingSecret": ""}}, "There is no database. Set database.existingSecret"),
     "two databases": ({"database": {"cloudnativepg": {"enabled": True}}}, "name two databases. Use one of them."),
-    "one synchronous instance": ({"database": CNPG | {"cloudnativepg": {"enabled": True, "instances": 1}}}, "so a commit waits for a replica, but instances is 1. Use 3 instances"),
+    "one synchronous instance": ({"database": CNPG | {"cloudnativepg": {"enabled": True, "instances": 1}}}, "so a commit waits for a replica, but instances is 1: commits stop while one of them is away. Use 3 instances"),
+    "two synchronous instances": ({"database": CNPG | {"cloudnativepg": {"enabled": True, "instances": 2}}}, "but instances is 2: commits stop while one of them is away. Use 3 instances"),
+    "audit key for all roles": ({"keys": {"fallback": ["next.key", "audit.key"]}}, 'keys.fallback has "audit.key", which is the entry of another key.'),
     "too many connections": ({"database": CNPG, "config": {"database": {"pool": 20}}}, "The processes open up to 242 connections, with one more pod of each role during an upgrade, and database.cloudnativepg.maxConnections is 200, of which PostgreSQL and its operator need 10. Raise it to at least 252"),
     "mode none": ({"config": {"auth": {"mode": "none"}}}, 'config.auth.mode is "none", which gives every client every right'),
     "listen": ({"config": {"server": {"listen": "127.0.0.1:1"}}}, "config.server.listen is set by the chart. Remove it, and set listenHost"),
@@ -359,10 +361,21 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     "proxy password": ({"config": {"channels": {"webhook": {"proxy": "http://u:pw@b"}}}}, "config.channels.webhook.proxy has a secret"),
     "subscription secret": ({"config": {"subscriptions": [{"project": "p", "target": "https://x", "secret": "whsec_"}]}}, "config.subscriptions[0].secret is a secret"),
     "credential": ({"config": {"resource_types": {"http": {"credentials": {"rabbit": {"secret": "pw"}}}}}}, "HEADGATE_RESOURCE_TYPES__HTTP__CREDENTIALS__RABBIT__SECRET"),
-    "database twice": ({"secretEnv": [{"name": "HEADGATE_DATABASE__URL", "secret": "s", "key": "k"}]}, "secretEnv has HEADGATE_DATABASE__URL. Remove it, and set database.existingSecret."),
+    "chat room": ({"config": {"subscriptions": [{"project": "p", "channel": "slack", "target": "https://hooks.example.org/pw"}]}}, "config.subscriptions[0].target is a secret"),
+    "password of a receiver": ({"config": {"subscriptions": [{"project": "p", "target": "https://u:pw@x"}]}}, "config.subscriptions[0].target is a secret"),
+    "secret of a role": ({"roles": {"api": {"env": {"HEADGATE_AUTH__KEYSTONE__PASSWORD": "pw"}}}}, "roles.api.env.HEADGATE_AUTH__KEYSTONE__PASSWORD has a secret, and everyone who can read the Deployment could read it."),
+    "broker password of a role": ({"roles": {"engine": {"env": {"HEADGATE_CHANNELS__AMQP__URL": "amqp://u:pw@b"}}}}, "roles.engine.env.HEADGATE_CHANNELS__AMQP__URL has a secret"),
+    "mode none of a role": ({"roles": {"api": {"env": {"HEADGATE_AUTH__MODE": "none"}}}}, 'roles.api.env.HEADGATE_AUTH__MODE is "none"'),
+    "command of a role": ({"roles": {"engine": {"env": {"HEADGATE_RESOURCE_TYPES__COMMAND__ENABLED": "true"}}}}, "roles.engine.env.HEADGATE_RESOURCE_TYPES__COMMAND__ENABLED is set, but the pods of the chart do not run as root"),
+    "secret of a role twice": (
+        {"secretEnv": [{"name": "HEADGATE_X__Y", "secret": "s", "key": "k"}], "roles": {"api": {"env": {"HEADGATE_X__Y": "1"}}}},
+        "roles.api.env.HEADGATE_X__Y is set by secretEnv. Remove it.",
+    ),
+    "own variable as a secret": ({"secretEnv": [{"name": "HEADGATE_METRICS__NEEDS", "secret": "s", "key": "k"}]}, "secretEnv has HEADGATE_METRICS__NEEDS, which is set by the chart."),
+    "database twice": ({"secretEnv": [{"name": "HEADGATE_DATABASE__URL", "secret": "s", "key": "k"}]}, "secretEnv has HEADGATE_DATABASE__URL, which is set by the chart. Remove it, and set database.existingSecret"),
     "variable twice": ({"secretEnv": [{"name": "HEADGATE_X__Y", "secret": "s", "key": "k"}] * 2}, "secretEnv has HEADGATE_X__Y twice."),
     "file twice": ({"secretFiles": [{"name": "ca", "secret": "s"}] * 2}, 'secretFiles has the name "ca" twice.'),
-    "own variable": ({"roles": {"purge": {"env": {"HEADGATE_AUDIT__KEY_FILE": "/x"}}}}, "roles.purge.env.HEADGATE_AUDIT__KEY_FILE is set by the chart or by secretEnv."),
+    "own variable": ({"roles": {"purge": {"env": {"HEADGATE_AUDIT__KEY_FILE": "/x"}}}}, "roles.purge.env.HEADGATE_AUDIT__KEY_FILE is set by the chart. Remove it, and set keys.audit."),
     "newer API": ({"image": {"tag": "1.2.0"}, "roles": {"api": {"tag": "1.10.0"}}}, "The tag of the API is 1.10.0 and that of the engines 1.2.0. Engines are upgraded first and the API last"),
     "drain": ({"config": {"engine": {"drain": "2m"}}}, "roles.engine.terminationGracePeriodSeconds is 60, but operations have 2m to finish ([engine] drain). Make it longer."),
     "ingress without host": ({"ingress": {"enabled": True}}, "ingress.host is empty."),
@@ -396,6 +409,10 @@ def test_what_is_valid_is_not_refused() -> None:
     minimal(image={"tag": "main"}, roles={"api": {"tag": "other"}})
     minimal(config={"channels": {"amqp": {"url": ["amqp://mq.example.org:5672/a@b"]}}})
     minimal(config={"engine": {"drain": "59s"}})
+    minimal(config={"subscriptions": [{"project": "p", "target": "https://x/a:b@c"}]})
+    minimal(
+        roles={"api": {"env": {"HEADGATE_DATABASE__POOL": "20", "HEADGATE_AUTH__MODE": "keystone"}}}
+    )
     minimal(config={"metrics": {"needs": "nothing"}}, serviceMonitor={"enabled": True}, networkPolicy={"enabled": False})  # fmt: skip
     stopped = minimal(roles={one: {"replicas": 0} for one in ROLES})
     assert {one["spec"]["replicas"] for one in stopped.of_kind("Deployment").values()} == {0}
@@ -529,6 +546,30 @@ def test_changed_settings_restart_the_pods() -> None:
 
     before, after = annotations(minimal()), annotations(minimal(config={"engine": {"workers": 3}}))
     assert len(before) == len(after) == 1 and before != after
+
+
+def test_the_check_before_an_upgrade_runs_as_the_new_engines() -> None:
+    """On their nodes, with their settings; a service account that the chart creates may not exist."""
+    tolerations = [{"key": "ops", "operator": "Exists"}]
+    near: Json = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    engine: Json = {
+        "env": {"HEADGATE_ENGINE__LABELS": '["region=eu"]'}, "nodeSelector": {"disk": "ssd"},
+        "tolerations": tolerations, "affinity": {"nodeAffinity": near, "podAntiAffinity": {}},
+    }  # fmt: skip
+    account = {"create": False, "name": "ops"}
+    pods = minimal(roles={"engine": engine}, serviceAccount=account).pods
+    spec, engines = pods["headgate-upgrade-check"]["spec"], pods["headgate-engine"]["spec"]
+    for key in ("nodeSelector", "tolerations", "serviceAccountName"):
+        assert spec[key] == engines[key]
+    assert spec["affinity"] == {"nodeAffinity": near}
+    assert engine["env"].items() <= environment_of(pods["headgate-upgrade-check"], SECRETS).items()
+    assert "serviceAccountName" not in minimal().pods["headgate-upgrade-check"]["spec"]
+
+
+@pytest.mark.parametrize(("tag", "label"), [("1.2.0_", "1.2.0"), ("x" * 128, "x" * 63)])
+def test_any_tag_has_a_valid_label(tag: str, label: str) -> None:
+    for one in minimal(image={"tag": tag}).of_kind("Deployment").values():
+        assert one["metadata"]["labels"]["app.kubernetes.io/version"] == label
 
 
 def test_the_api_is_held_back() -> None:

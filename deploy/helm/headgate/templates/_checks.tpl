@@ -21,13 +21,17 @@
 {{- if and (ne .Values.keys.credentials "") (eq .Values.keys.credentials .Values.keys.audit) -}}
 {{- $found = append $found "keys.credentials and keys.audit name the same entry. They are two keys: use two entries." -}}
 {{- end -}}
+{{- range $name := .Values.keys.fallback -}}
+{{- if has $name (list $.Values.keys.credentials $.Values.keys.audit) -}}
+{{- $found = append $found (printf "keys.fallback has %q, which is the entry of another key. Name entries with the next or the previous encryption key." $name) -}}
+{{- end -}}
+{{- end -}}
 {{- toJson $found -}}
 {{- end -}}
 
-{{/* Settings that the chart sets, or that do not work in it. */}}
-{{- define "headgate.problems.settings" -}}
-{{- $found := list -}}
-{{- $owned := dict
+{{/* Settings that the chart sets, with what to do instead. */}}
+{{- define "headgate.owned" -}}
+{{- toJson (dict
     "server.listen" "Remove it, and set listenHost if the host must differ."
     "server.processes" "Remove it, and set roles.api.replicas: each pod runs one process."
     "server.cert_file" "Remove it, and set tls.existingSecret."
@@ -40,7 +44,13 @@
     "credentials.fallback_key_files" "Remove it, and set keys.fallback."
     "audit.key_file" "Remove it, and set keys.audit."
     "audit.checkpoints_file" "Remove it, and set audit.checkpoints.existingClaim."
-    "metrics.address" "Remove it: all roles except api serve metrics at port 9464." -}}
+    "metrics.address" "Remove it: all roles except api serve metrics at port 9464.") -}}
+{{- end -}}
+
+{{/* Settings that the chart sets, or that do not work in it. */}}
+{{- define "headgate.problems.settings" -}}
+{{- $found := list -}}
+{{- $owned := include "headgate.owned" . | fromJson -}}
 {{- $config := .Values.config -}}
 {{- range $place := keys $owned | sortAlpha -}}
 {{- $parts := splitList "." $place -}}
@@ -81,6 +91,9 @@
 {{- end -}}
 {{- end -}}
 {{- range $number, $one := dig "subscriptions" list $config -}}
+{{- if or (has (get $one "channel") (list "slack" "teams")) (regexMatch "//[^/@]*:[^/@]+@" (get $one "target" | toString)) -}}
+{{- $found = append $found (printf "config.subscriptions[%d].target is a secret, and everyone who can read the ConfigMap could read it. Remove the subscription, and create it with `headgate subscription create`." $number) -}}
+{{- end -}}
 {{- if $one.secret -}}
 {{- $found = append $found (printf "config.subscriptions[%d].secret is a secret, and everyone who can read the ConfigMap could read it. Remove it: Headgate then creates one and keeps it encrypted." $number) -}}
 {{- end -}}
@@ -93,18 +106,34 @@
 {{- range $place, $name := $written -}}
 {{- $found = append $found (printf "config.%s has a secret, and everyone who can read the ConfigMap could read it. Remove it, put it into a Secret, and add {name: %s, secret: NAME, key: ENTRY} to secretEnv." $place $name) -}}
 {{- end -}}
-{{- $names := list "HEADGATE_DATABASE__URL" -}}
+{{- $own := dict -}}
+{{- range $place, $remedy := include "headgate.owned" . | fromJson -}}
+{{- $_ := set $own (printf "HEADGATE_%s" ($place | replace "." "__" | upper)) $remedy -}}
+{{- end -}}
+{{- $_ := set $own "HEADGATE_METRICS__NEEDS" "Remove it: the NetworkPolicy says who can read the metrics of all roles except api." -}}
+{{- $names := list -}}
 {{- range .Values.secretEnv -}}
-{{- if has .name $names -}}
-{{- $found = append $found (ternary "secretEnv has HEADGATE_DATABASE__URL. Remove it, and set database.existingSecret." (printf "secretEnv has %s twice. Remove one of them." .name) (eq .name "HEADGATE_DATABASE__URL")) -}}
+{{- if hasKey $own .name -}}
+{{- $found = append $found (printf "secretEnv has %s, which is set by the chart. %s" .name (get $own .name)) -}}
+{{- else if has .name $names -}}
+{{- $found = append $found (printf "secretEnv has %s twice. Remove one of them." .name) -}}
 {{- end -}}
 {{- $names = append $names .name -}}
 {{- end -}}
-{{- $own := list "HEADGATE_METRICS__ADDRESS" "HEADGATE_METRICS__NEEDS" "HEADGATE_AUDIT__KEY_FILE" "HEADGATE_AUDIT__CHECKPOINTS_FILE" "HEADGATE_SERVER__LISTEN" -}}
 {{- range $role, $values := .Values.roles -}}
 {{- range $name := keys $values.env | sortAlpha -}}
-{{- if has $name (concat $names $own) -}}
-{{- $found = append $found (printf "roles.%s.env.%s is set by the chart or by secretEnv. Remove it." $role $name) -}}
+{{- $value := get $values.env $name -}}
+{{- $place := printf "roles.%s.env.%s" $role $name -}}
+{{- if hasKey $own $name -}}
+{{- $found = append $found (printf "%s is set by the chart. %s" $place (get $own $name)) -}}
+{{- else if has $name $names -}}
+{{- $found = append $found (printf "%s is set by secretEnv. Remove it." $place) -}}
+{{- else if or (regexMatch "__(PASSWORD|SECRET|CLIENT_SECRET|READ_URL)$" $name) (regexMatch "//[^/@]*:[^/@]+@" $value) -}}
+{{- $found = append $found (printf "%s has a secret, and everyone who can read the Deployment could read it. Remove it, put it into a Secret, and add {name: %s, secret: NAME, key: ENTRY} to secretEnv." $place $name) -}}
+{{- else if and (eq $name "HEADGATE_AUTH__MODE") (has $value (list "none" "")) -}}
+{{- $found = append $found (printf "%s is \"none\", which gives every client every right. Remove it." $place) -}}
+{{- else if and (eq $name "HEADGATE_RESOURCE_TYPES__COMMAND__ENABLED") (ne (lower $value) "false") -}}
+{{- $found = append $found (printf "%s is set, but the pods of the chart do not run as root: run engines with Headgate::Command on machines." $place) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -128,8 +157,8 @@
 {{- $found = append $found "There is no database. Set database.existingSecret to a Secret with the URL of one, or database.cloudnativepg.enabled to true." -}}
 {{- end -}}
 {{- if $cluster.enabled -}}
-{{- if and $cluster.synchronous (lt (int $cluster.instances) 2) -}}
-{{- $found = append $found (printf "database.cloudnativepg.synchronous is true, so a commit waits for a replica, but instances is %d. Use 3 instances, or set synchronous to false." (int $cluster.instances)) -}}
+{{- if and $cluster.synchronous (lt (int $cluster.instances) 3) -}}
+{{- $found = append $found (printf "database.cloudnativepg.synchronous is true, so a commit waits for a replica, but instances is %d: commits stop while one of them is away. Use 3 instances, or set synchronous to false." (int $cluster.instances)) -}}
 {{- end -}}
 {{- $needed := 0 -}}
 {{- range $role, $values := .Values.roles -}}

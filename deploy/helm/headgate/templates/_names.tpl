@@ -37,6 +37,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- printf "%s:%s" .root.Values.image.repository (include "headgate.tag" .) -}}
 {{- end -}}
 
+{{/* A tag as the value of a label, which is shorter, and ends with a letter or digit. */}}
+{{- define "headgate.version" -}}
+{{- regexReplaceAll "[^A-Za-z0-9]+$" (include "headgate.tag" . | splitList "@" | first | trunc 63) "" | quote -}}
+{{- end -}}
+
 {{- define "headgate.cluster" -}}
 {{- include "headgate.fullname" . }}-db
 {{- end -}}
