@@ -128,6 +128,13 @@ class ApiConnection:
             response = await self._once(method, path, data, None, sent)
         return self._document(response)
 
+    async def redirect_of(self, path: str) -> str:
+        """The address to which a path sends browsers. Raises RequestError."""
+        response = await self._once("GET", path, None, None, {"Accept": "application/json"})
+        if response.status >= 400:
+            raise self._error(response)
+        return response.location
+
     async def read_server(self, path: str) -> Json:
         """The document at a path of the server that belongs to no project. Raises RequestError."""
         return self._document(await self._once("GET", path, None, None, {}, base=self.url))

@@ -688,6 +688,12 @@ class Liveness(TypedDict):
     alive: Literal[True]
 
 
+class LoginCode(TypedDict):
+    """`code` is exchanged for a token by the command line that began the login."""
+
+    code: str
+
+
 class Metadata(TypedDict):
     metadata: dict[str, Json]
 

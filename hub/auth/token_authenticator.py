@@ -91,12 +91,18 @@ class Tokens(LocalAuthenticator):
 
     async def _find(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
         """Raises TooManyRequests."""
+        found = await self._find_record(credentials, project)
+        if found is None or found.subject is None or self._is_of_issuer(found.subject):
+            return found
+        return None
+
+    async def _find_record(
+        self, credentials: RequestCredentials, project: str
+    ) -> TokenRecord | None:
+        """Also of a sign-in at another OpenID provider. Raises TooManyRequests."""
         if credentials.session_token is not None:
             async with self._database.connection() as conn:
-                used = await store.use(conn, credentials.session_token, by_session=True)
-            if used is None or used.subject is None or self._is_of_issuer(used.subject):
-                return used
-            return None
+                return await store.use(conn, credentials.session_token, by_session=True)
         token = _token_in(credentials)
         token_id = secrets.id_in(token)
         if token_id is not None:

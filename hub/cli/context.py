@@ -48,9 +48,12 @@ def chosen_connection(server: ConnectionOptions) -> ChosenConnection:
 
 
 def ask_with(
-    connection: ResolvedConnection, work: Callable[[ApiClient], Awaitable[Result]]
+    connection: ResolvedConnection,
+    work: Callable[[ApiClient], Awaitable[Result]],
+    *,
+    interrupted: str = "interrupted; the action continues on the server",
 ) -> Result:
-    """See `ask`."""
+    """See `ask`. interrupted: the message after Ctrl-C."""
 
     async def run() -> Result:
         async with ApiClient(connection.url, connection.project, connection.credentials) as client:
@@ -61,7 +64,7 @@ def ask_with(
     except (RequestError, InputError) as error:
         stop(str(error), ExitCode.ERROR)
     except KeyboardInterrupt:
-        stop("interrupted; the action continues on the server", ExitCode.ERROR)
+        stop(interrupted, ExitCode.ERROR)
 
 
 def ask_stack(

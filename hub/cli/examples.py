@@ -139,7 +139,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "why": ("why web",),
     "graph": ("graph web", "graph web --dot | dot -Tsvg > web.svg"),
     "events": ("events web --limit 20", "events web --follow"),
-    "login": ("login --context production --url https://headgate.example --project shop",),
+    "login": (
+        "login --context production --url https://headgate.example --project shop",
+        "login --web --url https://headgate.example --project shop",
+        "login --web --no-browser",
+    ),
+    "logout": ("logout", "logout --context production"),
     "quota": ("quota",),
     "usage": ("usage --from 2026-11-01 --to 2026-11-30 --csv > usage.csv",),
 }

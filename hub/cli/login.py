@@ -1,16 +1,18 @@
-"""headgate login, and headgate context: list, show, use and delete."""
+"""headgate login and logout, and headgate context: list, show, use and delete."""
 
 import sys
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from headgate.connection import url_path
+from headgate.connection import ClientCredentials, url_path
 from headgate.errors import RequestError
-from hub.cli import output
+from hub.cli import output, tables
 from hub.cli.client import ApiClient
 from hub.cli.completion import complete_contexts
+from hub.cli.connections import ResolvedConnection
 from hub.cli.context import ask_with, chosen_connection, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
@@ -31,16 +33,30 @@ Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="Name of the context.", autocompletion=complete_contexts),
 ]
-FIELDS = ("name", "current", "url", "project", "user", "token")
+FIELDS = ("name", "current", "url", "project", "user", "token", "expires_at")
+
+
+Web = Annotated[
+    bool,
+    typer.Option("--web", help="Sign in in a browser, with the OpenID provider of the server."),
+]
+NoBrowser = Annotated[
+    bool,
+    typer.Option(
+        "--no-browser",
+        help="Print the address for --web, to open it in a browser on another machine.",
+    ),
+]
 
 
 @app.command()
 @with_options
-def login(server: ConnectionOptions) -> None:
-    """Check a token, and save it with the server and the project as a context.
+def login(server: ConnectionOptions, web: Web = False, no_browser: NoBrowser = False) -> None:
+    """Log in with a token or in a browser, and save the login with the server and the project.
 
-    The command asks for the token, or reads it from the first line of standard input. The context
-    becomes the current one: commands use it without --url, --project, --user and HEADGATE_TOKEN.
+    The command asks for the token, or reads it from the first line of standard input. With --web,
+    you sign in in a browser instead. The login is saved as a context, which becomes the current
+    one: commands use it without --url, --project, --user and HEADGATE_TOKEN.
     """
     saved = _read()
     name = server.context or "default"
@@ -50,15 +66,85 @@ def login(server: ConnectionOptions) -> None:
         connection = chosen_connection(server).resolve_with(context or SavedContext(""))
     except ContextError as error:
         stop(str(error), ExitCode.USAGE)
+    if web or no_browser:
+        context, user = _log_in_by_browser(connection, browser=not no_browser)
+    else:
+        context, user = _log_in_with_token(connection)
+    _write(saved.add(name, context))
+    typer.echo(f"Logged in to {context.url}, project {context.project}, as {user}.")
+    if context.expires_at:
+        left = tables.time_left(context.expires_at, datetime.now(UTC))
+        typer.echo(f"The login ends at {context.expires_at} ({left}).")
+    typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
+
+
+def _log_in_by_browser(
+    connection: ResolvedConnection, *, browser: bool
+) -> tuple[SavedContext, str]:
+    """The context to save, and the name of the user."""
+    # Imported here, because other commands of this module do not need it.
+    from hub.cli.provider_login import log_in
+
+    created = log_in(connection, browser=browser)
+    token, expires_at = created["token"], created["expires_at"] or ""
+    context = SavedContext(connection.url, connection.project, "", token, expires_at)
+    return context, created["name"]
+
+
+def _log_in_with_token(connection: ResolvedConnection) -> tuple[SavedContext, str]:
+    """The context to save, and the name of the user."""
     token = read_token()
     credentials = replace(connection.credentials, token=token, password="")
     connection = replace(connection, credentials=credentials)
     session = ask_with(connection, _read_session)
     context = SavedContext(connection.url, connection.project, connection.credentials.user, token)
-    _write(saved.add(name, context))
-    where = f"{connection.url}, project {connection.project}"
-    typer.echo(f"Logged in to {where}, as {session['name']}.")
-    typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
+    return context, session["name"]
+
+
+@app.command()
+def logout(
+    name: Annotated[
+        str,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            help="The context. Default: the current one.",
+            autocompletion=complete_contexts,
+        ),
+    ] = "",
+) -> None:
+    """End a login, and delete its token from this machine.
+
+    A token from `headgate login --web` is revoked. Other tokens stay valid; see `headgate token
+    revoke`.
+    """
+    saved = _read()
+    name = name or saved.current
+    if not name:
+        stop("there is no current context; see `headgate context list`", ExitCode.ERROR)
+    try:
+        context = saved.find(name)
+        without = saved.log_out(name)
+    except ContextError as error:
+        stop(str(error), ExitCode.ERROR)
+    if not context.token:
+        stop(f'the context "{name}" has no token', ExitCode.ERROR)
+    if context.expires_at:
+        credentials = ClientCredentials(token=context.token)
+        ask_with(ResolvedConnection(context.url, context.project, credentials), _end_login)
+    _write(without)
+    ended = "Logged out of" if context.expires_at else "Deleted the token, which stays valid, for"
+    typer.echo(f"{ended} {context.url}, project {context.project}.")
+
+
+async def _end_login(client: ApiClient) -> None:
+    """Raises RequestError, unless the login has already ended."""
+    try:
+        await client.call("DELETE", url_path("session"))
+    except RequestError as error:
+        if error.status != 401:
+            remedy = "Nothing was deleted. Try again, or use `headgate context delete`."
+            raise RequestError(error.status, f"{error} {remedy}") from error
 
 
 async def _read_session(client: ApiClient) -> Json:
@@ -93,8 +179,15 @@ def list_(printing: PrintOptions) -> None:
     saved = _read()
     rows = [_row(saved, name) for name in saved.contexts]
     table = [one | {"current": "*" if one["current"] else ""} for one in rows]
-    columns = {"current": "", "name": "NAME", "url": "URL", "project": "PROJECT", "user": "USER",
-               "token": "TOKEN"}  # fmt: skip
+    columns: tables.Columns = {
+        "current": "",
+        "name": "NAME",
+        "url": "URL",
+        "project": "PROJECT",
+        "user": "USER",
+        "token": "TOKEN",
+        "expires_at": tables.deadline_column("EXPIRES"),
+    }
     print_result(rows, printing.format, lambda: output.table(table, columns))
 
 

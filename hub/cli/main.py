@@ -36,7 +36,11 @@ SINGLE: Mapping[str, tuple[str, str]] = {
     "why": ("progress_commands", "Explain what a stack is waiting for."),
     "graph": ("progress_commands", "Show the graph of a stack's current traversal as a tree."),
     "events": ("progress_commands", "List the events of a stack."),
-    "login": ("login", "Check a token, and save it with the server and the project as a context."),
+    "login": (
+        "login",
+        "Log in with a token or in a browser, and save the login with the server and the project.",
+    ),
+    "logout": ("login", "End a login, and delete its token from this machine."),
     "quota": ("project_commands", "Show the quotas of the project and their usage."),
     "usage": ("project_commands", "Show what the project used on each day, in UTC."),
 }

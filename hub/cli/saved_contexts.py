@@ -20,12 +20,13 @@ class ContextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SavedContext:
-    """Empty values are not set."""
+    """Empty values are not set. expires_at: of the token of a login with an OpenID provider."""
 
     url: str
     project: str = ""
     user: str = ""
     token: str = field(default="", repr=False)
+    expires_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class SavedContexts:
         """Raises ContextError."""
         self.find(name)
         return replace(self, current=name)
+
+    def log_out(self, name: str) -> "SavedContexts":
+        """Without the token of a context. Raises ContextError."""
+        without = replace(self.find(name), token="", expires_at="")
+        return replace(self, contexts={**self.contexts, name: without})
 
     def remove(self, name: str) -> "SavedContexts":
         """Raises ContextError."""
@@ -94,8 +100,17 @@ def write_contexts(path: Path, saved: SavedContexts) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump(asdict(saved), file, indent=2)
+            json.dump(_document(saved), file, indent=2)
             file.write("\n")
         os.replace(file.name, path)
     except OSError as error:
         raise ContextError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _document(saved: SavedContexts) -> dict[str, object]:
+    """Without `expires_at` if it is not set, because older releases cannot read it."""
+    contexts = {
+        name: {key: value for key, value in asdict(one).items() if value or key != "expires_at"}
+        for name, one in saved.contexts.items()
+    }
+    return {"current": saved.current, "contexts": contexts}

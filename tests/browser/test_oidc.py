@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -13,6 +14,7 @@ from hub.auth.sessions import COOKIE
 from tests.browser.conftest import Visitor
 from tests.browser.inbox import WIDE
 from tests.support.access import insert_credential
+from tests.support.login_command import started
 from tests.support.oidc_provider import OidcProvider, running_oidc_provider
 from tests.support.postgres import TestServer
 from tests.support.program import Http, free_port, program, resource
@@ -37,13 +39,18 @@ async def http(postgres: TestServer, provider: OidcProvider) -> AsyncIterator[Ht
             yield Http(session, run.url, "p")
 
 
+async def fill_login_form(page: Page, account: str) -> None:
+    """On the page of the provider."""
+    await page.locator("input[name=login]").fill(account)
+    await page.locator("input[name=password]").fill("any")
+    await page.locator("button[type=submit]").click()
+
+
 async def sign_in(visitor: Visitor, account: str) -> Page:
     page, wrong = visitor.page, list(visitor.wrong)
     await page.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())
     await page.get_by_role("button", name="Sign in with Example Login").click()
-    await page.locator("input[name=login]").fill(account)
-    await page.locator("input[name=password]").fill("any")
-    await page.locator("button[type=submit]").click()
+    await fill_login_form(page, account)
     await page.wait_for_url(re.compile(re.escape(visitor.url)))
     visitor.wrong[:] = wrong  # without the errors on the pages of the provider
     return page
@@ -83,3 +90,53 @@ async def test_a_user_without_a_role_reads_why_and_returns_to_the_sign_in(
     await expect(page.get_by_role("button", name="Sign in with Example Login")).to_be_visible()
     cookies = await page.context.cookies(visitor.url)
     assert not {one["name"] for one in cookies} & {COOKIE, PENDING_COOKIE}
+
+
+async def test_a_user_logs_in_to_the_command_line_with_the_code_of_the_terminal(
+    visit: Visit, http: Http, tmp_path: Path
+) -> None:
+    visitor: Visitor = await visit(http, viewport={"width": 360, "height": 740})
+    file = tmp_path / "contexts.json"
+    async with started(file, "login", "--web", "--url", http.url, "--project", "p") as login:
+        address, user_code = await login.until_code()
+        page = visitor.page
+        await page.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())
+        await page.goto(str(address))
+        await fill_login_form(page, "id-of-bob")
+        heading = page.get_by_role("heading", name="Log in to the command line")
+        await expect(heading).to_be_visible()
+        visitor.wrong.clear()  # without the errors on the pages of the provider
+        await expect(page.get_by_text("will act as bob in the project p")).to_be_visible()
+        assert user_code not in await page.content()
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert await visitor.violations() == []
+        code = page.get_by_label("Code that your terminal shows")
+        confirm = page.get_by_role("button", name="Log in the terminal")
+        await code.fill("nothing")
+        await confirm.click()
+        await expect(code).to_have_accessible_description(re.compile("is not the code of a login"))
+        await code.fill(user_code)
+        await confirm.click()
+        await expect(page.get_by_role("heading", name="Return to the terminal")).to_be_visible()
+        status, printed = await login.end()
+    assert status == 0 and ", as bob." in printed, printed
+    visitor.wrong.clear()  # without the request to the command
+
+
+async def test_a_user_copies_the_code_for_a_terminal_on_another_machine(
+    visit: Visit, http: Http, tmp_path: Path
+) -> None:
+    visitor: Visitor = await visit(http, **WIDE)
+    words = ("login", "--no-browser", "--url", http.url, "--project", "p")
+    async with started(tmp_path / "contexts.json", *words) as login:
+        address, user_code = await login.until_code()
+        page = await visitor.open("inbox")
+        await sign_in(visitor, "id-of-bob")
+        await page.goto(f"{visitor.url}/{address.query['page']}")
+        await page.get_by_label("Code that your terminal shows").fill(user_code)
+        await page.get_by_role("button", name="Log in the terminal").click()
+        code = page.get_by_label("Code for the terminal")
+        await expect(code).to_be_visible()
+        assert await visitor.violations() == []
+        status, printed = await login.end(f"{await code.input_value()}\n")
+    assert status == 0 and ", as bob." in printed, printed

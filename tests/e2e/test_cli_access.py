@@ -116,7 +116,7 @@ def test_a_login_is_saved_and_used(token_server: ServerProcess, tmp_path: Path) 
     shown, _ = run_command("context", "show", "--json", environment=mine)
     assert json.loads(shown) == {
         "name": "default", "current": True, "url": token_server.url, "project": "web", "user": "",
-        "token": "saved",
+        "token": "saved", "expires_at": "",
     }  # fmt: skip
     # Another server does not receive the token.
     _, error = run_command("token", "whoami", "--url", "http://127.0.0.1:9", code=1, environment=mine)  # fmt: skip

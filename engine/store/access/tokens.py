@@ -117,6 +117,22 @@ returning id
 END_SIGN_IN = """
 update token set revoked_at = now(), revoked_by = name
  where id = $1 and subject is not null and revoked_at is null
+returning id
+"""
+#: With the rights and the end of the sign-in, if that has not ended.
+COPY_SIGN_IN = """
+with source as (
+    select project, name, roles, expires_at, subject, mode from token_details
+     where id = $1 and subject is not null and is_accepted
+), created as (
+    insert into token (id, project, name, roles, kind, hash, created_by, expires_at, subject)
+    select $2, project, name, roles, 'token', $3, $4, expires_at, subject from source
+    on conflict (id) do nothing
+    returning id
+)
+insert into token_mode (token_id, mode)
+select created.id, source.mode from created, source
+returning token_id
 """
 REHASH = "update token set hash = $3 where id = $1 and hash = $2"
 WEAK_PASSWORDS = """
@@ -156,10 +172,20 @@ async def use(conn: Connection, token_id: UUID, *, by_session: bool = False) -> 
     return TokenRecord(**row) if row else None
 
 
+async def copy_sign_in(
+    conn: Connection, sign_in: UUID, token_id: UUID, hashed: str, created_by: str
+) -> TokenRecord | None:
+    """Create a token that expires with a sign-in with OpenID Connect. None: the sign-in has
+    ended, or there already is a token with this ID. hashed: of the token."""
+    if await conn.fetchval(COPY_SIGN_IN, sign_in, token_id, hashed, created_by) is None:
+        return None
+    return await _read(conn, token_id)
+
+
 async def end_sign_in(conn: Connection, token_id: UUID) -> None:
     """Revoke a token if it is that of a sign-in with OpenID Connect."""
-    await conn.execute(END_SIGN_IN, token_id)
-    await conn.execute(NOTIFY)
+    if await conn.fetchval(END_SIGN_IN, token_id) is not None:
+        await conn.execute(NOTIFY)
 
 
 async def passwords(conn: Connection, name: str, project: str) -> list[TokenRecord]:

@@ -15,7 +15,7 @@ from hub.api.dashboard import page_response
 from hub.api.error_middleware import error_headers, status_of
 from hub.api.headgate.sessions import set_session_cookie
 from hub.api.query_parameters import text
-from hub.api.routes import Route
+from hub.api.routes import JSON, Route
 from hub.auth import secrets
 from hub.auth.gatekeeper import UNAUTHORIZED
 from hub.auth.oidc import (
@@ -40,7 +40,7 @@ from hub.auth.throttle import TooManyRequests, block_of
 PENDING_COOKIE = "headgate_sign_in"
 CALLBACK = "/oidc/callback"
 #: Random bytes of the secret of the token behind a session, which is never shown.
-_SECRET_BYTES = 32
+SECRET_BYTES = 32
 
 Step = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -54,6 +54,8 @@ def for_browsers(home: str) -> Callable[[Step], Step]:
             try:
                 return await step(request)
             except HeadgateError as error:
+                if request.headers.get("Accept") == JSON:  # a program
+                    raise
                 response = page_response(
                     request,
                     "sign_in_refused.html",
@@ -81,7 +83,7 @@ def _remedy(error: HeadgateError) -> str:
 @for_browsers("../../../")
 async def begin(request: web.Request) -> web.Response:
     """Send the browser to the provider. The cookie is valid for one sign-in."""
-    client, context = _client(request), context_of(request)
+    client, context = require_provider(request), context_of(request)
     pending = begin_sign_in(
         project_of(request),
         request.query.get("page", ""),
@@ -118,7 +120,7 @@ async def end(request: web.Request) -> web.Response:
 
 
 async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
-    client = _client(request)
+    client = require_provider(request)
     pending = read_cookie(request.cookies.get(_pending_cookie(request), ""))
     provider = await client.provider()
     code = authorization_code(request.query, pending, provider, client.rules.issuer)
@@ -136,7 +138,11 @@ async def _begin_session(
     request: web.Request, response: web.Response, user: OidcUser, project: str
 ) -> None:
     """Begin the session of a new token, whose secret is not kept. Raises Forbidden."""
-    context, admission, rules = context_of(request), request.app[ADMISSION], _client(request).rules
+    context, admission, rules = (
+        context_of(request),
+        request.app[ADMISSION],
+        require_provider(request).rules,
+    )
     granted_project, roles = grant_roles(rules.grants, user, project)
     token_id = context.new_id()
     new = NewToken(
@@ -145,7 +151,7 @@ async def _begin_session(
         name=user.name,
         roles=roles,
         kind="token",
-        hash=secrets.hash_token(secrets.write_token(token_id, context.random_bytes(_SECRET_BYTES))),
+        hash=secrets.hash_token(secrets.write_token(token_id, context.random_bytes(SECRET_BYTES))),
         created_by="OpenID Connect",
         lasts=admission.sessions.lasts,
         subject=f"{rules.issuer} {user.subject}",
@@ -173,7 +179,7 @@ def _pending_cookie(request: web.Request) -> str:
     return f"__Host-{PENDING_COOKIE}" if request.scheme == "https" else PENDING_COOKIE
 
 
-def _client(request: web.Request) -> OidcClient:
+def require_provider(request: web.Request) -> OidcClient:
     """Raises NotFound."""
     if (client := context_of(request).oidc) is None:
         raise NotFound(

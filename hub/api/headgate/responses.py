@@ -657,3 +657,9 @@ class NewToken(Token):
     """`token` is shown only in this response; it is null for a password."""
 
     token: str | None
+
+
+class LoginCode(TypedDict):
+    """`code` is exchanged for a token by the command line that began the login."""
+
+    code: str

@@ -2,13 +2,15 @@
 
 from time import monotonic
 from typing import Annotated
+from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field
 
 from channels.envelope import rfc3339
+from engine.store.access import tokens
 from hub.api.admission import ADMISSION, SESSION
-from hub.api.app_context import identity_of, project_of
+from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.headgate import responses
 from hub.api.request_validation import Body, invalid, read_model
 from hub.api.routes import Route, json_response
@@ -85,10 +87,14 @@ def set_session_cookie(request: web.Request, response: web.Response, cookie: str
 
 
 async def end(request: web.Request) -> web.Response:
-    """End the session of this request on every process."""
+    """End the session of this request on every process, or the login of the command line whose
+    token it has. Other tokens stay valid."""
     if (session := request.get(SESSION)) is not None:
         token_id = session.credentials.session_token
         await request.app[ADMISSION].sessions.end(session.id, token_id)
+    elif context_of(request).settings.auth.mode == tokens.MODE:
+        async with context_of(request).database.connection() as conn:
+            await tokens.end_sign_in(conn, UUID(identity_of(request).token_id))
     response = web.Response(status=204)
     response.del_cookie(COOKIE, httponly=True, samesite="Strict")
     return response

@@ -3,6 +3,7 @@
 import { Audit } from "../audit/audit.js";
 import { EditPage, NewPage } from "../editor/pages.js";
 import { Inbox } from "../inbox/inbox.js";
+import { CliLogin } from "../signin/cli_login.js";
 import { StackPage } from "../stack/stack.js";
 import { Stacks } from "../stacks/stacks.js";
 import { Subscriptions } from "../subscriptions/subscriptions.js";
@@ -28,6 +29,7 @@ export const NAVIGATION = [
 const OTHER_PAGES = [
   { name: "stack", title: "Stack", component: StackPage, wide: true },
   { name: "edit", title: "Edit", component: EditPage, wide: true },
+  { name: "cli-login", title: "Log in to the command line", component: CliLogin },
   { name: "new", title: "New stack", component: NewPage, wide: true },
 ];
 

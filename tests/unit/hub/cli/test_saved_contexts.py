@@ -37,8 +37,27 @@ def test_the_current_context_can_be_deleted() -> None:
     assert SavedContexts().add("a", WEB).remove("a") == SavedContexts("", {})
 
 
+def test_a_logout_keeps_the_server_and_the_project(tmp_path: Path) -> None:
+    login = SavedContext("http://a", "web", token="hgt_1", expires_at="2026-11-27T12:00:00Z")
+    saved = SavedContexts().add("a", login).add("b", DB)
+    assert "hgt_1" not in repr(saved)
+    assert saved.log_out("a") == SavedContexts("b", {"a": SavedContext("http://a", "web"), "b": DB})
+    path = tmp_path / "contexts.json"
+    write_contexts(path, saved)
+    assert read_contexts(path) == saved
+    # Releases before this value can read the file again.
+    write_contexts(path, saved.log_out("a"))
+    assert "expires_at" not in path.read_text()
+
+
 def test_an_unknown_context_is_refused_with_the_known_ones() -> None:
-    for change in (SavedContexts.find, SavedContexts.select, SavedContexts.remove):
+    refused = (
+        SavedContexts.find,
+        SavedContexts.select,
+        SavedContexts.remove,
+        SavedContexts.log_out,
+    )
+    for change in refused:
         with pytest.raises(ContextError, match='no context "b"; saved: a'):
             change(SavedContexts().add("a", WEB), "b")
 
