@@ -1,5 +1,6 @@
--- Deletes the credentials of traversals that are not ending and of which no node is ready, running or
--- waits for a timer. The caller has locked the stacks' rows.
+-- Deletes the credentials of traversals that are not ending and of which no node is ready, running,
+-- waits for a timer, or waits for an operation of an earlier traversal that is still under way. The
+-- caller has locked the stacks' rows.
 create or replace function delete_unused_credentials(p_stacks uuid[]) returns void
 language sql as $$
     delete from credential c
@@ -7,6 +8,10 @@ language sql as $$
        and not exists (select from node n
                         where n.stack_id = c.stack_id and n.traversal = c.traversal
                           and n.wake_at is not null)
+       and not exists (select from node n
+                        where n.stack_id = c.stack_id and n.traversal < c.traversal
+                          and n.successor is not null and n.started_at is not null
+                          and is_operating(n.state, n.phase))
        and not exists (select from traversal t
                         where t.stack_id = c.stack_id and t.number = c.traversal
                           and t.state = 'ending');

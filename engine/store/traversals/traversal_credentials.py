@@ -6,7 +6,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
 
-#: Only for traversals with a node that is ready, runs or waits for a timer.
+#: Only for traversals that `delete_unused_credentials` leaves theirs.
 INSERT = """
 insert into credential (stack_id, traversal, encrypted, trust)
 select s.*
@@ -15,6 +15,10 @@ select s.*
  where exists (select from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
                   and n.wake_at is not null)
+    or exists (select from node n
+                where n.stack_id = s.stack_id and n.traversal < s.traversal
+                  and n.successor is not null and n.started_at is not null
+                  and is_operating(n.state, n.phase))
 on conflict (stack_id, traversal)
 do update set encrypted = excluded.encrypted, trust = excluded.trust
 """

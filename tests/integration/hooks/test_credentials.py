@@ -2,6 +2,7 @@
 deletes them.
 """
 
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -12,8 +13,8 @@ from engine.store.encryption.secret_values import DecryptionFailed, Keyring
 from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import Failed
 from hub.keys.key_files import read_key
-from tests.support.changes import LONG_WAIT, put, thing, until_started
-from tests.support.program import Json, Program
+from tests.support.changes import LONG_WAIT, put, thing, until_deleted, until_started
+from tests.support.program import Json, Program, eventually
 from tests.support.scripted_type import World
 
 TOKEN = {"X-Auth-Token": "planted-secret-71"}
@@ -67,6 +68,28 @@ async def test_a_credential_stays_while_another_operation_runs(run: Program, wor
     await run.act("s", "cancel_without_rollback")
     await run.until_ended("s")
     assert await stored_credentials(run) == 1  # for the operation in progress
+
+
+async def test_a_change_that_begins_with_a_wait_for_an_earlier_operation_keeps_its_credential(
+    run: Program, world: World
+) -> None:
+    """Everything that a delete does waits for the end of a create, which waits once more."""
+    world.script("create", "w", LONG_WAIT, LONG_WAIT)
+    await run.create("s", {"a": thing(), "w": thing(depends_on="a")})
+    await until_started(world, "create", "w")
+    path = f"/stacks/s/{(await run.stack('s'))['id']}"
+    assert (await run.call("DELETE", path, headers=TOKEN))[0] == 204
+    for count in (2, 3):
+        assert (await run.call("POST", f"{path}/resources/w/signal", {}))[0] == 200
+        await eventually(partial(has_called, world, "w", count))
+    await until_deleted(run, "s")
+    secret = TOKEN["X-Auth-Token"]
+    assert used_credentials(world)[-2:] == [("w", secret), ("a", secret)]
+    assert await stored_credentials(run) == 0
+
+
+async def has_called(world: World, name: str, count: int) -> bool:
+    return len(world.operations(name)) >= count
 
 
 async def test_a_change_continues_without_a_credential_if_the_answer_has_none(
