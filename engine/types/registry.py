@@ -14,13 +14,14 @@ from engine.types.custom_constraints import BUILT_IN, CustomConstraint, Validato
 from engine.types.delay import Delay
 from engine.types.groups import groups
 from engine.types.inert_resources import AccessPolicy, NoneResource
+from engine.types.object_signals import ObjectSignals
 from engine.types.placement import Placer, load_installed
 from engine.types.random_string import RandomString
 from engine.types.successor import Successors
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
-from engine.types.wait_conditions import WAITING
+from engine.types.wait_conditions import wait_types
 from engine.words import REPEATED, Json
 
 ENTRY_POINTS = "headgate.resource_types"
@@ -147,11 +148,12 @@ def built_in(
     *more: ResourceType,
     gate: ResourceType | None = None,
     placer: Placer | None = None,
+    objects: ObjectSignals | None = None,
 ) -> TypeRegistry:
     """The registry of the types of Headgate, `more`, and installed plug-ins.
 
     gate: the type of the nodes of whole actions. placer: places new members of groups; None: the
-    installed plug-in, if there is one.
+    installed plug-in, if there is one. objects: signals that are objects.
 
     An entry point names a ResourceType that takes no arguments. Raises Conflict if two types have
     the same name, Unavailable for a plug-in that does not load.
@@ -164,7 +166,7 @@ def built_in(
         Value(),
         Delay(randomness),
         AccessPolicy(),
-        *WAITING,
+        *wait_types(objects),
         *groups(placer or load_installed()),
     ]
     return TypeRegistry([*own, *more, *plugged], gate=gate)

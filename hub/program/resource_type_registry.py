@@ -14,6 +14,7 @@ from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
+from engine.types.openstack.swift.signal_objects import SwiftSignals
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
@@ -64,6 +65,10 @@ class ProcessTypes:
             replace(outbound, allow=ALL_NETWORKS, tls=None, max_response=MAX_CLOUD_RESPONSE)
         )
         self._open = AsyncExitStack()
+        used = None
+        if settings.openstack.enabled and cloud is not None:
+            used = Cloud(self._cloud_web, cloud)
+        objects = SwiftSignals(used) if used is not None else None
         credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: TypeRegistry = built_in(
             random.SystemRandom(),
@@ -79,22 +84,12 @@ class ProcessTypes:
                 credentials,
             ),
             *software_types(software_store, servers),
-            *self._openstack_types(settings.openstack, cloud, software_store, servers),
+            *(openstack_types(used, software_store, servers) if used is not None else ()),
             *types,
             gate=gate,
             placer=placer,
+            objects=objects,
         )
-
-    def _openstack_types(
-        self,
-        section: OpenStackSection,
-        identity: CloudIdentity | None,
-        software_store: SoftwareStore,
-        servers: ServerUrls,
-    ) -> list[ResourceType]:
-        if not section.enabled or identity is None:
-            return []
-        return openstack_types(Cloud(self._cloud_web, identity), software_store, servers)
 
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._web)

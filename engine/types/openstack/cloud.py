@@ -157,8 +157,8 @@ class Session:
     ) -> Response:
         """As `request`, but return the response: its status is from 200 to 299.
 
-        headers: further ones of the request. They must have no control characters. endpoint: in
-        place of the service's, at the same server.
+        body: bytes are sent as they are. headers: further ones of the request. They must have no
+        control characters. endpoint: in place of the service's, at the same server.
         """
         url = f"{endpoint or await self.endpoint(service, doing)}{path}"
         return await self._send(
@@ -263,14 +263,18 @@ class Session:
 
     async def endpoint(self, service: Service, doing: str) -> str:
         """The URL of a service, without a slash at the end. Raises CloudError."""
-        try:
-            url = await self._cloud.identity.endpoint(service, await self._known_token())
-        except HeadgateError as error:
-            raise _no_token_error(doing, error) from None
+        url = await self.find_endpoint(service, doing)
         if url is None:
             reason = f"the service catalog of this project has no endpoint of {service.name}"
             raise CloudError(f"cannot {doing}: {reason}", public=reason)
         return url
+
+    async def find_endpoint(self, service: Service, doing: str) -> str | None:
+        """As `endpoint`; None if the service catalog has no such service."""
+        try:
+            return await self._cloud.identity.endpoint(service, await self._known_token())
+        except HeadgateError as error:
+            raise _no_token_error(doing, error) from None
 
     async def _known_token(self) -> str:
         if not self._token:
@@ -344,7 +348,7 @@ class Session:
             headers["OpenStack-API-Version"] = version
         if body is not None:
             headers["Content-Type"] = media_type
-        sent = orjson.dumps(body) if body is not None else None
+        sent = body if isinstance(body, bytes | None) else orjson.dumps(body)
         request_sent()
         try:
             return await self._cloud.web.send(

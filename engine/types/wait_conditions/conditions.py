@@ -1,18 +1,37 @@
 """Wait conditions: resources that complete when a handle has received enough signals."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import orjson
 
-from engine.errors import Findings
+from engine.errors import Findings, Invalid
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome, Wait
+from engine.types.http_client import ServiceError
+from engine.types.object_signals import (
+    ObjectSignals,
+    ReceivesObjects,
+    object_of,
+    owner_of,
+    parse_body,
+)
 from engine.types.signal_urls import resource_of
-from engine.types.wait_conditions.handles import FAILURE, NO_SIGNAL, SUCCESS, LatestSignals
+from engine.types.wait_conditions.handles import (
+    FAILURE,
+    NO_SIGNAL,
+    SUCCESS,
+    SWIFT,
+    LatestSignals,
+    read_signal,
+)
 from engine.words import Json
 
+#: In the progress: the end of the wait, and the number of signals that came without Swift.
+_UNTIL, _SENT = "until", "sent"
+_WAITS_FOR_OBJECT = "no further signal was uploaded to Swift yet"
 #: Twelve hours, in seconds.
 MAX_TIMEOUT = 43_200
 
@@ -81,25 +100,30 @@ def _schema(words: ConditionNames) -> TypeSchema:
     )
 
 
-class WaitCondition(InternalType):
+class WaitCondition(ReceivesObjects, InternalType):
     """The timeout starts with the operation; its end is in the progress."""
 
     supersedable = True
 
-    def __init__(self, words: ConditionNames) -> None:
+    def __init__(self, words: ConditionNames, objects: ObjectSignals | None = None) -> None:
         self._words = words
         self.schema = _schema(words)
+        self.objects = objects
+        self.uses_credential = objects is not None
 
-    def create(self, call: Call) -> Outcome:
-        if call.properties[self._words.handle] == NO_SIGNAL:
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        handle = call.properties[self._words.handle]
+        if handle == NO_SIGNAL:
             return self._done(call, LatestSignals(()))
         if not call.progress:
             return self._start(call)
         if call.signal_resource_type not in self._words.handles:
             return _failed(self._no_handle())
+        if (name := object_of(handle)) is not None and self.objects is not None:
+            return self._receive(call, self.objects, name)
         return self._evaluate(call, LatestSignals(call.signals))
 
-    def update(self, call: Call) -> Outcome:
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         """Wait again, for the new count; earlier signals count."""
         return self.create(call)
 
@@ -107,18 +131,46 @@ class WaitCondition(InternalType):
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         handle = properties.get(self._words.handle)
-        if isinstance(handle, str) and handle != NO_SIGNAL and resource_of(handle) is None:
+        if isinstance(handle, str) and handle != NO_SIGNAL and _handle_of(handle) is None:
             findings.add(f"{place}.{self._words.handle}", *self._wrong_handle())
 
     def _start(self, call: Call) -> Outcome:
         """Wait for the handle; called again at once with the signals that it already has."""
-        handle = resource_of(call.properties[self._words.handle], call.stack_id)
+        handle = _handle_of(call.properties[self._words.handle], call.stack_id)
         if handle is None:
             return _failed(self._no_handle())
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
-        return Wait(call.now, {"until": until.isoformat()}, signal_resource_id=handle)
+        return Wait(call.now, {_UNTIL: until.isoformat()}, signal_resource_id=handle)
 
-    def _evaluate(self, call: Call, signals: LatestSignals) -> Outcome:
+    async def _receive(self, call: Call, objects: ObjectSignals, name: str) -> Outcome:
+        """Read the signals that were uploaded to the object of the handle, in addition to those
+        that came without Swift. A Swift that is away only delays them."""
+        progress, until = call.progress or {}, _end_of(call)
+        handle = owner_of(name)
+        if len(call.signals) == progress.get(_SENT):
+            waits = await self.next_wait(call, name, until, _WAITS_FOR_OBJECT)
+            if waits is not None:
+                return replace(waits, signal_resource_id=handle)
+        error = None
+        uploaded: Sequence[bytes | None] = ()
+        try:
+            uploaded = await objects.read(call, name)
+        except ServiceError as raised:
+            error = raised
+        read = [_signal_of(body, number) for number, body in enumerate(uploaded, 1)]
+        outcome = self._evaluate(call, LatestSignals([*call.signals, *read]), error)
+        if not isinstance(outcome, Wait):
+            return outcome
+        kept = {_UNTIL: progress[_UNTIL], _SENT: len(call.signals)}
+        known = len(uploaded) if error is None else None
+        reason = _WAITS_FOR_OBJECT if error is None else error.public
+        waits = await self.wait_for_object(call, name, known, kept, until, reason)
+        return replace(waits, signal_resource_id=handle)
+
+    def _evaluate(
+        self, call: Call, signals: LatestSignals, error: ServiceError | None = None
+    ) -> Outcome:
+        """error: why further signals cannot be read."""
         words, wanted = self._words, call.properties[self._words.count]
         if failures := signals.reasons(FAILURE):
             return _failed(f"{words.called}Failure: {';'.join(failures)}")
@@ -126,16 +178,15 @@ class WaitCondition(InternalType):
             return self._done(call, signals)
         if call.superseded:
             return _failed("the change ended before the signals arrived")
-        progress = call.progress or {}
-        until = datetime.fromisoformat(progress["until"])
+        until = _end_of(call)
         if call.now < until:
-            return Wait(
-                until, progress, signal_resource_id=resource_of(call.properties[words.handle])
-            )
+            handle = _handle_of(call.properties[words.handle])
+            return Wait(until, call.progress, signal_resource_id=handle)
         received = "".join(
             f" - {';'.join(reasons)}" for reasons in [signals.reasons(SUCCESS)] if reasons
         )
-        return _failed(f"{words.called}Timeout: {len(signals)} of {wanted} received{received}")
+        why = f". The signals cannot be read: {error.public}" if error is not None else ""
+        return _failed(f"{words.called}Timeout: {len(signals)} of {wanted} received{received}{why}")
 
     def _done(self, call: Call, signals: LatestSignals) -> Done:
         data = orjson.dumps(signals.data()).decode()
@@ -149,6 +200,33 @@ class WaitCondition(InternalType):
         kinds = " or ".join(self._words.handles)
         reason = "this is not a valid wait condition handle."
         return reason, f"Use {{get_resource: NAME}} of a resource of this stack of type {kinds}."
+
+
+def _end_of(call: Call) -> datetime:
+    return datetime.fromisoformat((call.progress or {})[_UNTIL])
+
+
+def _handle_of(text: str, stack_id: UUID | None = None) -> UUID | None:
+    """The ID of the handle that a value of get_resource names; None for other texts.
+
+    stack_id: None is also returned for a handle of another stack.
+    """
+    if (name := object_of(text)) is not None:
+        return owner_of(name) if object_of(text, stack_id) else None
+    return resource_of(text, stack_id)
+
+
+def _signal_of(body: bytes | None, number: int) -> dict[str, Json]:
+    """An uploaded signal. An invalid one is a failure, because its sender was not told."""
+    fields = parse_body(body)
+    try:
+        if not isinstance(fields, str):
+            return read_signal(fields, SWIFT, number)
+        wrong = fields
+    except Invalid as error:
+        wrong = str(error)
+    reason = f"signal {number} is invalid: {wrong}"
+    return {"id": str(number), "status": FAILURE, "reason": reason, "data": None}
 
 
 def _failed(reason: str) -> Failed:

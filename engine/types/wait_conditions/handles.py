@@ -8,6 +8,8 @@ import orjson
 from engine.errors import Findings, nearest
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
+from engine.types.http_client import ServiceError
+from engine.types.object_signals import TEMP_URL, ObjectSignals
 from engine.types.signal_urls import SignalUrl
 from engine.words import Json
 
@@ -102,8 +104,10 @@ _ATTRIBUTES: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
     },
     NO_SIGNAL: lambda signal_url: {"signal": "{}"},
 }
-#: Transports of services that Headgate does not use.
-_UNSUPPORTED = {"TEMP_URL_SIGNAL": "Swift", "ZAQAR_SIGNAL": "Zaqar"}
+#: The transports of services that may be missing.
+_SERVICES = {TEMP_URL: "Swift", "ZAQAR_SIGNAL": "Zaqar"}
+#: In the data of a handle: its transport, and the name of its object in Swift.
+_TRANSPORT, _OBJECT = "transport", "object"
 
 
 def _text(document: Json) -> str:
@@ -111,11 +115,41 @@ def _text(document: Json) -> str:
 
 
 class Handle(InternalType):
-    """The base class of handles: only their signal URLs exist."""
+    """The base class of handles. Only their signal URLs exist, and their objects in Swift.
+
+    objects: None: there is no Swift.
+    """
+
+    def __init__(self, objects: ObjectSignals | None = None) -> None:
+        self._objects = objects
+        self.uses_credential = objects is not None
 
     def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
         """An adopted handle gets a new signal URL; the one of its former server is not valid."""
         return self.create(call)
+
+    def delete(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        if self._objects is None or not self._has_object(call):
+            return Done(None)
+        return _remove_objects(self._objects, call)
+
+    def _has_object(self, call: Call) -> bool:
+        """Whether an operation may have created an object for the handle."""
+        return _OBJECT in call.data
+
+
+async def _remove_objects(objects: ObjectSignals, call: Call) -> Outcome:
+    try:
+        await objects.remove(call)
+    except ServiceError as error:
+        return _failed(call, error)
+    return Done(None)
+
+
+def _failed(call: Call, error: ServiceError) -> Failed:
+    """The failure of an operation whose object may exist."""
+    data = {**call.data, _OBJECT: ""}
+    return Failed(str(error), str(call.resource_id), data, error.retry, public_reason=error.public)
 
 
 class TransportHandle(Handle):
@@ -129,7 +163,7 @@ class TransportHandle(Handle):
                 Kind.STRING,
                 "Transport of the signal.",
                 default="TOKEN_SIGNAL",
-                constraints=(Constraint("allowed_values", allowed=(*_ATTRIBUTES, *_UNSUPPORTED)),),
+                constraints=(Constraint("allowed_values", allowed=(*_ATTRIBUTES, *_SERVICES)),),
             )
         },
         attributes={
@@ -149,19 +183,22 @@ class TransportHandle(Handle):
         signals=True,
     )
 
-    def create(self, call: Call) -> Outcome:
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         transport = call.properties["signal_transport"]
-        wrong = _unsupported_transport(transport)
-        if wrong:
+        if (wrong := self._unsupported_transport(transport)) is not None:
             return Failed(" ".join(wrong))
+        if transport == TEMP_URL and self._objects is not None:
+            return self._create_object(call, self._objects)
         attributes = _ATTRIBUTES[transport](call.signal_url)
-        return Done(str(call.resource_id), attributes, {"transport": transport})
+        return Done(str(call.resource_id), attributes, {_TRANSPORT: transport})
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
     ) -> str:
-        silent = data.get("transport") == NO_SIGNAL
-        return NO_SIGNAL if silent else physical_id or resource_name
+        """The name of the object, so that conditions know where to read the signals."""
+        if data.get(_TRANSPORT) == NO_SIGNAL:
+            return NO_SIGNAL
+        return data.get(_OBJECT) or physical_id or resource_name
 
     def accept_signal(self, data: Json, number: int) -> Json:
         return read_signal(data, HEAT, number)
@@ -169,24 +206,38 @@ class TransportHandle(Handle):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        wrong = _unsupported_transport(properties.get("signal_transport"))
-        if wrong:
+        wrong = self._unsupported_transport(properties.get("signal_transport"))
+        if wrong is not None:
             findings.add(f"{place}.signal_transport", *wrong)
 
+    async def _create_object(self, call: Call, objects: ObjectSignals) -> Outcome:
+        try:
+            if not await objects.is_available(call.credential):
+                reason = " ".join(_missing_service(TEMP_URL, "the service catalog does not have"))
+                return Failed(reason, public_reason=reason)
+            created = await objects.create(call)
+        except ServiceError as error:
+            return _failed(call, error)
+        data = {_TRANSPORT: TEMP_URL, _OBJECT: created.name}
+        return Done(str(call.resource_id), {"signal": _text({"alarm_url": created.url})}, data)
 
-def _unsupported_transport(transport: Json) -> tuple[str, str] | None:
-    """(reason, remedy) for a transport that is not supported; else None."""
-    if transport not in _UNSUPPORTED:
-        return None
-    reason = f"{transport} needs {_UNSUPPORTED[transport]}, which Headgate does not use."
+    def _unsupported_transport(self, transport: Json) -> tuple[str, str] | None:
+        """(reason, remedy) for a transport that is not supported; else None."""
+        usable = transport == TEMP_URL and self._objects is not None
+        if usable or transport not in _SERVICES:
+            return None
+        return _missing_service(transport, "Headgate does not use")
+
+
+def _missing_service(transport: str, why: str) -> tuple[str, str]:
+    """(reason, remedy)"""
+    reason = f"{transport} needs {_SERVICES[transport]}, which {why}."
     return reason, f"Use one of {', '.join(_ATTRIBUTES)}."
 
 
 class SignedHandle(Handle):
-    """A handle whose value of get_resource is a signed URL.
-
-    shows: it also has attributes with the URL. renewed: each update creates a new URL.
-    """
+    """A handle whose value of get_resource is a signed URL. renewed: each update creates a new
+    one."""
 
     def __init__(
         self,
@@ -194,24 +245,23 @@ class SignedHandle(Handle):
         description: str,
         form: SignalFormat,
         *,
-        shows: bool = False,
+        attributes: Mapping[str, Attribute] | None = None,
         renewed: bool = False,
+        objects: ObjectSignals | None = None,
     ) -> None:
+        super().__init__(objects)
         self._form = form
-        self._shows = shows
         self.schema = TypeSchema(
             name,
             description=description,
-            attributes=_URL_ATTRIBUTES if shows else {},
+            attributes=attributes or {},
             signals=True,
             secret_reference=True,
             renewed=renewed,
         )
 
-    def create(self, call: Call) -> Outcome:
-        url = call.signal_url.signed_url
-        shown = {"token": "", "endpoint": url, "curl_cli": f"curl -i -X PUT '{url}'"}
-        return Done(str(call.resource_id), shown if self._shows else {}, {"url": url})
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return Done(str(call.resource_id), {}, {"url": call.signal_url.signed_url})
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
@@ -220,6 +270,38 @@ class SignedHandle(Handle):
 
     def accept_signal(self, data: Json, number: int) -> Json:
         return read_signal(data, self._form, number)
+
+
+class SwiftSignalHandle(SignedHandle):
+    """OS::Heat::SwiftSignalHandle. Without a Swift, its URL is Headgate's own."""
+
+    def __init__(self, objects: ObjectSignals | None = None) -> None:
+        super().__init__(
+            "OS::Heat::SwiftSignalHandle",
+            "A signed URL that accepts signals: a TempURL of Swift, if the cloud has one.",
+            SWIFT,
+            attributes=_URL_ATTRIBUTES,
+            objects=objects,
+        )
+
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        if self._objects is None or not call.credential:
+            return _done_with_url(call, call.signal_url.signed_url, {})
+        return self._create_object(call, self._objects)
+
+    async def _create_object(self, call: Call, objects: ObjectSignals) -> Outcome:
+        try:
+            if not await objects.is_available(call.credential):
+                return _done_with_url(call, call.signal_url.signed_url, {})
+            created = await objects.create(call)
+        except ServiceError as error:
+            return _failed(call, error)
+        return _done_with_url(call, created.url, {_OBJECT: created.name})
+
+
+def _done_with_url(call: Call, url: str, data: Mapping[str, Json]) -> Done:
+    attributes = {"token": "", "endpoint": url, "curl_cli": f"curl -i -X PUT '{url}'"}
+    return Done(str(call.resource_id), attributes, {**data, "url": url})
 
 
 _URL_ATTRIBUTES: Mapping[str, Attribute] = {

@@ -7,13 +7,14 @@ therefore sends nothing but a mark, and reads from the response whether it has c
 import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
 import orjson
 
 from engine.types.http_client import Response
-from engine.types.openstack.cloud import JSON, MAX_PAGES, Query, Session, segment
+from engine.types.openstack.cloud import MAX_PAGES, Query, Session, segment
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import OBJECT_STORE
 from engine.types.openstack.swift.metadata import remover
@@ -25,8 +26,11 @@ MARK: Final = "X-Container-Meta-Headgate-Operation-"
 #: The status of a PUT that has created the container; of one that has found it, it is 202.
 CREATED: Final = 201
 FORBIDDEN: Final = 403
-#: Containers of a page of a list.
-PAGE: Final = 1_000
+PRECONDITION_FAILED: Final = 412
+#: Containers of a page of a list, and objects.
+PAGE, OBJECT_PAGE = 1_000, 10_000
+#: The media type of uploads.
+BYTES: Final = "application/octet-stream"
 #: Objects that one call deletes, and how many of them at the same time.
 PURGED, PARALLEL = 200, 8
 #: Headers of a response that say nothing about the container.
@@ -117,6 +121,109 @@ async def remove_container(session: Session, name: str) -> bool:
     return True
 
 
+async def put_container(
+    session: Session, name: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Create a container of Headgate's own, or set headers of it. Others stay."""
+    await _send(session, "PUT", f"/{segment(name)}", "create the container", headers)
+
+
+async def put_object(
+    session: Session, container: str, name: str, content: bytes, *, new: bool = False
+) -> bool:
+    """Upload an object. new: only if it does not exist. False: the container does not exist."""
+    only_new = {"If-None-Match": "*"} if new else {}
+    path, doing = f"/{segment(container)}/{segment(name)}", "upload the object"
+    try:
+        await _send(session, "PUT", path, doing, only_new, content=content)
+    except CloudError as error:
+        if error.is_missing:
+            return False
+        if not (new and error.status == PRECONDITION_FAILED):
+            raise
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    timestamp: float
+    content: bytes = field(repr=False)
+
+
+async def head_object(session: Session, container: str, name: str) -> dict[str, str] | None:
+    """The headers of an object, as all replicas together have them; None if it does not exist."""
+    path, newest = f"/{segment(container)}/{segment(name)}", {"X-Newest": "true"}
+    try:
+        response = await _send(session, "HEAD", path, "read the object", newest)
+    except CloudError as error:
+        if error.is_missing:
+            return None
+        raise
+    return dict(response.headers)
+
+
+async def read_object(session: Session, container: str, name: str) -> StoredObject | None:
+    """An object, as all replicas together have it; None if it does not exist."""
+    path, newest = f"/{segment(container)}/{segment(name)}", {"X-Newest": "true"}
+    try:
+        response = await _send(session, "GET", path, "read the object", newest)
+    except CloudError as error:
+        if error.is_missing:
+            return None
+        raise
+    return StoredObject(timestamp_of(response.headers), response.body)
+
+
+def timestamp_of(headers: Mapping[str, str]) -> float:
+    """When an object was uploaded, in seconds since 1970."""
+    text = headers.get("x-timestamp", "")
+    return float(text) if text.replace(".", "", 1).isdecimal() else 0.0
+
+
+async def remove_object(session: Session, container: str, name: str) -> None:
+    """Delete an object, unless it does not exist."""
+    path = f"/{segment(container)}/{segment(name)}"
+    try:
+        await _send(session, "DELETE", path, "delete the object")
+    except CloudError as error:
+        if not error.is_missing:
+            raise
+
+
+async def list_objects(
+    session: Session, container: str, prefix: str, account: str = ""
+) -> list[Mapping[str, Json]]:
+    """The objects of a container whose names begin with a prefix, with `name` and `bytes`; empty
+    if it does not exist. account: the URL of another project's."""
+    found: list[Mapping[str, Json]] = []
+    query = {"prefix": prefix, "format": "json", "limit": str(OBJECT_PAGE)}
+    path, doing = f"/{segment(container)}", "list the objects"
+    for _ in range(MAX_PAGES):
+        marker = {"marker": str(found[-1]["name"])} if found else {}
+        try:
+            response = await _send(
+                session, "GET", path, doing, query={**query, **marker}, account=account
+            )
+        except CloudError as error:
+            if error.is_missing:
+                return found
+            raise
+        page = _objects_of(response, doing)
+        found += page
+        if len(page) < OBJECT_PAGE:
+            return found
+    raise CloudError(f"{OBJECT_STORE.name}: the list of objects has more than {MAX_PAGES} pages")
+
+
+def _objects_of(response: Response, doing: str) -> list[Mapping[str, Json]]:
+    try:
+        found = orjson.loads(response.body or b"[]")
+        return [{"name": one["name"], "bytes": one["bytes"]} for one in found]
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        reason = f"{OBJECT_STORE.name} answered the request to {doing} without names"
+        raise CloudError(reason, public=reason) from None
+
+
 async def remove_objects(session: Session, name: str) -> int:
     """Delete the first objects of a container; return how many were deleted."""
     path = f"/{segment(name)}"
@@ -187,10 +294,11 @@ async def _send(
     headers: Mapping[str, str] | None = None,
     query: Query | None = None,
     account: str = "",
+    content: bytes | None = None,
 ) -> Response:
     try:
         return await session.send(
-            OBJECT_STORE, method, path, doing, None, query, "", JSON, headers, account
+            OBJECT_STORE, method, path, doing, content, query, "", BYTES, headers, account
         )
     except CloudError as error:
         if error.status != FORBIDDEN:

@@ -1,0 +1,205 @@
+"""Signals that are objects: a server uploads them with a signed URL to an object store, so that it
+needs no connection to Headgate.
+
+The types use this port; engine/types/openstack/swift/signal_objects.py implements it. An operation
+that waits calls `next_wait` first, and reads the objects if it returns None.
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+from uuid import UUID
+
+import orjson
+
+from engine.errors import HeadgateError
+from engine.types.completion import AcceptedOperation
+from engine.types.contract import Call, ResourceType, Wait
+from engine.types.operation_outcomes import next_poll
+from engine.words import Json
+
+TEMP_URL: Final = "TEMP_URL_SIGNAL"
+#: Bytes of the longest signal.
+MAX_BYTES: Final = 65_536
+#: Seconds between two lists of the observer, at most.
+OBSERVER_PAUSE: Final = 5.0
+#: Seconds between two reads by the operation itself: with the observer, and without it at most.
+READ_PAUSE, POLL_PAUSE = 30.0, 5.0
+#: What the name of a signal object begins with.
+PREFIX: Final = "headgate-signal-"
+_NAME = re.compile(
+    rf"{PREFIX}(?P<stack>[0-9a-f]{{32}})-(?P<resource>[0-9a-f]{{32}})-[0-9a-f]{{32}}(?![0-9a-f])"
+)
+#: In the progress of a waiting operation: the number of signals that it has read, when it reads
+#: again, and how often it has read without finding a new one.
+_KNOWN, _READ_AT, _TRIES = "known", "read_at", "tries"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalObject:
+    """url: accepts PUT without further credentials. It is a secret."""
+
+    name: str
+    url: str = field(repr=False)
+
+
+class ObjectSignals(Protocol):
+    """The methods raise ServiceError."""
+
+    @property
+    def has_observer(self) -> bool:
+        """Whether the observer can list the objects of all projects."""
+
+    async def is_available(self, credential: str) -> bool:
+        """Whether the cloud of this credential has an object store."""
+
+    async def create(self, call: Call) -> SignalObject:
+        """Create the object of the operation; another call of the operation returns the same."""
+
+    async def read(self, call: Call, name: str) -> Sequence[bytes | None]:
+        """What was uploaded to an object, the oldest first; None for what is longer than
+        `MAX_BYTES`."""
+
+    async def remove(self, call: Call, *, keep: str = "") -> None:
+        """Delete the objects of a resource, with all that was uploaded, except `keep`."""
+
+    def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+        """`ResourceType.read_objects` for the signals of a project: `number_of` of each signal."""
+
+    @property
+    def endpoint(self) -> str:
+        """The service, as `ResourceType.objects_endpoint` names it."""
+
+
+def object_name(call: Call) -> str:
+    """The name of the object of an operation. A replacement has another one."""
+    return f"{resource_prefix(call)}{call.operation_key.hex}"
+
+
+def resource_prefix(call: Call) -> str:
+    """What the names of all objects of a resource begin with."""
+    return f"{PREFIX}{call.stack_id.hex}-{call.resource_id.hex}-"
+
+
+def object_of(text: str, stack_id: UUID | None = None) -> str | None:
+    """The name of the object in its URL or in another text; None for other texts.
+
+    stack_id: None is also returned for an object of another stack.
+    """
+    found = _NAME.search(text)
+    if found is None or (stack_id is not None and found["stack"] != stack_id.hex):
+        return None
+    return found[0]
+
+
+def owner_of(name: str) -> UUID:
+    """The ID of the resource of an object."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(name)
+    return UUID(found["resource"])
+
+
+def number_of(name: str, number: int) -> str:
+    """The ID, for the observer, of the signal with this number to an object."""
+    return f"{name}#{number}"
+
+
+def parse_body(body: bytes | None) -> Mapping[str, Json] | str:
+    """The fields of an uploaded signal, none for an empty body; or the reason why it is invalid."""
+    if body is None:
+        return f"it is longer than {MAX_BYTES} bytes"
+    if not body.strip():
+        return {}
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return "it is not valid JSON"
+    return found if isinstance(found, dict) else "it is not a JSON object"
+
+
+class ReceivesObjects(ResourceType):
+    """A type whose operations may wait for signals that are objects. objects: None: there is no
+    object store."""
+
+    objects: ObjectSignals | None = None
+
+    async def read_objects(
+        self, project: str, definition: Mapping[str, Json]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        if self.objects is not None:
+            async for page in self.objects.list_all(project):
+                yield page
+
+    def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
+        return self.objects.endpoint if self.objects is not None else ""
+
+    def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
+        return True
+
+    async def next_wait(
+        self, call: Call, name: str, until: datetime | None, reason: str
+    ) -> Wait | None:
+        """Wait on, because there is no reason to read the object. until: the end of the wait."""
+        progress = call.progress or {}
+        if _READ_AT not in progress or call.superseded or call.cancelled:
+            return None
+        read_at = datetime.fromisoformat(progress[_READ_AT])
+        end = read_at if until is None else min(read_at, until)
+        if call.now >= end or await self._has_signal(call, name, progress[_KNOWN] + 1):
+            return None
+        return Wait(end, progress, reason, public_reason=reason)
+
+    async def wait_for_object(
+        self,
+        call: Call,
+        name: str,
+        known: int | None,
+        progress: Mapping[str, Json],
+        until: datetime | None,
+        reason: str,
+    ) -> Wait:
+        """Wait for the next signal to an object. known: the number of signals that were read; None:
+        they cannot be read now."""
+        last = call.progress or {}
+        kept = last.get(_KNOWN, 0) if known is None else known
+        tries = last.get(_TRIES, 0) + 1 if kept == last.get(_KNOWN) else 0
+        woken = _READ_AT in last and call.now < datetime.fromisoformat(last[_READ_AT])
+        observed = self._is_observed and known is not None and (tries == 0 or not woken)
+        if observed:
+            read_at = call.now + timedelta(seconds=READ_PAUSE)
+            if await self._has_signal(call, name, kept + 1):
+                read_at = call.now
+        else:
+            read_at = next_poll(call.now, tries, POLL_PAUSE)
+        waits = {**progress, _KNOWN: kept, _READ_AT: read_at.isoformat(), _TRIES: tries}
+        end = read_at if until is None else min(read_at, until)
+        return Wait(end, waits, reason, public_reason=reason)
+
+    @property
+    def _is_observed(self) -> bool:
+        return (
+            self.completions is not None and self.objects is not None and self.objects.has_observer
+        )
+
+    async def _has_signal(self, call: Call, name: str, number: int) -> bool:
+        """Whether the observer has found this signal; if not, it looks for it. False without an
+        observer."""
+        if not self._is_observed or self.completions is None:
+            return False
+        accepted = AcceptedOperation(
+            call.project,
+            call.stack_id,
+            call.operation_key,
+            self.schema.name,
+            "signals",
+            number_of(name, number),
+            {},
+            OBSERVER_PAUSE,
+        )
+        try:
+            return await self.completions.wait(accepted) is not None
+        except HeadgateError:
+            return False  # the operation reads the object itself after a while

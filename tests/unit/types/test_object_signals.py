@@ -1,0 +1,195 @@
+"""Signals that are uploaded to an object store, without one."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from engine.types.contract import Call, Done, Failed, ResourceType, Wait
+from engine.types.http_client import ServiceError
+from engine.types.object_signals import (
+    SignalObject,
+    number_of,
+    object_name,
+    object_of,
+    owner_of,
+    parse_body,
+)
+from engine.types.openstack.swift.temporary_url import sign_url
+from engine.types.wait_conditions import wait_types
+from engine.words import Json
+from tests.unit.types.calls import NOW, SIGNAL_URL, STACK, a_call, findings_of, run
+
+HANDLE = "OS::Heat::WaitConditionHandle"
+TEMP_URL = {"signal_transport": "TEMP_URL_SIGNAL"}
+
+
+class InMemoryObjects:
+    """An object store. broken: its next answers."""
+
+    has_observer = False
+    endpoint = "Swift"
+
+    def __init__(self, *, available: bool = True) -> None:
+        self.available = available
+        self.uploads: list[bytes | None] = []
+        self.names: set[str] = set()
+        self.broken: ServiceError | None = None
+
+    async def is_available(self, credential: str) -> bool:
+        return self.available
+
+    async def create(self, call: Call) -> SignalObject:
+        if self.broken is not None:
+            raise self.broken
+        self.names.add(object_name(call))
+        return SignalObject(object_name(call), f"https://swift/v1/A/{object_name(call)}?sig=s")
+
+    async def read(self, call: Call, name: str) -> Sequence[bytes | None]:
+        if self.broken is not None:
+            raise self.broken
+        return self.uploads
+
+    async def remove(self, call: Call, *, keep: str = "") -> None:
+        self.names = {one for one in self.names if one == keep}
+
+    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+        yield {number_of(one, 1): 1 for one in self.names}
+
+
+def types_with(objects: InMemoryObjects) -> dict[str, ResourceType]:
+    return {one.schema.name: one for one in wait_types(objects)}
+
+
+async def waiting(objects: InMemoryObjects, **properties: Json) -> tuple[ResourceType, Call]:
+    """A condition that waits for a handle with an object, and its next call."""
+    types = types_with(objects)
+    own, condition = types[HANDLE], types["OS::Heat::WaitCondition"]
+    made = await run(own, "create", a_call(own, TEMP_URL))
+    assert isinstance(made, Done)
+    handle = own.reference("h", made.physical_id, made.data)
+    call = a_call(condition, {"handle": handle, "timeout": 60, **properties})
+    begun = await run(condition, "create", call)
+    assert isinstance(begun, Wait) and begun.signal_resource_id == owner_of(handle)
+    return condition, replace(call, progress=begun.progress, signal_resource_type=HANDLE)
+
+
+def test_names_of_objects_identify_their_resource() -> None:
+    call = a_call(types_with(InMemoryObjects())[HANDLE], TEMP_URL)
+    name = object_name(call)
+    url = f"https://swift/v1/AUTH_p/{name}/{name}?temp_url_sig=0"
+    assert object_of(url) == object_of(name, STACK) == name
+    assert owner_of(name) == call.resource_id
+    assert object_of(name, UUID(int=9)) is None
+    for text in ("h", name[:-1], name + "0", SIGNAL_URL.signed_url):
+        assert object_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (b"", {}),
+        (b" \n", {}),
+        (b'{"id": 1}', {"id": 1}),
+        (b"{", "not valid JSON"),
+        (b"[]", "not a JSON object"),
+        (b"\xff", "not valid JSON"),
+        (None, "longer than 65536 bytes"),
+    ],
+)
+def test_the_fields_of_an_uploaded_signal(body: bytes | None, fields: Json) -> None:
+    found = parse_body(body)
+    assert fields in found if isinstance(found, str) else found == fields
+
+
+def test_a_temporary_url_is_signed_with_sha_256() -> None:
+    """Over method, time and path, each on a line."""
+    url = sign_url("GET", "https://swift-cluster.example.com/v1/my_account/container/object",
+                   "mykey", 1_685_990_400)  # fmt: skip
+    assert url.endswith(
+        "/v1/my_account/container/object?temp_url_sig="
+        "b5e77af64d301a8c37826f9cfb67cdc8145d5c4555b637467d042d3e74e7fb38"
+        "&temp_url_expires=1685990400"
+    )
+
+
+async def test_a_cloud_without_swift_refuses_the_transport_and_says_what_to_use() -> None:
+    own = types_with(InMemoryObjects(available=False))[HANDLE]
+    assert findings_of(own, TEMP_URL) == []
+    refused = await run(own, "create", a_call(own, TEMP_URL))
+    assert isinstance(refused, Failed) and not refused.retry
+    assert "needs Swift, which the service catalog does not have" in refused.reason
+    assert "Use one of TOKEN_SIGNAL" in refused.public_reason
+
+
+@pytest.mark.parametrize("available", [True, False])
+async def test_the_url_of_a_swift_signal_handle(available: bool) -> None:
+    own = types_with(InMemoryObjects(available=available))["OS::Heat::SwiftSignalHandle"]
+    done = await run(own, "create", a_call(own, {}, credential="token"))
+    assert isinstance(done, Done)
+    url = done.attributes["endpoint"]
+    assert url == own.reference("h", done.physical_id, done.data)
+    assert done.attributes["curl_cli"] == f"curl -i -X PUT '{url}'"
+    assert (object_of(url) is not None) is available
+    assert available or url == SIGNAL_URL.signed_url
+
+
+async def test_a_delete_removes_the_objects_of_its_handle_alone() -> None:
+    objects = InMemoryObjects()
+    own = types_with(objects)[HANDLE]
+    await run(own, "create", a_call(own, TEMP_URL))
+    other = a_call(own, {"signal_transport": "CFN_SIGNAL"}, data={"transport": "CFN_SIGNAL"})
+    assert isinstance(await run(own, "delete", other), Done) and objects.names
+    objects.broken = ServiceError("away", retry=True)
+    failed = await run(own, "create", a_call(own, TEMP_URL))
+    assert isinstance(failed, Failed) and failed.retry
+    left = a_call(own, {}, data=failed.data)
+    assert isinstance(await run(own, "delete", left), Done) and not objects.names
+
+
+async def test_uploaded_signals_count_beside_those_that_headgate_received() -> None:
+    objects = InMemoryObjects()
+    condition, call = await waiting(objects, count=3)
+    objects.uploads = [b"", b'{"id": "b", "more": 1}']
+    more = await run(condition, "create", call)
+    assert isinstance(more, Wait) and more.progress["known"] == 2
+    sent = {"id": "own", "status": "SUCCESS", "reason": "r", "data": 5}
+    done = await run(condition, "create", replace(call, progress=more.progress, signals=[sent]))
+    assert isinstance(done, Done)
+    assert done.attributes["data"] == '{"own":5,"1":null,"b":null}'
+
+
+async def test_the_object_is_not_read_before_its_time_unless_the_change_has_ended() -> None:
+    objects = InMemoryObjects()
+    condition, call = await waiting(objects)
+    early = await run(condition, "create", call)
+    assert isinstance(early, Wait) and early.until is not None and early.until > NOW
+    objects.uploads = [b""]
+    call = replace(call, progress=early.progress)
+    assert isinstance(await run(condition, "create", call), Wait)
+    ended = await run(condition, "create", replace(call, superseded=True))
+    assert isinstance(ended, Done)
+    objects.uploads = []
+    given_up = await run(condition, "create", replace(call, superseded=True))
+    assert isinstance(given_up, Failed) and "the change ended" in given_up.reason
+    late = await run(condition, "create", replace(call, now=early.until))
+    assert isinstance(late, Wait) and late.until is not None
+    assert late.until - early.until > early.until - NOW
+
+
+async def test_a_swift_that_is_away_only_delays_the_signals() -> None:
+    objects = InMemoryObjects()
+    condition, call = await waiting(objects)
+    objects.broken = ServiceError("secret", retry=False, public="Swift did not answer")
+    wait = await run(condition, "create", call)
+    assert isinstance(wait, Wait) and wait.public_reason == "Swift did not answer"
+    end = replace(call, progress=wait.progress, now=NOW + timedelta(seconds=60))
+    failed = await run(condition, "create", end)
+    assert isinstance(failed, Failed)
+    assert failed.reason == (
+        "WaitConditionTimeout: 0 of 1 received. The signals cannot be read: Swift did not answer"
+    )
+    objects.broken, objects.uploads = None, [b""]
+    assert isinstance(await run(condition, "create", end), Done)
