@@ -8,7 +8,7 @@ import re
 import shlex
 import textwrap
 import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,7 @@ from tests.support.helm_chart import (
     RenderedChart,
     lint,
     render,
+    running_helm,
 )
 from tests.support.program import PATIENCE, eventually, free_port
 
@@ -144,6 +145,12 @@ FOREIGN_VERSIONS = {
     "ServiceMonitor": "monitoring.coreos.com/v1",
     "Cluster": "postgresql.cnpg.io/v1",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _helm() -> Iterator[None]:
+    with running_helm():
+        yield
 
 
 @functools.cache

@@ -1,13 +1,14 @@
 """Renders a chart with Helm, and reads the manifests.
 
 Helm runs in a process of its own, because its library starts threads and tests fork. Run as a
-module, this file is that process.
+module, this file is that process: it answers one request a line.
 """
 
 import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,23 @@ ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "headgate"
 EXAMPLES = ROOT / "deploy" / "helm" / "examples"
 NAMESPACE = "ops"
+
+
+_running: list[subprocess.Popen[str]] = []
+
+
+@contextmanager
+def running_helm() -> Iterator[None]:
+    """Start the process that `render` and `lint` ask."""
+    command = [sys.executable, "-m", "tests.support.helm_chart"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT) as process:
+        _running.append(process)
+        try:
+            yield
+        finally:
+            _running.remove(process)
+            process.kill()
 
 
 class RefusedValuesError(Exception):
@@ -62,7 +80,7 @@ def render(*values: str | Mapping[str, Json], name: str = "headgate") -> Rendere
         one
         for file, text in sorted(files.items())
         if file.endswith(".yaml")
-        for one in yaml.safe_load_all(text)
+        for one in yaml.load_all(text, yaml.CSafeLoader)
         if one is not None
     ]
     return RenderedChart(manifests, notes)
@@ -74,12 +92,13 @@ def lint(values: str) -> list[Json]:
 
 
 def _request(request: Json) -> Json:
-    command = [sys.executable, "-m", "tests.support.helm_chart"]
-    done = subprocess.run(
-        command, input=json.dumps(request), capture_output=True, text=True, timeout=60, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    response = json.loads(done.stdout)
+    (process,) = _running
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    assert line, "Helm's process ended; its error is in the output"
+    response = json.loads(line)
     if refused := response.get("refused"):
         raise RefusedValuesError(refused)
     return response
@@ -109,4 +128,5 @@ def _handle(request: Json) -> Iterator[tuple[str, Json]]:
 
 
 if __name__ == "__main__":
-    json.dump(dict(_handle(json.load(sys.stdin))), sys.stdout)
+    for line in sys.stdin:
+        print(json.dumps(dict(_handle(json.loads(line)))), flush=True)
