@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -31,6 +31,10 @@ class Section(BaseModel):
     """One table of the settings. It is frozen and rejects unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Itself, because it is frozen: pydantic copies the defaults of each section."""
+        return self
 
 
 def invalid(reason: str, remedy: str = "", *place: str | int) -> PydanticCustomError:
