@@ -23,6 +23,8 @@ from tests.support.receiver import Receiver, until
 BAD, GOOD = "bad", "good"
 COMPLETED = "headgate.stack.create.completed"
 RULE = {"at": "*", "on": "pre-create", "timeout": "1s", "on_timeout": "continue"}
+#: Its hooks are sent and wait for no deadline.
+NOTIFY_RULE = {"at": "*", "on": "pre-create", "mode": "notify"}
 QUICK: Mapping[str, Any] = {
     "engine.poll": "1s",
     "channels.webhook.attempts": 2,
@@ -46,7 +48,7 @@ class Stage:
     target: str
     loop: str
     about: Predicate | None = None
-    rule: Mapping[str, Json] = field(default_factory=lambda: RULE)
+    rule: Mapping[str, Json] = field(default_factory=lambda: NOTIFY_RULE)
 
 
 def _of(name: str, attribute: str = "project") -> Predicate:
@@ -67,15 +69,15 @@ def _read(value: Any, path: str) -> Any:
 
 
 STAGES = {
-    "expire": Stage("engine.work.timers.apply", "deadlines", _of("verdicts", "hook.project")),
+    "expire": Stage("engine.work.timers.apply", "deadlines", _of("verdicts", "hook.project"), RULE),
     "remind": Stage(
         "engine.work.timers.reminder",
         "reminders",
         _of("hook"),
         RULE | {"remind": "1s", "timeout": "2s"},
     ),
-    "next deadline": Stage("engine.work.timers.next_deadline", "deadlines"),
-    "next reminder": Stage("engine.work.timers.next_reminder", "reminders"),
+    "next deadline": Stage("engine.work.timers.next_deadline", "deadlines", rule=RULE),
+    "next reminder": Stage("engine.work.timers.next_reminder", "reminders", rule=RULE),
     "select": Stage("channels.store.publish.is_for", "publish", _of("traits")),
     "read event": Stage("channels.store.publish._event", "publish", _of("row")),
     "publish": Stage(
