@@ -301,7 +301,7 @@ def open_hooks(system: SystemState, worker: Worker, transition: Transition) -> S
 def wake_dependents(
     system: SystemState, worker: Worker, node: Node, transition: Transition
 ) -> tuple[SystemState, list[tuple[int, int]]]:
-    """`wake_dependents`; with it the parts of `update_traversals`."""
+    """`wake_dependents`; with it the parts of `traversal_changes`."""
     changes = [(worker.traversal, -1 if transition.state in ENDED else 0)]
     released = released_by(system, worker, node, transition)
     if node.successor is not None and transition.state in ENDED:
@@ -348,7 +348,7 @@ def resource_after(system: SystemState, transition: Transition, number: int, at:
 
 
 def update_traversals(system: SystemState, changes: list[tuple[int, int]]) -> SystemState:
-    """`update_traversals`: a traversal without active nodes is ending."""
+    """`traversal_changes`: a traversal without active nodes is ending."""
     for number in {number for number, _ in changes}:
         traversal = system.traversal(number)
         active_nodes = traversal.active_nodes + sum(
@@ -363,7 +363,7 @@ def update_traversals(system: SystemState, changes: list[tuple[int, int]]) -> Sy
 
 
 def update_wake(system: SystemState) -> SystemState:
-    """`timed` at the end of `advance`, for every traversal of a stack it touched."""
+    """`update_traversals`, for every traversal that `advance` touched."""
     for number, traversal in enumerate(system.traversals, 1):
         if traversal.wake and traversal.state != ENDING:
             due = any(node is not None and node.wake for node in traversal.nodes)
@@ -382,7 +382,7 @@ def is_working(traversal: Traversal) -> bool:
 
 
 def is_ending(traversal: Traversal) -> bool:
-    """The second half of `ending` in `claim_due`: no active node, or the time limit is reached."""
+    """`p_ends` in `claim_due`: no active node, or the time limit is reached."""
     return traversal.state == ENDING or (traversal.timed_out and is_working(traversal))
 
 

@@ -8,6 +8,7 @@ drop type if exists changed_node cascade;
 drop type if exists added_node cascade;
 drop type if exists moved_node cascade;
 drop type if exists due_traversal cascade;
+drop type if exists traversal_change cascade;
 
 -- A row of the result of `advance`. kind: see there; columns that a kind does not use are null.
 create type advance_row as (
@@ -24,8 +25,15 @@ create type advance_row as (
     size integer, run_after integer, lifecycle jsonb, cancelled boolean, reason text, due_in double precision
 );
 
--- A traversal with due nodes. labelled: some of its nodes have a label.
-create type due_traversal as (stack_id uuid, traversal integer, labelled boolean);
+-- A traversal with due nodes. labelled: some of its nodes have a label. current_traversal: of its stack.
+create type due_traversal as (stack_id uuid, traversal integer, labelled boolean, current_traversal integer);
+
+-- New values of a traversal whose nodes changed, before its row is written. labelled: some of its nodes have
+-- a label.
+create type traversal_change as (
+    stack_id uuid, traversal integer, project text, labelled boolean, state text, active_nodes integer,
+    blocked_nodes integer, working_time interval, working_since timestamptz, accepted boolean
+);
 
 -- A claimed node whose documents are not read. size: their approximate size in bytes.
 create type unread_node as (stack_id uuid, traversal integer, id integer, size integer);

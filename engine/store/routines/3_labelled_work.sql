@@ -1,33 +1,36 @@
 -- Work of nodes with labels. Programs of stacks without labels call none of these functions.
 
 drop function if exists lock_labelled_work(text[], timestamptz, text);
+drop function if exists lock_labelled_work(text[], timestamptz, text, traversal_change[]);
 
 -- Locks the stacks of at most 16 traversals with due nodes that have one of the labels; '': nodes without a
--- label. p_after, p_due, p_last_project: see `claim_due`. Stacks that another worker has locked are skipped.
+-- label. p_after, p_changes, p_due, p_last_project: see `claim_due`. Stacks that another worker has locked are skipped.
 create function lock_labelled_work(p_labels text[], p_due_at timestamptz, p_after text,
+                                   p_changes traversal_change[],
                                    out p_due due_traversal[], out p_last_project text)
 language plpgsql as $$
 declare
     v_due due_traversal[];
 begin
     with due as (
-        (select t.stack_id, t.number as traversal, t.labelled from traversal t
-          where '' = any (p_labels) and t.wake_at <= p_due_at order by t.wake_at limit 17)
+        select t.stack_id, t.traversal, t.labelled
+          from due_traversals(p_due_at, p_changes, 17) t where '' = any (p_labels)
         union all
         select w.* from unnest(p_labels) l (label)
          cross join lateral (
                select w.stack_id, w.traversal, true from labelled_work w
                 where w.label = l.label and w.wake_at <= p_due_at order by w.wake_at limit 17) w
     )
-    select coalesce(array_agg(row (d.stack_id, d.traversal, d.labelled)::due_traversal), '{}')
+    select coalesce(array_agg(row (d.stack_id, d.traversal, d.labelled, null)::due_traversal), '{}')
       into v_due from (select stack_id, traversal, bool_or(labelled) as labelled
                          from due group by 1, 2) d;
     if cardinality(v_due) <= 16 then
         with locked as (
-            select d.* from unnest(v_due) d join stack s on s.id = d.stack_id
+            select d.stack_id, d.traversal, d.labelled, s.traversal as current_traversal
+              from unnest(v_due) d join stack s on s.id = d.stack_id
                for no key update of s skip locked
         )
-        select coalesce(array_agg(row (stack_id, traversal, labelled)::due_traversal), '{}')
+        select coalesce(array_agg(row (stack_id, traversal, labelled, current_traversal)::due_traversal), '{}')
           into p_due from locked;
         return;
     end if;
@@ -50,9 +53,8 @@ begin
         select d.stack_id, d.traversal, bool_or(d.labelled) as labelled, p.name, p.nth,
                row_number() over (partition by p.name order by min(d.wake_at)) as turn
           from project p cross join lateral (
-               (select t.stack_id, t.number as traversal, t.labelled, t.wake_at from traversal t
-                 where '' = any (p_labels) and t.project = p.name and t.wake_at <= p_due_at
-                 order by t.wake_at limit 16)
+               select t.* from due_traversals_of(p.name, p_due_at, p_changes, 16) t
+                where '' = any (p_labels)
                union all
                select w.* from unnest(p_labels) l (label)
                 cross join lateral (
@@ -63,10 +65,11 @@ begin
     ), first as (
         select d.* from due d order by d.turn, d.nth limit 16
     ), locked as (
-        select f.* from first f join stack s on s.id = f.stack_id
+        select f.stack_id, f.traversal, f.labelled, s.traversal as current_traversal
+          from first f join stack s on s.id = f.stack_id
            for no key update of s skip locked
     )
-    select coalesce(array_agg(row (stack_id, traversal, labelled)::due_traversal), '{}'),
+    select coalesce(array_agg(row (stack_id, traversal, labelled, current_traversal)::due_traversal), '{}'),
            (select name from first order by turn desc, nth desc limit 1)
       into p_due, p_last_project from locked;
 end;

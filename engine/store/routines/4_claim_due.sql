@@ -4,15 +4,18 @@
 -- p_due: the traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread:
 -- nodes. p_first: the claimed nodes that may begin a run. p_last_project: the project that was served last.
 -- p_events: events to record.
+-- p_changes: traversals whose nodes have just changed: they are due, but their rows do not say so yet.
 -- Only `advance` calls it, so its planner settings apply.
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[]);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[], text[]);
+drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean, text[], text[],
+                                  traversal_change[]);
 
 create function claim_due(p_worker text, p_lease interval, p_due_at timestamptz, p_limit integer,
                           p_after text, p_bytes bigint, p_include_suspects boolean,
-                          p_run_types text[], p_labels text[],
+                          p_run_types text[], p_labels text[], p_changes traversal_change[],
                           out p_now timestamptz, out p_due due_traversal[], out p_ends node_key[],
                           out p_claimed node_key[], out p_unread unread_node[],
                           out p_first node_key[], out p_last_project text, out p_events event_draft[])
@@ -30,11 +33,10 @@ begin
     p_events := '{}';
     if p_labels <> '{""}' then
         select l.p_due, l.p_last_project into p_due, p_last_project
-          from lock_labelled_work(p_labels, p_due_at, p_after) l;
+          from lock_labelled_work(p_labels, p_due_at, p_after, p_changes) l;
     else
-        select array_agg(row (t.stack_id, t.number, t.labelled)::due_traversal) into v_due
-          from (select stack_id, number, labelled from traversal
-                 where wake_at <= p_due_at order by wake_at limit 17) t;
+        select array_agg(row (t.stack_id, t.traversal, t.labelled, null)::due_traversal) into v_due
+          from due_traversals(p_due_at, p_changes, 17) t;
         if v_due is null then
             return;
         end if;
@@ -42,10 +44,11 @@ begin
             -- All get their turn. A stack that another worker has locked is skipped, because that worker
             -- also claims its nodes.
             with locked as (
-                select d.* from unnest(v_due) d join stack s on s.id = d.stack_id
+                select d.stack_id, d.traversal, d.labelled, s.traversal as current_traversal
+                  from unnest(v_due) d join stack s on s.id = d.stack_id
                    for no key update of s skip locked
             )
-            select coalesce(array_agg(row (stack_id, traversal, labelled)::due_traversal), '{}')
+            select coalesce(array_agg(row (stack_id, traversal, labelled, current_traversal)::due_traversal), '{}')
               into p_due from locked;
         else
             -- Each project with due work gets one turn before any gets a second one.
@@ -55,19 +58,18 @@ begin
                 select p.name, 100 + p.nth
                   from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
             ), due as (
-                select t.stack_id, t.number, t.labelled, p.name, p.nth, t.turn
-                  from project p cross join lateral (
-                       select t.stack_id, t.number, t.labelled, row_number() over (order by t.wake_at) as turn
-                         from traversal t
-                        where t.project = p.name and t.wake_at <= p_due_at
-                        order by t.wake_at limit 16) t
+                select t.stack_id, t.traversal, t.labelled, p.name, p.nth,
+                       row_number() over (partition by p.nth order by t.wake_at) as turn
+                  from project p
+                 cross join lateral due_traversals_of(p.name, p_due_at, p_changes, 16) t
             ), first as (
                 select d.* from due d order by d.turn, d.nth limit 16
             ), locked as (
-                select f.* from first f join stack s on s.id = f.stack_id
+                select f.stack_id, f.traversal, f.labelled, s.traversal as current_traversal
+                  from first f join stack s on s.id = f.stack_id
                    for no key update of s skip locked
             )
-            select coalesce(array_agg(row (stack_id, number, labelled)::due_traversal), '{}'),
+            select coalesce(array_agg(row (stack_id, traversal, labelled, current_traversal)::due_traversal), '{}'),
                    (select name from first order by turn desc, nth desc limit 1)
               into p_due, p_last_project from locked;
         end if;
@@ -77,14 +79,20 @@ begin
     end if;
     p_now := clock_timestamp();
 
-    with ending as (
-        update traversal t set wake_at = p_now + p_lease
+    if v_unlabelled then
+        select coalesce(array_agg(row (d.stack_id, d.traversal, null)::node_key), '{}') into p_ends
           from unnest(p_due) d
-         where v_unlabelled and t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
-           and must_end(t.state, t.working_time, t.working_since, t.time_limit, p_now)
-        returning row (t.stack_id, t.number, null)::node_key as key
-    )
-    select coalesce(array_agg(key), '{}') into p_ends from ending;
+          left join lateral (
+               select * from unnest(p_changes) c
+                where c.stack_id = d.stack_id and c.traversal = d.traversal limit 1) c on true
+         cross join lateral (
+               select t.state, t.working_time, t.working_since, t.time_limit from traversal t
+                where t.stack_id = d.stack_id and t.number = d.traversal
+                  and (c.state is not null or t.wake_at <= p_now) offset 0) t
+         where case when c.state is null
+                    then must_end(t.state, t.working_time, t.working_since, t.time_limit, p_now)
+                    else must_end(c.state, c.working_time, c.working_since, t.time_limit, p_now) end;
+    end if;
 
     with candidate as (
         select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads, n.bytes,

@@ -70,12 +70,14 @@ declare
     v_events event_draft[] := '{}';
     v_started event_draft[];
     v_ready node_key[] := '{}';
+    v_changes traversal_change[] := '{}';
     v_nodes node_key[] := '{}';
     v_claimed node_key[];
     v_first node_key[];
     v_later run_node[];
     v_unread unread_node[];
     v_due due_traversal[] := '{}';
+    v_current due_traversal[]; -- the current traversals of the stacks
     v_labelled boolean;
     v_ends node_key[];
     v_last_project text;
@@ -88,15 +90,17 @@ begin
         if p_steps @? '$[*].resource ? (@.write == "remove")' then
             v_detached := stacks_to_detach(p_steps);
         end if;
-        perform 1 from stack where id = any (v_stacks || v_detached)
-         order by id for no key update;
+        select array_agg(row (s.id, s.traversal, null, s.traversal)::due_traversal) filter (where s.id = any (v_stacks))
+          into v_current
+          from (select id, traversal from stack where id = any (v_stacks || v_detached)
+                 order by id for no key update) s;
         v_now := clock_timestamp();
         select a.p_changed, a.p_events, a.p_refused into v_changed, v_events, v_refused
           from apply_transitions(p_worker, p_lease, v_now, p_steps) a;
         if p_steps @? '$[*].nodes[*]' then
             v_ready := add_nodes(v_now, p_steps, v_changed);
         end if;
-        perform update_traversals(v_now, v_changed, v_ready || wake_dependents(v_now, v_changed));
+        v_changes := traversal_changes(v_now, v_changed, v_ready || wake_dependents(v_now, v_changed));
         select coalesce(array_agg(row (m.stack_id, m.traversal, m.node)::node_key), '{}')
           into v_nodes from unnest(v_changed) m where m.state = 'running';
         if exists (select 1 from jsonb_array_elements(p_steps) s where s ->> 'hook' is not null) then
@@ -113,7 +117,7 @@ begin
                c.p_events
           into v_now, v_due, v_ends, v_claimed, v_unread, v_first, v_last_project, v_started
           from claim_due(p_worker, p_lease, v_now, p_limit, p_after, p_bytes, p_include_suspects,
-                         p_run_types, p_labels) c;
+                         p_run_types, p_labels, v_changes) c;
         v_events := v_events || v_started;
         v_nodes := v_nodes || v_claimed;
         if v_first <> '{}' then
@@ -125,32 +129,12 @@ begin
         perform record_events(v_events);
     end if;
 
-    if v_stacks = '{}' and v_due = '{}' then
-        v_more := false;
-    else
-        with touched as (
-            select s as stack_id from unnest(v_stacks) s
-            union select d.stack_id from unnest(v_due) d
-        ), timed as (
-            update traversal t
-               set wake_at = case when t.state = 'ending' then t.wake_at else least(
-                       case when t.labelled then
-                           (select min(n.wake_at) from node n
-                             where n.stack_id = t.stack_id and n.traversal = t.number
-                               and n.label = '' and n.wake_at is not null) else
-                           (select min(n.wake_at) from node n
-                             where n.stack_id = t.stack_id and n.traversal = t.number
-                               and n.wake_at is not null) end,
-                       case when t.state = 'running'
-                            then time_limit_at(t.working_time, t.working_since, t.time_limit) end) end
-              from touched
-             where t.stack_id = touched.stack_id and t.wake_at is not null
-            returning t.wake_at, t.labelled
-        )
-        select bool_or(wake_at <= v_now), bool_or(labelled) into v_more, v_labelled from timed;
+    if v_current is not null or v_due <> '{}' then
+        select u.p_is_due, u.p_labelled into v_more, v_labelled
+          from update_traversals(v_now, p_lease, v_due || v_current, v_changes, v_ends) u;
         if v_labelled or exists (select from unnest(v_due) d where d.labelled) then
             v_more := time_labelled_work(v_stacks || array(select d.stack_id from unnest(v_due) d))
-                      or coalesce(v_more, false);
+                      or v_more;
         end if;
     end if;
     if v_more then

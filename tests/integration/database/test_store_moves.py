@@ -38,7 +38,7 @@ select $1, 2, p.id, gen_random_uuid(), 'r' || p.id, 'OS::Heat::Value', $2, 'forw
 """
 READ_NODES = "select id, state, phase from node where stack_id = $1 order by id"
 CLAIM = """
-select claim_due('w', '1 minute', clock_timestamp(), 1000, '', 1000000, true, '{}', '{""}')
+select claim_due('w', '1 minute', clock_timestamp(), 1000, '', 1000000, true, '{}', '{""}', '{}')
 """
 #: The nodes wait for node 0, which has ended in this traversal or in the one before.
 WAKE = """

@@ -33,8 +33,8 @@ TYPES: dict[str, Any] = {
 }  # fmt: skip
 #: Their planner settings are those of `advance`, as long as nothing else calls them.
 PARTS = (
-    "apply_transitions", "wake_dependents", "update_traversals", "claim_due", "later_nodes",
-    "read_claimed",
+    "apply_transitions", "wake_dependents", "traversal_changes", "claim_due", "later_nodes",
+    "update_traversals", "read_claimed",
 )  # fmt: skip
 SETTINGS = "select unnest(proconfig) from pg_proc where proname = $1"
 

@@ -156,7 +156,7 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     while worker.jobs:
         worker.operate(0)
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
-    check(found, Cost(2, 2, 39, 17_500))
+    check(found, Cost(2, 2, 37, 16_000))
 
 
 async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -176,7 +176,7 @@ async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
 
 
 #: Accept, claim, settle and end.
-DELETE = (Cost(12, 1, 16, 9_000), Cost(1, 1, 23, 13_000), Cost(11, 3, 41, 15_500))
+DELETE = (Cost(12, 1, 16, 7_200), Cost(1, 1, 23, 9_200), Cost(11, 3, 39, 9_900))
 
 
 async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -197,7 +197,7 @@ async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWork
 
 
 #: Claim, begin, settle and end.
-SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 24, 9_600), Cost(2, 2, 39, 14_500))
+SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 23, 9_300), Cost(2, 2, 37, 13_600))
 
 
 @pytest.mark.parametrize("action", ["create", "update"])
@@ -231,7 +231,7 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     answer = Answer(Decision.CONTINUE, OWNER, AnswerChannel.API)
     await engine.hooks.answer(hooks[0], answer, project="p")
     found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
-    check(found, Cost(11, 1, 8, 4_000))
+    check(found, Cost(11, 1, 7, 3_400))
 
 
 async def test_deliver(meter: Meter) -> None:
