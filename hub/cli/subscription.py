@@ -59,19 +59,28 @@ Zone = Annotated[
     str | None,
     typer.Option("--timezone", help="Time zone of --quiet-hours, such as Europe/Berlin."),
 ]
+Days = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DAYS",
+        help="Days on which --quiet-hours begin, such as mon-thu,sun. Default: every day.",
+    ),
+]
 
 
-def _quiet_hours(times: str | None, timezone: str | None) -> dict[str, Json]:
+def _quiet_hours(times: str | None, timezone: str | None, days: str | None) -> dict[str, Json]:
     """As a part of the request's body."""
     if times is None:
-        if timezone is not None:
-            stop("--timezone needs --quiet-hours", ExitCode.USAGE)
+        for option, value in (("--timezone", timezone), ("--days", days)):
+            if value is not None:
+                stop(f"{option} needs --quiet-hours", ExitCode.USAGE)
         return {}
     start, dash, end = times.partition("-")
     if not dash:
         stop(f'"{times}" is not FROM-TO; write --quiet-hours 22:00-07:00', ExitCode.USAGE)
     zone = {"timezone": timezone} if timezone is not None else {}
-    return {"quiet_hours": {"from": start, "to": end} | zone}
+    on = {"days": [one.strip() for one in days.split(",")]} if days is not None else {}
+    return {"quiet_hours": {"from": start, "to": end} | zone | on}
 
 
 def _call(
@@ -114,10 +123,11 @@ def create(
     ] = False,
     quiet_hours: Quiet = None,
     timezone: Zone = None,
+    days: Days = None,
 ) -> None:
     """Create a subscription and print its signing secret, which is not shown again."""
     body: dict[str, Json] = {"channel": channel, "target": target, "nested": nested}
-    body |= asdict(filters) | _quiet_hours(quiet_hours, timezone)
+    body |= asdict(filters) | _quiet_hours(quiet_hours, timezone, days)
     body["ordered"] = not unordered and "quiet_hours" not in body
     created = _call(server, "POST", body=body)
     print_result(created, server.format, lambda: output.fields(created, NAMES))
@@ -165,6 +175,7 @@ def change(
     ] = None,
     quiet_hours: Quiet = None,
     timezone: Zone = None,
+    days: Days = None,
     no_quiet_hours: Annotated[
         bool, typer.Option("--no-quiet-hours", help="Remove the quiet hours.")
     ] = False,
@@ -178,7 +189,7 @@ def change(
     body |= {"target": target} if target is not None else {}
     body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
-    body |= {"quiet_hours": None} if no_quiet_hours else _quiet_hours(quiet_hours, timezone)
+    body |= {"quiet_hours": None} if no_quiet_hours else _quiet_hours(quiet_hours, timezone, days)
     if not body:
         stop("name at least one option to change", ExitCode.USAGE)
     changed = _call(server, "PATCH", which, body=body)

@@ -24,7 +24,7 @@ from channels.retry import RetryPolicy
 from channels.selection import Selection
 from channels.store.records import NewSubscription, Origin
 from channels.webhook.client import WebhookSettings
-from engine.errors import Unavailable
+from engine.errors import Findings, Unavailable
 from engine.hooks.rule import HookLimits
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.syntax.document import max_nodes_for
@@ -329,6 +329,7 @@ def configured_subscriptions(settings: Settings) -> Sequence[NewSubscription]:
                 list(one.points), list(one.tags), nested=one.nested,
             ),
             ordered=one.ordered,
+            quiet_hours=window.as_section() if (window := one.quiet_window(Findings())) else None,
             secret=one.secret.get_secret_value() or new_secret(),
             origin=Origin.CONFIGURATION,
             keeps_secret=not one.secret.get_secret_value(),

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from channels.email.relay import Encryption, is_email_address
+from channels.quiet_hours import read_quiet_hours
 from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
@@ -44,6 +45,7 @@ from engine.plan.labels import LabelRule
 from engine.store.hosts import WRITABLE, hosts_of, target_of
 from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
+from engine.weekly_window import WeeklyWindow
 from hub.auth.identity import AT_EVERYWHERE, is_reissuable
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
@@ -487,7 +489,20 @@ class Subscription(Section):
     tags: Texts = ()
     nested: bool = True
     ordered: bool = True
+    quiet_hours: Mapping[str, Any] = {}
     secret: SecretStr = SecretStr("")
+
+    @model_validator(mode="after")
+    def _check_quiet_hours(self) -> Self:
+        findings = Findings()
+        self.quiet_window(findings)
+        for one in findings.all:
+            raise invalid(one.reason, one.remedy, *one.place.split("."))
+        return self
+
+    def quiet_window(self, findings: Findings) -> WeeklyWindow | None:
+        value = self.quiet_hours or None
+        return read_quiet_hours(value, "quiet_hours", self.channel, findings, ordered=self.ordered)
 
 
 class ProjectQuotas(Section):

@@ -87,6 +87,34 @@ async def test_a_subscription_is_created_fails_and_delivers_again(
         await expect(page.get_by_text("No subscriptions yet")).to_be_visible()
 
 
+async def test_quiet_hours_are_set_shown_and_removed(visitor: Visitor, http: Http) -> None:
+    body = {"channel": "slack", "target": "http://127.0.0.1:9/room"}
+    _, created = await http.call("POST", "/subscriptions", body)
+    page = await visitor.open("subscriptions", created["id"])
+    await page.get_by_role("button", name="Edit…").click()
+    start = page.get_by_label("From", exact=True)
+    await start.fill("22:00")
+    await page.get_by_label("To", exact=True).fill("7:00")
+    await page.get_by_label("Time zone").fill("Europe/Berlin")
+    await page.get_by_label("Begin on").fill("mon-wed sun")
+    await page.get_by_role("button", name="Save").click()
+    await expect(start).to_have_accessible_description(re.compile("is not a time of day"))
+    assert await visitor.violations() == []
+    await page.get_by_label("To", exact=True).fill("07:00")
+    await page.get_by_role("button", name="Save").click()
+    shown = page.get_by_text("22:00 to 07:00 Europe/Berlin, mon, tue, wed, sun")
+    await expect(shown).to_be_visible()
+    await expect(page.get_by_text("unordered")).to_be_visible()
+    await page.get_by_role("button", name="Edit…").click()
+    await expect(page.get_by_label("Begin on")).to_have_value("mon tue wed sun")
+    for label in ("From", "To"):
+        await page.get_by_label(label, exact=True).fill("")
+    await page.get_by_role("button", name="Save").click()
+    await expect(shown).to_have_count(0)
+    _, found = await http.call("GET", f"/subscriptions/{created['id']}")
+    assert found["quiet_hours"] is None
+
+
 async def eventually_received(receiver: Any, many: int) -> None:
     async def received() -> bool:
         return len(receiver.received) >= many

@@ -187,8 +187,9 @@ def test_quiet_hours_are_set_and_removed(server: ServerProcess) -> None:
     assert (quiet["from"], quiet["to"], quiet["timezone"]) == ("22:00", "07:00", "Europe/Berlin")
     assert output["ordered"] is False
     change = ("subscription", "change", output["id"])
-    later = headgate_json(server, *change, "--quiet-hours", "23:30-06:00")
+    later = headgate_json(server, *change, "--quiet-hours", "23:30-06:00", "--days", "mon-wed, sun")
     assert later["quiet_hours"]["from"] == "23:30"
+    assert later["quiet_hours"]["days"] == ["mon", "tue", "wed", "sun"]
     assert headgate_json(server, *change, "--no-quiet-hours")["quiet_hours"] is None
     headgate(server, "subscription", "delete", output["id"], "--yes")
 

@@ -43,6 +43,16 @@ async def test_they_are_created_listed_changed_and_removed(run: Program) -> None
     assert (status, ordered["ordered"]) == (200, True)
 
 
+async def test_subscriptions_of_the_operator_have_them(database_url: str) -> None:
+    section = {"project": "default", "channel": "slack", "target": TARGET, "ordered": False}
+    for quiet_hours, stored in ((NIGHT, STORED), ({}, None)):
+        settings = {"subscriptions": [section | {"quiet_hours": quiet_hours}]}
+        async with program(database_url, settings) as run:
+            _, listed = await run.call("GET", "//v1/default/subscriptions")
+        (one,) = listed["subscriptions"]
+        assert (one["origin"], one["quiet_hours"]) == ("configuration", stored)
+
+
 async def test_new_quiet_hours_end_the_order(run: Program) -> None:
     one = await created(run)
     assert (one["quiet_hours"], one["ordered"]) == (None, True)

@@ -155,6 +155,7 @@ def test_variables_can_be_lists_times_and_booleans() -> None:
     assert loaded.hooks.default_timeout == timedelta(seconds=90)
 
 
+CHAT = "[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nchannel = 'slack'\n"
 OIDC = "[auth.oidc]\nissuer = 'https://login.example.org'\n"
 OIDC_GRANT = "[[auth.oidc.grants]]\ngroup = 'g'\n"
 KEYSTONE = "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
@@ -257,6 +258,15 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          "such as DEPLOY_*", ""),
         ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nname = 'a b'", 4,
          "[[subscriptions]] 1, name", "must be a name such as deploy-bot", ""),
+        (f"{CHAT}ordered = false\nquiet_hours = {{from = '22:00', to = '7'}}", 6,
+         "[[subscriptions.quiet_hours]] 1, to", "is not a time of day", ""),
+        (f"{CHAT}ordered = false\nquiet_hours = {{from = '22:00', to = '07:00', day = 'mon'}}", 6,
+         "[[subscriptions.quiet_hours]] 1, day", "is not a known key", "days"),
+        (f"{CHAT}quiet_hours = {{from = '22:00', to = '07:00'}}", 5,
+         "[[subscriptions.quiet_hours]]", "ordered deliveries", "Set ordered to false"),
+        (f"{CHAT}ordered = false\nquiet_hours = {{from = '22:00', to = '07:00'}}".replace(
+            "slack", "webhook"), 6,
+         "[[subscriptions.quiet_hours]]", 'for the channel "webhook"', "Remove it"),
         ("[auth.keystone]\nroles = {member = ['boss']}", 2, "[auth.keystone.roles]",
          "must map to Headgate roles, such as", ""),
         # Rules over several settings.

@@ -1,6 +1,7 @@
 /** The filters of a subscription, as text and as form fields. Pure. */
 
 /** @typedef {import("./types.js").Subscription} Subscription */
+/** @typedef {import("./types.js").QuietHours} QuietHours */
 /** @typedef {"events" | "stacks" | "resources" | "types" | "points" | "tags"} Filter */
 
 /**
@@ -25,7 +26,33 @@ export function filterTexts(subscription) {
   if (texts.length === 0) texts.push({ label: "all events", globs: "" });
   if (!subscription.nested) texts.push({ label: "without nested stacks", globs: "" });
   if (!subscription.ordered) texts.push({ label: "unordered", globs: "" });
+  const quiet = subscription.quiet_hours;
+  if (quiet) texts.push({ label: "quiet hours", globs: quietText(quiet) });
   return texts;
+}
+
+/** For example "22:00 to 07:00 Europe/Berlin, mon, sun". @param {QuietHours} quiet */
+function quietText(quiet) {
+  const days = quiet.days.length < 7 ? `, ${quiet.days.join(", ")}` : "";
+  return `${quiet.from} to ${quiet.to} ${quiet.timezone}${days}`;
+}
+
+/** Channels with quiet hours. */
+export const QUIET_CHANNELS = new Set(["email", "slack", "teams"]);
+
+/**
+ * The quiet hours in the form, null without any, and nothing if the channel has none. They end the order.
+ * @param {FormData} form @param {string} channel
+ */
+function quietHours(form, channel) {
+  if (!QUIET_CHANNELS.has(channel)) return {};
+  /** @param {string} name */
+  const text = (name) => String(form.get(name) ?? "").trim();
+  const [from, to, timezone] = [text("quiet-from"), text("quiet-to"), text("quiet-timezone")];
+  if (!from && !to) return { quiet_hours: null };
+  const days = globs(text("quiet-days"));
+  const quiet = { from, to, ...(timezone && { timezone }), ...(days.length > 0 && { days }) };
+  return { quiet_hours: quiet, ordered: false };
 }
 
 /**
@@ -44,15 +71,17 @@ function globs(text) {
 /**
  * The request body of the form.
  * @param {FormData} form
+ * @param {string} channel
  * @returns {Record<string, unknown>}
  */
-export function requestBody(form) {
+export function requestBody(form, channel) {
   const lists = FILTERS.map(([filter]) => [filter, globs(String(form.get(filter) ?? ""))]);
   return {
     target: String(form.get("target") ?? "").trim(),
     ...Object.fromEntries(lists),
     nested: form.has("nested"),
     ordered: form.has("ordered"),
+    ...quietHours(form, channel),
   };
 }
 

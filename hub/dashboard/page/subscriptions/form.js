@@ -6,7 +6,7 @@ import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
-import { FILTERS, findingsByField, requestBody } from "./filters.js";
+import { FILTERS, findingsByField, QUIET_CHANNELS, requestBody } from "./filters.js";
 
 /** @typedef {import("./types.js").Subscription} Subscription */
 
@@ -21,7 +21,7 @@ const CHANNELS = {
 };
 /** Channels whose receivers verify signatures. */
 const SIGNED = new Set(["webhook", "amqp"]);
-const FIELDS = ["channel", "target", ...FILTERS.map(([filter]) => filter)];
+const FIELDS = ["channel", "target", "quiet_hours", ...FILTERS.map(([filter]) => filter)];
 
 /** @param {{project: string}} props */
 export function NewSubscription({ project }) {
@@ -32,7 +32,7 @@ export function NewSubscription({ project }) {
     made.value = await call("POST", project, "/subscriptions", { channel: channel.value, ...body });
   }
   return html`<h1>New subscription</h1>
-    <${Form} hint=${CHANNELS[channel.value]} word="Create subscription" send=${send}
+    <${Form} channel=${channel.value} hint=${CHANNELS[channel.value]} word="Create subscription" send=${send}
       leave=${() => navigate(href(project, "subscriptions"))}>
       ${(
         /** @type {string | undefined} */ failure,
@@ -56,17 +56,17 @@ export function NewSubscription({ project }) {
 
 /** @param {{project: string, subscription: Subscription, done: (now?: Subscription) => void}} props */
 export function ChangeForm({ project, subscription, done }) {
-  return html`<${Form} subscription=${subscription} hint=${CHANNELS[subscription.channel]} word="Save" leave=${() => done()}
+  return html`<${Form} subscription=${subscription} channel=${subscription.channel} hint=${CHANNELS[subscription.channel]} word="Save" leave=${() => done()}
     send=${async (/** @type {object} */ body) => done(await call("PATCH", project, `/subscriptions/${subscription.id}`, body))} />`;
 }
 
 /**
  * children: receives the error of the channel field.
- * @param {{subscription?: Subscription, hint: string | undefined, word: string, leave: () => void,
+ * @param {{subscription?: Subscription, channel: string, hint: string | undefined, word: string, leave: () => void,
  *   send: (body: Record<string, unknown>) => Promise<void>,
  *   children?: (failure: string | undefined) => unknown}} props
  */
-function Form({ subscription, hint, word, leave, send, children }) {
+function Form({ subscription, channel, hint, word, leave, send, children }) {
   const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   /** @param {SubmitEvent} event */
@@ -75,7 +75,8 @@ function Form({ subscription, hint, word, leave, send, children }) {
     busy.value = true;
     failure.value = null;
     try {
-      await send(requestBody(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
+      const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+      await send(requestBody(form, channel));
     } catch (error) {
       failure.value = error;
     } finally {
@@ -112,12 +113,48 @@ function Form({ subscription, hint, word, leave, send, children }) {
       Include events of nested stacks</label>
     <label class="row"><input type="checkbox" name="ordered" defaultChecked=${subscription?.ordered ?? true} />
       Deliver the events of each stack in order (each waits for the one before it)</label>
+    ${QUIET_CHANNELS.has(channel) && html`<${QuietFields} quiet=${subscription?.quiet_hours ?? null} error=${byField.quiet_hours} />`}
     ${rest && html`<${ProblemBox} error=${rest} />`}
     <div class="row">
       <button class="first" disabled=${busy.value}>${word}</button>
       <button type="button" onClick=${leave}>Cancel</button>
     </div>
   </form>`;
+}
+
+/** @param {{quiet: import("./types.js").QuietHours | null, error: string | undefined}} props */
+function QuietFields({ quiet, error }) {
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const days = quiet && quiet.days.length < 7 ? quiet.days.join(" ") : "";
+  /** @type {readonly [string, string, string, string, string | undefined][]} */
+  const fields = [
+    ["quiet-from", "From", "For example 22:00", quiet?.from ?? "", error],
+    ["quiet-to", "To", "For example 07:00, on the next day", quiet?.to ?? "", undefined],
+    [
+      "quiet-timezone",
+      "Time zone",
+      "For example Europe/Berlin",
+      quiet?.timezone ?? here,
+      undefined,
+    ],
+    ["quiet-days", "Begin on", "For example mon-thu sun. Empty: every day", days, undefined],
+  ];
+  return html`<fieldset class="subscriptions-filters">
+    <legend>Quiet hours</legend>
+    <p class="hint muted">Deliveries are held until their end, and are not ordered. Without times, there are none.</p>
+    ${fields.map(
+      ([
+        name,
+        label,
+        hint,
+        value,
+        wrong,
+      ]) => html`<${Field} key=${name} label=${label} hint=${hint} error=${wrong}>
+        ${(/** @type {object} */ needs) =>
+          html`<input name=${name} autocomplete="off" spellcheck=${false} defaultValue=${value} ...${needs} />`}
+      <//>`,
+    )}
+  </fieldset>`;
 }
 
 /** Errors by field, and the error itself if it concerns no field. @param {unknown} error */

@@ -1,6 +1,8 @@
 /**
  * Types of subscriptions and deliveries.
  *
+ * @typedef {{days: string[], from: string, to: string, timezone: string}} QuietHours
+ *
  * @typedef {object} Subscription
  * @property {string} id
  * @property {string} channel
@@ -13,6 +15,7 @@
  * @property {string[]} tags
  * @property {boolean} nested
  * @property {boolean} ordered
+ * @property {QuietHours | null} quiet_hours when deliveries are held
  * @property {"enabled" | "disabled"} state
  * @property {string} reason why it is disabled
  * @property {"api" | "configuration" | "environment"} origin

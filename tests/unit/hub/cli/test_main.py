@@ -132,6 +132,7 @@ async def test_the_options_of_the_server_are_used() -> None:
         (["subscription", "redeliver", "x"], "--dead"),
         (["subscription", "create", "x", "--quiet-hours", "22:00"], "is not FROM-TO"),
         (["subscription", "change", "x", "--timezone", "UTC"], "needs --quiet-hours"),
+        (["subscription", "create", "x", "--days", "mon"], "--days needs --quiet-hours"),
         (["subscription", "change", "x"], "at least one option"),
         (["subscription", "change", "x", "--remove-filter", "evnts"], '"evnts" is not a filter'),
         (["stack", "breakpoints", "add", "x"], "BREAKPOINT"),
