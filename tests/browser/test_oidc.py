@@ -120,6 +120,7 @@ async def test_a_user_logs_in_to_the_command_line_with_the_code_of_the_terminal(
         await expect(page.get_by_role("heading", name="Return to the terminal")).to_be_visible()
         status, printed = await login.end()
     assert status == 0 and ", as bob." in printed, printed
+    await page.goto("about:blank")  # whatever the page of the command requests has ended
     visitor.wrong.clear()  # without the request to the command
 
 
