@@ -88,7 +88,7 @@ def with_adopted(
     """Return properties with adopted values."""
     for one in overrides:
         for place in one.places:
-            properties = _with_value(properties, place, one.value)
+            properties = with_value(properties, place, one.value)
     return properties
 
 
@@ -100,10 +100,11 @@ def value_at(properties: Mapping[str, Json], place: Place) -> Json:
     return found
 
 
-def _with_value(
+def with_value(
     properties: Mapping[str, Json], place: Sequence[str], value: Json
 ) -> dict[str, Json]:
+    """Return properties with a value at a place."""
     name, *below = place
     inner = properties.get(name)
-    new = _with_value(inner if isinstance(inner, Mapping) else {}, below, value) if below else value
+    new = with_value(inner if isinstance(inner, Mapping) else {}, below, value) if below else value
     return {**properties, name: new}

@@ -13,6 +13,7 @@ from engine.service.completions import StoredCompletions
 from engine.service.dry_run import DryRun
 from engine.service.hooks.answering import Hooks
 from engine.service.hooks.breakpoints import LiveBreakpoints
+from engine.service.imports.imports import Imports
 from engine.service.observations import Observations
 from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stack_outputs import Dependencies, read_dependencies
@@ -40,7 +41,7 @@ class Engine:
 
     stacks: create, update, delete, in-place actions, cancel, stop. hooks: answers. breakpoints:
     of live stacks. reads: stored state. dry_run: previews.
-    nested: nested stacks, for workers.
+    nested: nested stacks, for workers. imports: reads existing resources.
 
     The methods of all services raise the errors of engine/errors.py: Invalid, NotFound, Conflict,
     AnswerRefused, Forbidden, LimitReached, Unavailable.
@@ -106,6 +107,7 @@ class Engine:
             database, limits.convergence, self.completions, self.quotas_of
         )
         registry.connect(None if polls else self.completions, StoredSuccessors(database))
+        self.imports = Imports(database, registry, limits)
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id, lists=lists)

@@ -23,6 +23,7 @@ from engine.hot.syntax.keyed_names import plain_name
 from engine.types.completion import Completions
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.group_size import SizeAdjustment
+from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import Observation
 from engine.types.operation_outcomes import (
     ActOnNested,
@@ -326,6 +327,21 @@ class ResourceType(ABC):
         Returns the observations by resource ID; a resource without one is unknown.
         """
         return {}
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        """Read the physical resource ``call.physical_id`` for a template that imports it, without a
+        change. ``call.properties``: given by the caller, checked one by one, without defaults;
+        they win over the ones that are read. imported: the physical IDs that the same template
+        imports.
+
+        Raises UnreadableObject.
+        """
+        raise UnreadableObject(
+            UnreadableCode.UNSUPPORTED,
+            "type",
+            f"{self.schema.name} cannot read existing objects for an import",
+            "Write the resource by hand, with an entry in the section import of the template.",
+        )
 
     def read_objects(
         self, project: str, definition: Mapping[str, Json]

@@ -39,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "stack export": ("stack export web -o web.json",),
     "stack abandon": ("stack abandon web -o web.json",),
     "stack adopt": ("stack adopt web -f web.json --wait",),
+    "stack from-resources": (
+        "stack from-resources lan OS::Neutron::Net b44a1f34 OS::Neutron::Subnet 9c1d0e77 --dry-run",
+        "stack from-resources site Headgate::HTTP 17 --properties 17=site.yaml --wait",
+    ),
     "stack run-to": ("stack run-to web app",),
     "stack breakpoints list": ("stack breakpoints list web",),
     "stack breakpoints add": (
@@ -145,6 +149,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "login --web --no-browser",
     ),
     "logout": ("logout", "logout --context production"),
+    "import": (
+        "import OS::Neutron::Net b44a1f34 OS::Neutron::Subnet 9c1d0e77 > lan.yaml",
+        "import Headgate::HTTP 17 --properties 17=site.yaml",
+    ),
     "quota": ("quota",),
     "usage": ("usage --from 2026-11-01 --to 2026-11-30 --csv > usage.csv",),
 }

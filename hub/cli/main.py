@@ -41,6 +41,7 @@ SINGLE: Mapping[str, tuple[str, str]] = {
         "Log in with a token or in a browser, and save the login with the server and the project.",
     ),
     "logout": ("login", "End a login, and delete its token from this machine."),
+    "import": ("import_resources", "Print a template that imports existing resources."),
     "quota": ("project_commands", "Show the quotas of the project and their usage."),
     "usage": ("project_commands", "Show what the project used on each day, in UTC."),
 }

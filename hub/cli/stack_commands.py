@@ -6,11 +6,19 @@ from hub.cli import (
     stack_dependencies,
     stack_drift,
     stack_export,
+    stack_import,
     stack_snapshots,
     stack_versions,
 )
 
 app = stack.app
-for more in (stack_export, stack_breakpoints, stack_drift, stack_dependencies, stack_versions):
+for more in (
+    stack_export,
+    stack_import,
+    stack_breakpoints,
+    stack_drift,
+    stack_dependencies,
+    stack_versions,
+):
     app.add_typer(more.app)
 app.add_typer(stack_snapshots.app, name="snapshot")

@@ -1,12 +1,13 @@
 """A resource type with scripted outcomes, and the simulated service with its objects."""
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
-from engine.types.observation import PRESENT, Observation
+from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.words import Json, ObservedState, ResourceId
 
 
@@ -63,6 +64,13 @@ class Thing(ResourceType):
             raise found
         exists = call.physical_id in self.world.things
         return found or (PRESENT if exists else Observation(ObservedState.MISSING))
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        if call.physical_id not in self.world.things:
+            code = UnreadableCode.MISSING
+            raise UnreadableObject(code, "id", "there is no such thing", "Use another ID.")
+        unread = {"place": "the world does not return it"}
+        return LiveObject("thing", call.properties, unread, [Difference("size", 5, 7)])
 
     def _next_outcome(self, operation: str, call: Call) -> Outcome | None:
         self.world.done.append((operation, call.resource_name))

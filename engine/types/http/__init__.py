@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from engine.errors import Findings, HeadgateError, Unavailable, nearest
+from engine.hot.schema.properties import fill_defaults
 from engine.types.completion import AcceptedOperation, ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.http.adoption import adopted_places
+from engine.types.http.adoption import adopted_places, with_live_values
 from engine.types.http.json_paths import InvalidPath, is_path, read_path
 from engine.types.http.observation import (
     MAX_PAGES,
@@ -67,6 +68,7 @@ from engine.types.http_client import (
     Response,
     ServiceError,
 )
+from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import Observation, request_sent
 from engine.types.operation_outcomes import CANCELLED
 from engine.types.operator_credentials import CredentialDenied, Credentials
@@ -293,6 +295,44 @@ class Http(ResourceType):
         self, properties: Mapping[str, Json], path: str
     ) -> Sequence[tuple[str, ...]]:
         return adopted_places(properties, path)
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        """The given properties, in which the values of `compare` are those of the object."""
+        if not call.properties.get("read"):
+            raise UnreadableObject(
+                UnreadableCode.INVALID,
+                "properties",
+                "the property read is missing: without it, the object cannot be read",
+                "Give the requests of the resource: at least create and read.",
+            )
+        call = replace(call, properties=fill_defaults(self.schema, call.properties))
+        findings = Findings()
+        self.check_properties(call.properties, "properties", findings)
+        for wrong in findings.all[:1]:
+            code = UnreadableCode.INVALID
+            raise UnreadableObject(code, wrong.place, wrong.reason, wrong.remedy)
+        remote = object_of(call)
+        try:
+            content = parse_json("read", await self._send(call, "read", remote))
+            observed = self._observe_object(call, content)
+            properties = with_live_values(call.properties, observed.differences, content)
+        except (ServiceError, InvalidPath, PlaceholderError) as error:
+            raise self._unreadable(call, remote, error) from None
+        if observed.state in (ObservedState.DEGRADED, ObservedState.UNKNOWN):
+            raise UnreadableObject(
+                UnreadableCode.UNSUPPORTED, "id", observed.reason, "Repair the object first."
+            )
+        left = self._observe_object(replace(call, properties=properties), content)
+        return LiveObject("", properties, differences=left.differences)
+
+    def _unreadable(self, call: Call, remote: RemoteObject, error: Exception) -> UnreadableObject:
+        status = error.status if isinstance(error, ServiceError) else 0
+        code, remedy = UnreadableCode.UNAVAILABLE, "Check the ID, the URL and the credential."
+        if status in GONE:
+            code = UnreadableCode.MISSING
+        elif status in (401, 403):
+            code = UnreadableCode.FORBIDDEN
+        return UnreadableObject(code, "id", self._mask_text(call, remote, str(error)), remedy)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """An object that one list lacks may have moved between its pages: only if a second list

@@ -5,6 +5,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote_plus
 
+from engine.hot.expressions.masking import contains_mask
+from engine.plan.overrides import with_value
+from engine.types.http.json_paths import first_value
+from engine.types.observation import Difference
 from engine.words import Json
 
 #: A path of names alone, such as ``$.settings.size``.
@@ -38,6 +42,20 @@ def adopted_places(properties: Mapping[str, Json], path: str) -> Sequence[tuple[
     return (
         () if _sends_elsewhere(properties.get("update"), compare[path], names, places) else places
     )
+
+
+def with_live_values(
+    properties: Mapping[str, Json], differences: Sequence[Difference], content: Json
+) -> Mapping[str, Json]:
+    """The properties with the values of an object at the paths of differences that can be adopted.
+    content: of the response with the object. Values that are masked stay different."""
+    for one in differences:
+        found = first_value(one.path, content)
+        if found is None or contains_mask(one.observed):
+            continue
+        for place in adopted_places(properties, one.path):
+            properties = with_value(properties, place, found[0])
+    return properties
 
 
 def _sends_elsewhere(

@@ -24,9 +24,18 @@ from typing import Final
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
+from engine.types.live_object import LiveObject
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
 from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error, poll
+from engine.types.openstack.live_values import (
+    LiveProperties,
+    fit_value,
+    live_object,
+    missing_object,
+    needs_property,
+    unreadable,
+)
 from engine.types.openstack.names import ID, Lookup, UnknownObject
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import Service
@@ -106,7 +115,14 @@ def existing_error(what: str, object_id: str) -> CloudError:
 
 
 class ObjectType(ResourceType):
-    """A type that an `ObjectRow` describes."""
+    """A type that an `ObjectRow` describes.
+
+    importable: `read_live` gets all properties from the fields of an object. keep_empty: properties
+    without a default whose empty value is not the same as none.
+    """
+
+    importable: bool = False
+    keep_empty: frozenset[str] = frozenset()
 
     def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
         self.schema = schema
@@ -538,6 +554,45 @@ class ObjectType(ResourceType):
         except CloudError as error:
             return str(error)
         return None if found else f"there is no {self.row.what} with this ID"
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        if not self.importable:
+            return await super().read_live(call, imported)
+        session = self.cloud.session(call.credential)
+        for name in self.schema.properties:
+            if f"{{{name}}}" in self.row.path and not call.properties.get(name):
+                raise needs_property(self.schema.name, name)
+        try:
+            path = await self.collection(call.properties, session, call.project)
+            found = await self.find(session, path, str(call.physical_id))
+            if found is None:
+                raise missing_object(self.row.what, str(call.physical_id))
+            live = await self.live_properties(session, found, imported)
+            if live.values.get("tenant_id") == call.project:
+                del live.values["tenant_id"]
+        except CloudError as error:
+            raise unreadable(self.row.what, error) from None
+        name = str(found.get(NAME) or "") if self.row.named else ""
+
+        def compare(properties: Mapping[str, Json]) -> Observation:
+            seen = replace(call, properties=properties, attributes={"show": found})
+            return self.compare(seen, found)
+
+        return live_object(self.schema, name, live, call, compare, self.keep_empty)
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        """The properties of an object: its fields, in the form of the schema."""
+        live = LiveProperties()
+        for name, one in self.schema.properties.items():
+            if one.obsolete or not self.is_observed(name):
+                continue
+            if self.field_of(name) in found:
+                live.values[name] = fit_value(one, found[self.field_of(name)])
+            else:
+                live.unread(name)
+        return live
 
     def observation_key(self, call: Call) -> str | None:
         if not self.cloud.has_reader or call.physical_id is None or "{" in self.row.path:

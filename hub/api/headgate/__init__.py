@@ -12,6 +12,7 @@ from hub.api.headgate import (
     events,
     graph,
     hooks,
+    imports,
     monitoring,
     oidc,
     overview,
@@ -58,6 +59,7 @@ CHECKED: tuple[Route, ...] = (
     *quotas.ROUTES,
     *usage.ROUTES,
     *template_schema.ROUTES,
+    *imports.ROUTES,
     *pins.ROUTES,
 )
 

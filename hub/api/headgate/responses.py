@@ -441,6 +441,46 @@ class ReportedChanges(TypedDict):
     unknown: Count
 
 
+class ObjectDifference(TypedDict):
+    """A property of an existing resource that a template cannot have as it is. desired: of the
+    template; observed: of the existing resource."""
+
+    property: str
+    desired: Json
+    observed: Json
+
+
+class ReadResource(TypedDict):
+    """An existing resource. resource_name: in the template. unread: the reasons for properties that
+    could not be read."""
+
+    resource_name: str
+    resource_type: str
+    physical_resource_id: str
+    properties: Document
+    unread: dict[str, str]
+    differences: list[ObjectDifference]
+
+
+class UnreadResource(TypedDict):
+    """Why an existing resource could not be read."""
+
+    place: str
+    reason: str
+    remedy: str
+    code: str
+
+
+class ImportedTemplate(TypedDict):
+    """A template that imports existing resources, in YAML. parameters: those that need a value.
+    findings: about the resources that it leaves out."""
+
+    template: str
+    parameters: list[str]
+    resources: list[ReadResource]
+    findings: list[UnreadResource]
+
+
 class ReadOutput(TypedDict):
     stack_name: str | None
     stack_id: Uuid

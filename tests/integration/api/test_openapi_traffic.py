@@ -245,6 +245,10 @@ async def call_drift(run: RecordingClient, world: World) -> None:
     plan = await ok(run, "GET", f"{at}/drift/plan?only=c")
     assert [one["resource_name"] for one in plan["resource_changes"]["replaced"]] == ["c"]
     assert (await run.call("GET", f"{at}/drift/plan?only=missing"))[0] == 400
+    existing = {"type": "Test::Thing", "id": next(iter(world.things)), "properties": {"size": 5}}
+    missing = {"type": "Test::Thing", "id": "missing"}
+    read = await ok(run, "POST", "/import", {"resources": [existing, missing]})
+    assert read["resources"][0]["differences"] and len(read["findings"]) == 1
     assert (await ok(run, "GET", "/usage"))["usage"]
     assert (await ok(run, "GET", "/usage.csv")).startswith("day,")
     reported = {"physical_resource_id": "nothing", "type": "Test::Thing"}

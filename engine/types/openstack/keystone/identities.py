@@ -1,6 +1,6 @@
 """Who can do what: OS::Keystone::Project, User, Group, Role, Domain."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,10 +14,12 @@ from engine.types.openstack.keystone.grants import (
     change_grants,
     check_roles,
     known_grants,
+    list_grants,
     wanted_grants,
 )
 from engine.types.openstack.keystone.keystone_type import DOMAIN, KeystoneType
 from engine.types.openstack.keystone.lookups import DOMAINS, GROUPS, PROJECTS
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.names import UnknownObject
 from engine.types.openstack.object_type import ObjectRow
 from engine.types.openstack.service_errors import CloudError
@@ -87,6 +89,19 @@ class GroupType(KeystoneType):
             await change_grants(session, add=wanted, remove=before - wanted)
         return found
 
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        live = await super().live_properties(session, found, imported)
+        try:
+            grants = await list_grants(session, self.actor, self.id_of(found))
+        except CloudError as error:
+            live.unread(ROLES, str(error))
+        else:
+            roles = [{"role": one.role_id, one.scope: one.scope_id} for one in sorted(grants)]
+            live.values[ROLES] = roles
+        return live
+
 
 def _grants(value: Json) -> set[Grant]:
     return {Grant.from_json(one) for one in value or ()}
@@ -112,6 +127,19 @@ class UserType(GroupType):
         if self.touches(call, MEMBERSHIPS):
             await self._change_groups(call, session, self.id_of(found))
         return await super().follow_up(call, session, path, found)
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        live = await super().live_properties(session, found, imported)
+        path = f"/users/{segment(self.id_of(found))}/groups"
+        try:
+            groups = await session.list(IDENTITY, path, "groups")
+        except CloudError as error:
+            live.unread(MEMBERSHIPS, str(error))
+        else:
+            live.values[MEMBERSHIPS] = sorted(str(one["id"]) for one in groups)
+        return live
 
     async def _change_groups(self, call: Call, session: Session, user: str) -> None:
         wanted = (call.progress or {}).get(_GROUPS) or []

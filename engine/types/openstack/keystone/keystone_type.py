@@ -9,6 +9,7 @@ from typing import Final
 
 from engine.types.contract import Call, Outcome, Replace
 from engine.types.openstack.cloud import Session
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.object_type import NAME, Mark, ObjectType
 from engine.words import Json
 
@@ -37,6 +38,7 @@ class KeystoneType(ObjectType):
 
     replaces_tainted = False
     repairs = True
+    importable = True
 
     async def update(self, call: Call) -> Outcome:
         return Replace() if call.physical_id is None else await super().update(call)
@@ -71,6 +73,17 @@ class KeystoneType(ObjectType):
             query = {**mark.query, "domain_id": await self.value_of(call, session, DOMAIN, domain)}
             mark = Mark(mark.fields, query, mark.renames)
         return await super().find_created(call, session, path, mark)
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        """Keystone leaves out fields without a value. The parent of a project at the top of a
+        domain is the domain, and not given."""
+        live = await super().live_properties(session, found, imported)
+        live.reasons.clear()
+        if live.values.get("parent") == found.get("domain_id"):
+            live.values.pop("parent", None)
+        return live
 
     async def read_by_ids(
         self, session: Session, ids: Sequence[str]

@@ -15,6 +15,7 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, ResourceType
 from engine.types.openstack.cloud import Cloud, Session
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.lookups import (
     ADDRESS_SCOPES,
     NETWORKS,
@@ -297,6 +298,8 @@ RBAC_POLICY: Final = TypeSchema(
 class NetType(NeutronType):
     """Of OS::Neutron::Net and ProviderNet."""
 
+    importable = True
+
     async def attributes_of(self, session: Session, found: Mapping[str, Json]) -> dict[str, Json]:
         """Only administrators can read segments; for others there are none, as in Heat."""
         attributes = await super().attributes_of(session, found)
@@ -320,6 +323,21 @@ class NetType(NeutronType):
 
 
 class SubnetType(NeutronType):
+    importable = True
+    keep_empty = frozenset({"gateway_ip"})
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        """A subnet from a pool has the addresses that it got."""
+        live = await super().live_properties(session, found, imported)
+        live.reasons.pop("prefixlen", None)
+        if live.values.get("subnetpool"):
+            live.unread("subnetpool", "the subnet has the addresses that the pool gave it")
+        if live.values.get("gateway_ip") is None:
+            live.values["gateway_ip"] = ""
+        return live
+
     async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
         if name == "gateway_ip" and value == "":
             return None

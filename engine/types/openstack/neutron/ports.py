@@ -19,6 +19,7 @@ from engine.ttl_cache import TtlCache
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.openstack.addresses import canonical
 from engine.types.openstack.cloud import Cloud, Session, id_of, segment
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.lookups import (
     NETWORKS,
     PORTS,
@@ -199,6 +200,9 @@ TRUNK: Final = TypeSchema(
 
 
 class PortType(NeutronType):
+    importable = True
+    keep_empty = frozenset({"security_groups"})
+
     def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
         super().__init__(schema, row, cloud)
         self._near: TtlCache[tuple[str | None, str], Mapping[str, Json]] = TtlCache()
@@ -343,6 +347,17 @@ class PortType(NeutronType):
             if object_id in (one.get("port_id"), *carried):
                 users.append(describe("trunk", one))
         return users or await self.ports_using(session, {"id": object_id})
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        """What uses a port sets its device, also if a stack has the port."""
+        live = await super().live_properties(session, found, imported)
+        for name in ("device_id", "device_owner"):
+            live.values.pop(name, None)
+        if not live.values.get("fixed_ips"):
+            live.values["no_fixed_ips"] = True
+        return live
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         if name in ("device_id", "device_owner") and desired == "":

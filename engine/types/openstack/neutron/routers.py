@@ -18,6 +18,7 @@ from engine.types.contract import Call, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, id_of, segment
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.lookups import (
     FLOATING_IPS,
     NETWORKS,
@@ -281,6 +282,8 @@ AGENTS: Final = ("l3_agent_ids", "l3_agent_id")
 
 
 class RouterType(NeutronType):
+    importable = True
+
     def needs_replace(self, call: Call) -> bool:
         """Neutron cannot change the zones of a router."""
         return "availability_zone_hints" in call.changed
@@ -314,6 +317,16 @@ class RouterType(NeutronType):
             f"floating IP {one.get('floating_ip_address')} ({one.get('id')})"
             for one in addresses[:5]
         ]
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        """Only administrators can set `enable_snat`, whose default is true."""
+        live = await super().live_properties(session, found, imported)
+        gateway = live.values.get("external_gateway_info")
+        if isinstance(gateway, dict) and gateway.get("enable_snat"):
+            del gateway["enable_snat"]
+        return live
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         if name != "external_gateway_info":

@@ -1,13 +1,15 @@
 """OS::Neutron::SecurityGroup and SecurityGroupRule."""
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Outcome, ResourceType
+from engine.types.live_object import UnreadableCode, UnreadableObject
 from engine.types.openstack.cloud import Cloud, Session, id_of, segment
+from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.lookups import SECURITY_GROUPS, between, custom, one_of
 from engine.types.openstack.neutron.networks import name_of
 from engine.types.openstack.neutron.neutron_type import (
@@ -153,7 +155,30 @@ def with_egress(rules: Sequence[Rule]) -> list[Rule]:
     return list(rules) if own else [*rules, *_OWN_EGRESS]
 
 
+def existing_rules(group: str, rules: Sequence[Rule]) -> list[dict[str, Json]]:
+    """The rules of an existing group as a template has them: without those that Neutron gives to
+    each group. Raises UnreadableObject if it has no rule for egress, which no template can say."""
+    if not any(one["direction"] == "egress" for one in rules):
+        raise UnreadableObject(
+            UnreadableCode.UNSUPPORTED, "id",
+            "the security group has no rule for egress, and a template would add it",
+            "Add a rule for egress to the group, or leave the group out.",
+        )  # fmt: skip
+    defaults = [dict(one) for one in _OWN_EGRESS]
+    own = [{key: value for key, value in one.items() if value not in (None, "")} for one in rules]
+    if [one for one in own if one["direction"] == "egress" and one not in defaults] == []:
+        own = [one for one in own if one["direction"] != "egress"]
+    for one in own:
+        if (other := one.get("remote_group_id")) is not None:
+            one["remote_mode"] = "remote_group_id"
+            if other == group:
+                del one["remote_group_id"]
+    return sorted(own, key=lambda one: sorted((name, str(value)) for name, value in one.items()))
+
+
 class SecurityGroupType(NeutronType):
+    importable = True
+
     async def follow_up(
         self, call: Call, session: Session, path: str, found: Mapping[str, Json]
     ) -> Mapping[str, Json]:
@@ -214,6 +239,13 @@ class SecurityGroupType(NeutronType):
 
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         return await self.ports_using(session, {"security_groups": object_id})
+
+    async def live_properties(
+        self, session: Session, found: Mapping[str, Json], imported: Collection[str]
+    ) -> LiveProperties:
+        live = await super().live_properties(session, found, imported)
+        live.values["rules"] = existing_rules(self.id_of(found), live.values.get("rules") or [])
+        return live
 
     def field_of(self, name: str) -> str:
         return "security_group_rules" if name == "rules" else super().field_of(name)

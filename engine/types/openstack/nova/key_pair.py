@@ -5,7 +5,7 @@ key as a secret attribute. A key pair has no ID but its name: the progress recor
 none of this name before, so that a repeated create takes only its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -13,8 +13,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
+from engine.types.live_object import LiveObject
+from engine.types.observation import PRESENT
 from engine.types.openstack.cloud import Session, object_in, segment
 from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
+from engine.types.openstack.live_values import (
+    LiveProperties,
+    live_object,
+    missing_object,
+    unreadable,
+)
 from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
 from engine.types.openstack.service_errors import CloudError
@@ -43,6 +51,18 @@ class KeyPair(CloudType):
         session = self._cloud.session(context.credential)
         found = await find_key_pair(session, physical_id, "")
         return None if found is not None else f"there is no key pair {physical_id}"
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        session, name = self._cloud.session(call.credential), str(call.physical_id)
+        try:
+            user = await _user_id(session, call.properties)
+            found = await find_key_pair(session, name, user)
+        except CloudError as error:
+            raise unreadable("key pair", error) from None
+        if found is None:
+            raise missing_object("key pair", name)
+        values = {key: found.get(key) for key in ("name", "public_key", "type")}
+        return live_object(self.schema, name, LiveProperties(values), call, lambda _: PRESENT)
 
     async def _create(self, call: Call) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})

@@ -6,13 +6,14 @@ a crash continues where the lost one was.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from engine.errors import Findings
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
+from engine.types.live_object import LiveObject
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
@@ -24,8 +25,10 @@ from engine.types.openstack.cloud_operation import (
     proceed,
     run_guarded,
 )
+from engine.types.openstack.live_values import live_object, missing_object, unreadable
 from engine.types.openstack.lookups import IMAGES, compute_constraints, find_flavor
 from engine.types.openstack.nova import interfaces, server_state
+from engine.types.openstack.nova.live_server import live_server
 from engine.types.openstack.nova.server_observation import OBSERVED, observe_server
 from engine.types.openstack.nova.server_ports import PORT_NAMES, ServerPorts, port_names
 from engine.types.openstack.nova.server_request import (
@@ -101,6 +104,30 @@ class Server(CloudType):
 
     async def adopt(self, call: Call) -> Outcome:
         return await run_guarded(call, lambda: self._adopt(call), call.physical_id)
+
+    async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
+        session = self._cloud.session(call.credential)
+        try:
+            server = await find_server(session, str(call.physical_id))
+            if server is None:
+                raise missing_object("server", str(call.physical_id))
+            query = {"device_id": id_of(COMPUTE, server)}
+            ports = await session.list(NETWORK, "/ports", "ports", query)
+        except CloudError as error:
+            raise unreadable("server", error) from None
+        ports = sorted(ports, key=lambda one: (str(one.get("created_at")), str(one.get("id"))))
+        live = live_server(server, ports, imported)
+
+        def compare(properties: Mapping[str, Json]) -> Observation:
+            if server_state.status_of(server) != server_state.ERROR:
+                server_data = {"flavor": properties.get("flavor"), "image": properties.get("image")}
+                running = {**server, "status": server_state.ACTIVE}
+                return observe_server(
+                    replace(call, properties=properties, data=server_data), running
+                )
+            return observe_server(call, server)
+
+        return live_object(self.schema, str(server.get("name") or ""), live, call, compare)
 
     async def suspend(self, call: Call) -> Outcome:
         return await run_guarded(

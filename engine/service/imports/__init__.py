@@ -1,0 +1,1 @@
+"""Templates that import existing resources."""
