@@ -791,6 +791,29 @@ class NewToken(TypedDict):
     token: str | None
 
 
+class ObservationCredential(TypedDict):
+    """The application credential that the owner of the project has handed over for observations.
+    used_by_observer: false if the operator has configured a reader, or no types of OpenStack.
+    used_at: Keystone gave a token last. failed_at, reason: it refused the credential last.
+    expires_at: null: never, or Keystone does not show it."""
+
+    id: str
+    application_credential_id: str
+    name: str
+    user_id: str
+    user_name: str
+    roles: list[str]
+    access_rules: bool
+    state: Literal["valid", "refused", "expired"]
+    used_by_observer: bool
+    created_by: str
+    created_at: str
+    expires_at: str | None
+    used_at: str
+    failed_at: str | None
+    reason: str | None
+
+
 class OneApiVersion(TypedDict):
     version: ApiVersion
 

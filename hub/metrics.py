@@ -34,6 +34,7 @@ from engine.store.maintenance.monitoring import (
     read_waiting_work,
 )
 from engine.store.maintenance.processes import UnservedLabel, read_unserved_labels
+from engine.store.observer.observation_credentials import count_states
 from engine.store.observer.provider_endpoints import PausedCounts, count_paused
 from engine.store.replica import ReadOutcome
 from engine.words import ObservedState
@@ -244,6 +245,7 @@ class _Figures:
     backlog: Backlog
     observed: Mapping[ObservedState, int]
     paused: PausedCounts
+    credentials: Mapping[str, int]
     unserved: Sequence[UnservedLabel]
 
 
@@ -284,6 +286,9 @@ class _Backlog:
         self._delayed = gauge(
             "observation_delayed_resources", "Resources that wait for a budget of requests"
         )
+        self._credentials = gauge(
+            "observation_credentials", "Observation credentials of projects", "state"
+        )
         self._unserved = gauge(
             "unserved_nodes", "Due nodes whose label no running process has", "label"
         )
@@ -305,6 +310,7 @@ class _Backlog:
                     await read_backlog(conn, PATIENCE),
                     await count_observed_states(conn),
                     await count_paused(conn),
+                    await count_states(conn),
                     await read_unserved_labels(conn),
                 )
         except Exception as error:
@@ -315,7 +321,7 @@ class _Backlog:
         self._up.set(seen is not None)
         for gauge in (
             self._stuck, self._pending, self._held, self._oldest_delivery, self._observed,
-            self._unserved,
+            self._unserved, self._credentials,
         ):  # fmt: skip
             gauge.clear()
         if seen is None:
@@ -336,6 +342,8 @@ class _Backlog:
             self._stuck.labels(what).set(getattr(seen.work, what))
         for one in seen.unserved:
             self._unserved.labels(one.label).set(one.nodes)
+        for state, count in seen.credentials.items():
+            self._credentials.labels(state).set(count)
         for state, count in seen.observed.items():
             self._observed.labels(state).set(count)
         for channel, pending in seen.backlog.pending.items():

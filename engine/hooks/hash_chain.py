@@ -31,7 +31,8 @@ class Entry:
     """One decision. number: 1, 2, ... within its stack. at: with microseconds, UTC.
 
     kind: the decision of an answer, ``expired-<decision>`` of a deadline, ``dry-<decision>`` of a
-    dry-run rule; or refused, handed-over, breakpoint-added, breakpoint-removed.
+    dry-run rule; or refused, handed-over, breakpoint-added, breakpoint-removed; or, with the ID of
+    an observation credential as stack_id, observation-credential-set and -deleted.
     hook_id: None if it concerns no hook. hash: 64 hexadecimal digits.
 
     by: for display. principal: the stable identity; "": unknown. token_id: of the API

@@ -132,6 +132,8 @@ class Call:
     answers: data of the answers to hooks of this node, by point.
     credential: of the request, or of the answer that resumed the node, for calls to the cloud; ""
     for none. The type must not store it.
+    observation_credential: in `observe`: the ID of the credential that the owner of the project has
+    handed over for observations, which is no secret; "" for none.
     signals: data of all signals to the resource, oldest first, including those that arrived before
     the operation. A type whose schema has `signals` is called when one arrives while it waits.
     After ``Wait.signal_resource_id``, these are the signals of that resource.
@@ -172,6 +174,7 @@ class Call:
     confirmation: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
+    observation_credential: str = ""
     signals: Sequence[Json] = field(default=(), repr=False)
     signal_url: SignalUrl = field(default=SignalUrl(), repr=False)
     signal_resource_type: str | None = None

@@ -27,7 +27,12 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
 from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
-from engine.store.observer import drift_rows, observation_schedule, observations
+from engine.store.observer import (
+    drift_rows,
+    observation_credentials,
+    observation_schedule,
+    observations,
+)
 from engine.store.observer.observation_schedule import (
     ClaimedStack,
     DeferredObservation,
@@ -338,7 +343,7 @@ class Observer:
     async def _observe(self, batch: Sequence[ClaimedStack]) -> None:
         pending = await self._begin(batch)
         while pending:
-            page = await self._read_page(pending, batch[0])
+            page, credential = await self._read_page(pending, batch[0])
             for stack_id, error in page.failed.items():
                 self._guard.report(error, stack_id=str(stack_id))
                 await self._release([pending.pop(stack_id).stack], RETRY)
@@ -346,21 +351,25 @@ class Observer:
             ended = [one for key, one in pending.items() if last is None or key < last[0]]
             if last is not None and last[0] in pending:
                 pending[last[0]].after = last[1]
-            observed = await self._observe_page(pending, page.resources)
+            observed = await self._observe_page(pending, page.resources, credential)
             pending = await self._write(pending, observed, ended)
             await self._react(ended)
 
     async def _read_page(
         self, pending: Mapping[UUID, _Progress], first: ClaimedStack
-    ) -> ResourcePage:
-        """first: of the batch. Either all stacks of a batch have reported resources, or none."""
+    ) -> tuple[ResourcePage, UUID | None]:
+        """A page, and the ID of the credential that the owner of the project has handed over. It is
+        read for each page, so that a deleted one is not used any more. first: of the batch. Either
+        all stacks of a batch have reported resources, or none."""
         size = first.project, PAGE, PAGE_BYTES
         async with self._database.connection() as conn:
             if first.resources is None:
                 after = {stack_id: one.after for stack_id, one in pending.items()}
-                return await observations.read_page(conn, after, *size)
-            left = [pair for one in pending.values() for pair in one.remaining_reports()]
-            return await observations.read_reported(conn, left, *size)
+                page = await observations.read_page(conn, after, *size)
+            else:
+                left = [pair for one in pending.values() for pair in one.remaining_reports()]
+                page = await observations.read_reported(conn, left, *size)
+            return page, await observation_credentials.find_id(conn, first.project)
 
     async def _react(self, ended: Sequence[_Progress]) -> None:
         """Report drift, open hooks about it, and repair it, as the policies say. What fails is done
@@ -509,10 +518,13 @@ class Observer:
         return {stack_id: one for stack_id, one in pending.items() if stack_id in further}
 
     async def _observe_page(
-        self, pending: Mapping[UUID, _Progress], resources: Sequence[RecordedResource]
+        self,
+        pending: Mapping[UUID, _Progress],
+        resources: Sequence[RecordedResource],
+        credential: UUID | None,
     ) -> _ObservedPage:
         found: list[ObservedResource] = []
-        groups = self._groups(pending, resources)
+        groups = self._groups(pending, resources, str(credential or ""))
         for answer in await self._observe_groups(pending, groups):
             for one in answer.group.resources:
                 progress = pending[one.stack_id]
@@ -526,9 +538,10 @@ class Observer:
         return _ObservedPage(found, sum(one.requests for one in groups))
 
     def _groups(
-        self, pending: Mapping[UUID, _Progress], page: Sequence[RecordedResource]
+        self, pending: Mapping[UUID, _Progress], page: Sequence[RecordedResource], credential: str
     ) -> list[_Group]:
-        """The groups of a page, without the resources that cannot be observed."""
+        """The groups of a page, without the resources that cannot be observed. credential: see
+        `Call.observation_credential`."""
         groups: dict[tuple[str, str], _Group] = {}
         for recorded in page:
             progress = pending[recorded.stack_id]
@@ -537,7 +550,7 @@ class Observer:
             except NotFound:  # the plug-in of an earlier process
                 progress.not_observable += 1
                 continue
-            call = _call_of(progress.stack, recorded, self._new_id())
+            call = _call_of(progress.stack, recorded, self._new_id(), credential)
             known = self._key(type_, call)
             if known is None:
                 progress.not_observable += 1
@@ -716,7 +729,7 @@ def _is_scheduled_root(one: _Progress) -> bool:
     return bool(stack.stack_id == stack.root_id and not stack.requested and scheduled)
 
 
-def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call:
+def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID, credential: str) -> Call:
     return Call(
         project=stack.project,
         stack_id=StackId(stack.stack_id),
@@ -731,6 +744,7 @@ def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID) -> Call
         data=recorded.data,
         attributes=recorded.attributes,
         has_secrets=recorded.has_secrets,
+        observation_credential=credential,
     )
 
 

@@ -20,7 +20,7 @@ from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
 from hub.auth.hook_tokens import HookTokens
-from hub.auth.identity import Identity
+from hub.auth.identity import CredentialAcceptor, Identity
 from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordHasher
 from hub.auth.roles import HOLDERS, Right
@@ -34,7 +34,7 @@ class AppContext:
     """lists: serves lists and histories. horizon: maps a channel to the seconds until a delivery is
     dead. ready: returns the reasons why the process is not ready. fetch_template: returns the text
     at a URL, of at most the given number of bytes; raises Invalid. oidc: the OpenID provider, if
-    there is one."""
+    there is one. observation_credentials: None: the mode of authentication has none."""
 
     engine: Engine
     database: Database
@@ -58,6 +58,7 @@ class AppContext:
     tracer: Tracer
     hasher: PasswordHasher
     oidc: OidcClient | None = None
+    observation_credentials: CredentialAcceptor | None = None
 
 
 CONTEXT: web.AppKey[AppContext] = web.AppKey("context", AppContext)

@@ -309,7 +309,7 @@ def _is_own(request: web.Request) -> bool:
 #: Own routes below a project.
 OWN_OF_PROJECT = frozenset({
     "hooks", "subscriptions", "events", "webhook-key", "tokens", "session", "quotas", "overview",
-    "decisions", "observations", "usage", "usage.csv",
+    "decisions", "observations", "observation-credential", "usage", "usage.csv",
 })  # fmt: skip
 #: Own routes below a stack.
 OWN_OF_STACK = frozenset({

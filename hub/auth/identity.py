@@ -69,6 +69,15 @@ class Identity:
         return right in self.rights
 
 
+class CredentialAcceptor(Protocol):
+    """Stores credentials with which the observer reads the objects of projects."""
+
+    async def accept(self, project: str, credential_id: str, secret: str, by: Principal) -> None:
+        """Store an application credential of a project in place of an earlier one, after the
+        identity service has confirmed it. Raises Invalid, Unavailable."""
+        ...
+
+
 class Authenticator(Protocol):
     """challenge: for ``WWW-Authenticate``; empty: the mode needs no credentials."""
 
@@ -77,6 +86,12 @@ class Authenticator(Protocol):
     @property
     def catalog(self) -> Catalog | None:
         """The service catalog of the users, if the mode has one."""
+        ...
+
+    @property
+    def observation_credentials(self) -> CredentialAcceptor | None:
+        """The credentials for observations that owners of projects hand over, if the mode has
+        them."""
         ...
 
     def cloud(self, access: CloudAccess) -> CloudIdentity | None:
@@ -121,6 +136,8 @@ class Authenticator(Protocol):
 
 class LocalAuthenticator:
     """The part of an authenticator that needs no other service."""
+
+    observation_credentials = None
 
     def cloud(self, access: CloudAccess) -> None:
         return None

@@ -16,6 +16,7 @@ from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_catalog import KeystoneCatalog
 from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.keystone_cloud import KeystoneCloud
+from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.token_authenticator import unauthorized_error
@@ -52,9 +53,12 @@ class Keystone:
         challenge: str,
         trusts: Trusts | None,
         ca_pem: str = "",
+        observation_credentials: ObservationCredentials | None = None,
     ) -> None:
         """trusts: None: they cannot be stored, and changes act by the tokens of requests. ca_pem:
-        the CA certificate of the services in the catalog."""
+        the CA certificate of the services in the catalog. observation_credentials: None: they
+        cannot be stored."""
+        self.observation_credentials = observation_credentials
         self._client = client
         self._rules = rules
         self._trusts = trusts
@@ -179,7 +183,7 @@ class Keystone:
         return await self._token(trust)
 
     def cloud(self, access: CloudAccess) -> KeystoneCloud:
-        return KeystoneCloud(self._client, self, access, self._ca_pem)
+        return KeystoneCloud(self._client, self, access, self._ca_pem, self.observation_credentials)
 
 
 def aliases_of(found: TokenScope, default_domain: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import aiohttp
@@ -54,6 +55,40 @@ class TokenScope:
     project_domain: Domain
     roles: Sequence[str]
     audit_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationCredential:
+    """What the token of an application credential says about it. roles: names. is_restricted: its
+    holder cannot create further credentials. access_rules: services accept only the requests
+    that these allow."""
+
+    id: str
+    name: str
+    user_id: str
+    user_name: str
+    project_id: str
+    roles: Sequence[str]
+    is_restricted: bool
+    access_rules: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A token of an application credential, and its service catalog: its access rules may forbid to
+    ask for that later."""
+
+    token: str = field(repr=False)
+    catalog: Sequence[Mapping[str, Json]] = field(repr=False)
+    credential: ApplicationCredential
+
+
+class CredentialRejected(Exception):
+    """Keystone gives no token for an application credential. status: of its response."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"Keystone responded with {status}")
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +185,8 @@ class KeystoneClient:
             )
         return headers["X-Subject-Token"]
 
-    async def token_by_application_credential(
-        self, credential_id: str, secret: str
-    ) -> tuple[str, Sequence[Mapping[str, Json]]]:
-        """A token, and its service catalog: its access rules may forbid to ask for that later.
-
-        Raises Unavailable, also if Keystone rejects the credential.
-        """
+    async def token_by_application_credential(self, credential_id: str, secret: str) -> IssuedToken:
+        """Raises Unavailable, CredentialRejected."""
         identity = {
             "methods": ["application_credential"],
             "application_credential": {"id": credential_id, "secret": secret},
@@ -166,15 +196,30 @@ class KeystoneClient:
                 "POST", "/auth/tokens", {"auth": {"identity": identity}}, {}
             )
             if status == 201:
-                return headers["X-Subject-Token"], list(document["token"]["catalog"])
+                token = document["token"]
+                catalog = list(token["catalog"])
+                return IssuedToken(headers["X-Subject-Token"], catalog, _credential_of(token))
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
-        raise Unavailable(
-            f"Keystone rejected the application credential {credential_id} with {status}",
-            place="[resource_types.openstack.reader]",
-            remedy="Create a new application credential, and restart the server with it.",
-            code="KeystoneUnavailable",
-        )
+        if _is_temporary(status):
+            raise unavailable(f"it responded with {status}")
+        raise CredentialRejected(status)
+
+    async def expiry_of(self, credential: ApplicationCredential, token: str) -> datetime | None:
+        """When an application credential expires; None: never, or Keystone shows it neither to its
+        owner nor to the service user. token: of the credential. Raises Unavailable."""
+        path = f"/users/{credential.user_id}/application_credentials/{credential.id}"
+        try:
+            status, document, _ = await self._request("GET", path, None, {"X-Auth-Token": token})
+            if status in (401, 403):  # its access rules do not allow the request
+                status, document, _ = await self._ask("GET", path)
+            if status == 200:
+                return _time(document["application_credential"].get("expires_at"))
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if _is_temporary(status):
+            raise unavailable(f"it responded with {status}")
+        return None
 
     async def catalog(self, token: str) -> Sequence[Mapping[str, Json]]:
         """The services in the catalog of a token's project. Raises Unavailable, Unauthorized."""
@@ -269,6 +314,29 @@ def _scope_of(token: Mapping[str, Json]) -> TokenScope:
         [role["name"] for role in token.get("roles", [])],
         next(iter(token.get("audit_ids", [])), ""),
     )
+
+
+def _credential_of(token: Mapping[str, Json]) -> ApplicationCredential:
+    """What a token of an application credential says about it. Raises KeyError, TypeError."""
+    found, user = token["application_credential"], token["user"]
+    return ApplicationCredential(
+        found["id"],
+        found["name"],
+        user["id"],
+        user["name"],
+        token["project"]["id"],
+        [role["name"] for role in token.get("roles", [])],
+        found.get("restricted") is True,
+        bool(found.get("access_rules")),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    """A time of Keystone, which is in UTC. Raises ValueError."""
+    if not text:
+        return None
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _domain(of: Mapping[str, Json]) -> Domain:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
+from engine.errors import Unavailable
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
 from engine.types.openstack.services import Service, find_endpoint
-from hub.auth.keystone_client import KeystoneClient
+from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
+from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
 
 Json = Any
@@ -49,7 +51,10 @@ class KeystoneCloud:
         tokens: TrustedTokens,
         access: CloudAccess,
         ca_pem: str = "",
+        credentials: ObservationCredentials | None = None,
     ) -> None:
+        """credentials: of owners of projects; None: this server stores none."""
+        self._credentials = credentials
         self.ca_pem = ca_pem
         self._client = client
         self._tokens = tokens
@@ -90,10 +95,32 @@ class KeystoneCloud:
         async with self._renewing:
             known, now = self._reader, monotonic()
             if known.token in ("", refused) or now >= known.renew_at:
-                token, catalog = await self._client.token_by_application_credential(
-                    self._access.reader_id, self._access.reader_secret
-                )
-                place = cache_key(RequestCredentials(token=token))
-                self._reader_catalogs.keep(place, catalog, now + READER_TOKEN_LIFETIME)
-                known = self._reader = _ReaderToken(token, now + READER_TOKEN_REUSED)
+                issued = await self._reader_credential_token()
+                place = cache_key(RequestCredentials(token=issued.token))
+                self._reader_catalogs.keep(place, issued.catalog, now + READER_TOKEN_LIFETIME)
+                known = self._reader = _ReaderToken(issued.token, now + READER_TOKEN_REUSED)
             return known.token
+
+    async def _reader_credential_token(self) -> IssuedToken:
+        """Raises Unavailable, also if Keystone rejects the credential."""
+        reader_id = self._access.reader_id
+        try:
+            return await self._client.token_by_application_credential(
+                reader_id, self._access.reader_secret
+            )
+        except CredentialRejected as error:
+            raise Unavailable(
+                f"Keystone rejected the application credential {reader_id} with {error.status}",
+                place="[resource_types.openstack.reader]",
+                remedy="Create a new application credential, and restart the server with it.",
+                code="KeystoneUnavailable",
+            ) from None
+
+    async def observation_token(self, credential: str, refused: str = "") -> str:
+        if self._credentials is None:
+            raise Unavailable("this server stores no observation credentials")
+        issued = await self._credentials.token(credential, refused)
+        place, now = cache_key(RequestCredentials(token=issued.token)), monotonic()
+        if self._catalogs.get(place, now) is None:
+            self._catalogs.keep(place, issued.catalog, now + READER_TOKEN_LIFETIME)
+        return issued.token

@@ -87,6 +87,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "hook progress": ("hook progress web:db --extend 2h --reason 'backup runs'",),
     "hook reject": ("hook reject web:db --reason 'outside of the window'",),
     "observation report": ("observation report 7d1f0c52 --type OS::Nova::Server",),
+    "observation-credential set": ("observation-credential set 5d1a6c6a3c8f4b6f9d0c1e2f3a4b5c6d",),
+    "observation-credential show": ("observation-credential show --json",),
+    "observation-credential delete": ("observation-credential delete --yes",),
     "subscription create": (
         "subscription create https://gate.example/hook --events 'headgate.hook.*'",
         "subscription create events --channel amqp --tags prod",

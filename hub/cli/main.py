@@ -20,6 +20,10 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "resource": ("resource", "List, show, mark, protect and signal resources."),
     "hook": ("hook", "List, show and answer hooks."),
     "observation": ("observation", "Report changes of physical resources."),
+    "observation-credential": (
+        "observation_credential",
+        "Hand over, show and delete the credential for observations of OpenStack.",
+    ),
     "subscription": ("subscription", "Manage subscriptions and deliveries."),
     "type": ("resource_type", "List and show resource types."),
     "template": ("template", "Validate templates, and check them in editors."),

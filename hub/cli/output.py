@@ -194,6 +194,8 @@ def _subject(entry: Mapping[str, Json]) -> str:
         case "breakpoint-added" | "breakpoint-removed":
             point = (data.get("rule") or {}).get("point")
             return ":".join(filter(None, (data.get("at"), point)))
+        case "observation-credential-set" | "observation-credential-deleted":
+            return str(data.get("application_credential_id", ""))
         case "refused":
             return str(data.get("decision", ""))
         case _:

@@ -325,6 +325,7 @@ async def _api(
         metrics=loops.metrics,
         tracer=loops.tracer,
         hasher=hasher,
+        observation_credentials=loops.authenticator.observation_credentials,
     )
     admission = make_admission(settings, loops.authenticator, loops.database, slot)
     application = make_application(context, admission)

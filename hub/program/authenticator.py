@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
+from uuid import uuid4
 
 from engine.store.access.password_lockout import AttemptLimits
 from engine.store.access.tokens import CHANNEL
@@ -13,6 +14,7 @@ from engine.store.encryption.secret_values import Keyring
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.keystone import Keystone, KeystoneRules
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
+from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.oidc import OidcRules, RoleGrant
 from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordChecker, PasswordHasher
@@ -38,15 +40,17 @@ async def open_authenticator(
                 yield tokens
         case "keystone":
             async with KeystoneClient(keystone_access(auth)) as client:
-                trusts = None
+                trusts = credentials = None
                 if keyring is not None:  # also those of a time when changes acted by trusts
                     trusts = Trusts(client, database, keyring, lambda: datetime.now(UTC))
+                    credentials = ObservationCredentials(client, database, keyring, uuid4)
                 yield Keystone(
                     client,
                     _rules(auth),
                     challenge=f'Keystone uri="{keystone_access(auth).url}"',
                     trusts=trusts,
                     ca_pem=_read(auth.keystone.ca_file),
+                    observation_credentials=credentials,
                 )
         case _:
             assert_never(auth.mode)

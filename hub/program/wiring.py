@@ -138,12 +138,16 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
 
 
 def ages(retention: Retention, older_than: timedelta | None = None) -> Ages:
-    """The maximum age of records by kind. older_than: overrides the settings, except those of audit
-    logs and usage."""
+    """The maximum age of records by kind; expired credentials for observations are kept as long as
+    tokens. older_than: overrides the settings, except those of audit logs and usage."""
     kept_forever = {"audit_logs": retention.audit_logs, "usage": retention.usage}
     configured = retention.model_dump(include=set(KINDS), exclude=set(kept_forever))
     kept = {kind: older_than or age for kind, age in configured.items()}
-    over = {"sessions": timedelta(0), "sign_in_places": PLACE_KNOWN}
+    over = {
+        "sessions": timedelta(0),
+        "sign_in_places": PLACE_KNOWN,
+        "observation_credentials": kept["tokens"],
+    }
     return kept | over | {kind: age for kind, age in kept_forever.items() if age}
 
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 from cryptography.fernet import Fernet
@@ -183,6 +184,25 @@ class Keystone:
             path = f"/projects/{project.id}/users/{user}/roles/{known[role]}"
             await self.admin("PUT", path)
         return user
+
+    async def application_credential(
+        self, user: str, project: Project, **fields: Json
+    ) -> tuple[str, str]:
+        """The ID and the secret of a new application credential. user: a name. fields: of the
+        request, such as `roles`.
+        """
+        token = await self.token(user, project.name)
+        headers = {"X-Auth-Token": token}
+        found, _ = await self._request("GET", "/auth/tokens", None,
+                                       headers | {"X-Subject-Token": token})  # fmt: skip
+        path = f"/users/{found['token']['user']['id']}/application_credentials"
+        body = {"application_credential": {"name": uuid4().hex, **fields}}
+        made = (await self._request("POST", path, body, headers))[0]["application_credential"]
+        return made["id"], made["secret"]
+
+    async def delete_application_credential(self, user_id: str, credential_id: str) -> None:
+        path = f"/users/{user_id}/application_credentials/{credential_id}"
+        await self.admin("DELETE", path)
 
     async def register(self, url: str) -> None:
         """Register a Headgate at this URL as the only orchestration service in the catalog."""

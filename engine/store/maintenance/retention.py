@@ -173,6 +173,11 @@ PURGE_SESSIONS = _purge_rows.format(
 PURGE_SIGN_IN_PLACES = _purge_rows.format(
     table="sign_in_place", key="key", rows="(select key, last_at as over from sign_in_place) r"
 )
+#: Credentials for observations that have expired in Keystone.
+PURGE_OBSERVATION_CREDENTIALS = _purge_rows.format(
+    table="observation_credential", key="id",
+    rows="(select id, expires_at as over from observation_credential) r",
+)  # fmt: skip
 #: The audit logs of purged stacks without newer entries.
 PURGE_AUDIT_LOGS = """
 with page as materialized (
@@ -284,6 +289,9 @@ NEXT_KEY = "select min(created_at) from idempotency where created_at > $1"
 NEXT_REVOKED = "select min(t) from token, least(revoked_at, expires_at) t where t > $1"
 NEXT_SESSION = "select min(expires_at) from session where expires_at > $1"
 NEXT_SIGN_IN_PLACE = "select min(last_at) from sign_in_place where last_at > $1"
+NEXT_OBSERVATION_CREDENTIAL = """
+select min(expires_at) from observation_credential where expires_at > $1
+"""
 NEXT_DELETED = "select min(deleted_at) from stack where deleted_at > $1"
 NEXT_USAGE = """
 select min(day)::timestamp at time zone 'UTC' from project_usage
@@ -323,6 +331,9 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
         "tokens": _Kind(PURGE_TOKENS, NEXT_REVOKED),
         "sessions": _Kind(PURGE_SESSIONS, NEXT_SESSION),
         "sign_in_places": _Kind(PURGE_SIGN_IN_PLACES, NEXT_SIGN_IN_PLACE),
+        "observation_credentials": _Kind(
+            PURGE_OBSERVATION_CREDENTIALS, NEXT_OBSERVATION_CREDENTIAL
+        ),
         "deleted_stacks": _Kind(FIND_DELETED_STACKS, NEXT_DELETED),
         "audit_logs": _Kind(PURGE_AUDIT_LOGS, NEXT_AUDIT_LOG),
         "usage": _Kind(PURGE_USAGE, NEXT_USAGE),

@@ -1,8 +1,9 @@
 """The OS::* resource types: objects of OpenStack services, with the requester's token.
 
 - `cloud.py`: the client. `Cloud.session(call.credential)` sends requests as the requester;
-  `Cloud.reader_session()` reads as the operator's reader credential, for observations, and exists
-  only with `Cloud.has_reader`.
+  `Cloud.observer_session(call)` observes, with the operator's reader credential or that of the
+  project's owner, and exists only with `Cloud.can_observe`. `Cloud.reader_session()` is for
+  completions, and exists only with `Cloud.has_reader`.
 - `services.py`: the services, with the microversions that the types need.
 - `service_errors.py`: errors with the services' own messages (`CloudError`).
 - `names.py`: names become IDs (`Lookup`), and custom constraints (`ObjectConstraint`).

@@ -24,6 +24,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError, Unavailable
+from engine.types.contract import Call
 from engine.types.http_client import HttpClient, NoResponse, Request, Response
 from engine.types.observation import request_sent
 from engine.types.openstack.service_errors import (
@@ -45,6 +46,10 @@ MAX_PAGES: Final = 1_000
 PAGE: Final = 500
 #: IDs in one request that reads several objects: the URL stays below 4 KB, the limit of uWSGI.
 IDS_AT_ONCE: Final = 50
+#: The code of the error of `CloudIdentity.observation_token` if the credential cannot be used.
+OBSERVATION_CREDENTIAL_REFUSED = "ObservationCredentialRefused"
+#: The fields of an object with the ID of its project.
+PROJECT_FIELDS: Final = ("project_id", "tenant_id", "os-vol-tenant-attr:tenant_id")
 #: A query: values by name, or a list of values for a name that is repeated.
 Query = Mapping[str, str | Sequence[str]]
 
@@ -92,6 +97,11 @@ class CloudIdentity(Protocol):
         """A token of the reader credential. refused: by a service: return another one."""
         ...
 
+    async def observation_token(self, credential: str, refused: str = "") -> str:
+        """A token of `Call.observation_credential`. refused: by a service: return another one. The
+        error for a credential that cannot be used has the code OBSERVATION_CREDENTIAL_REFUSED."""
+        ...
+
 
 class Cloud:
     """The services of one OpenStack."""
@@ -112,14 +122,42 @@ class Cloud:
         """A session of the reader credential. Only with `has_reader`."""
         return Session(self, None)
 
+    def can_observe(self, call: Call) -> bool:
+        """Whether the object of a resource can be observed: by the reader, or, if it is recorded as
+        an object of the project, by the credential of the project's owner. That credential does not
+        see other objects, which would then look like missing ones."""
+        return self.has_reader or (self.has_observer(call) and is_of_project(call))
+
+    def has_observer(self, call: Call) -> bool:
+        """Whether there is a credential for observations of the project of a stack."""
+        return self.has_reader or bool(call.observation_credential)
+
+    def observer_session(self, call: Call) -> "Session":
+        """A session that observes the objects of a project. Only with `has_observer`."""
+        return Session(self, None, "" if self.has_reader else call.observation_credential)
+
+
+def is_of_project(call: Call) -> bool:
+    """Whether the object of a resource is recorded as one of the project of its stack. Pure."""
+    shown = call.attributes.get("show")
+    recorded = shown if isinstance(shown, Mapping) else {}
+    return any(recorded.get(name) == call.project for name in PROJECT_FIELDS)
+
 
 class Session:
-    """Requests of one operation. credential: None: of the reader."""
+    """Requests of one operation. credential: None: of the reader or, if observer is not empty, of
+    this `Call.observation_credential`."""
 
-    def __init__(self, cloud: Cloud, credential: str | None) -> None:
+    def __init__(self, cloud: Cloud, credential: str | None, observer: str = "") -> None:
         self._cloud = cloud
         self.credential = credential
+        self._observer = observer
         self._token = ""
+
+    @property
+    def reads_all_projects(self) -> bool:
+        """Whether lists may be requested for all projects."""
+        return self.credential is None and not self._observer
 
     async def request(
         self,
@@ -280,7 +318,7 @@ class Session:
         if not self._token:
             identity = self._cloud.identity
             if self.credential is None:
-                self._token = await identity.reader_token()
+                self._token = await self._observer_token()
             elif self.credential:
                 found = identity.token(self.credential)
                 self._token = found if isinstance(found, str) else await found
@@ -323,10 +361,15 @@ class Session:
         raise refused
 
     async def _renew_token(self) -> str | None:
-        identity = self._cloud.identity
         if self.credential is None:
-            return await identity.reader_token(refused=self._token)
-        return await identity.renew(self._token)
+            return await self._observer_token(refused=self._token)
+        return await self._cloud.identity.renew(self._token)
+
+    async def _observer_token(self, refused: str = "") -> str:
+        identity = self._cloud.identity
+        if self._observer:
+            return await identity.observation_token(self._observer, refused)
+        return await identity.reader_token(refused)
 
     async def _once(
         self,
@@ -374,6 +417,8 @@ def segment(value: Json) -> str:
 
 def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     public = f"cannot {doing}: Keystone gave no token"
+    if error.code == OBSERVATION_CREDENTIAL_REFUSED:
+        public = f"cannot {doing}: {error}"
     retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
     return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
 

@@ -595,7 +595,7 @@ class ObjectType(ResourceType):
         return live
 
     def observation_key(self, call: Call) -> str | None:
-        if not self.cloud.has_reader or call.physical_id is None or "{" in self.row.path:
+        if call.physical_id is None or "{" in self.row.path or not self.cloud.can_observe(call):
             return None
         return self.schema.name
 
@@ -610,7 +610,7 @@ class ObjectType(ResourceType):
         return self.is_field(name) or (name == TAGS and self.row.tagged)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self.cloud.reader_session()
+        session = self.cloud.observer_session(calls[0])
         by_id: dict[str, list[Call]] = {}
         for call in calls:
             by_id.setdefault(str(call.physical_id), []).append(call)
@@ -635,7 +635,7 @@ class ObjectType(ResourceType):
     def compare(self, call: Call, found: Mapping[str, Json]) -> Observation:
         """Compare an object with the properties of its resource.
 
-        The reader may see more of an object than the requester: only the fields that an operation
+        The observer may see more of an object than the requester: only the fields that an operation
         has read with the requester's token are compared.
         """
         recorded = call.attributes.get("show")

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
+from engine.store.observer.observation_credentials import STATES as STATES_OF_CREDENTIALS
 from engine.store.stacks.stack_overview import STATES
 from engine.words import (
     Action,
@@ -687,6 +688,29 @@ class Token(TypedDict):
     used_at: Time | None
     revoked_at: Time | None
     revoked_by: str | None
+
+
+class ObservationCredential(TypedDict):
+    """The application credential that the owner of the project has handed over for observations.
+    used_by_observer: false if the operator has configured a reader, or no types of OpenStack.
+    used_at: Keystone gave a token last. failed_at, reason: it refused the credential last.
+    expires_at: null: never, or Keystone does not show it."""
+
+    id: Uuid
+    application_credential_id: str
+    name: str
+    user_id: str
+    user_name: str
+    roles: list[str]
+    access_rules: bool
+    state: Annotated[str, one_of(STATES_OF_CREDENTIALS)]
+    used_by_observer: bool
+    created_by: str
+    created_at: Time
+    expires_at: Time | None
+    used_at: Time
+    failed_at: Time | None
+    reason: str | None
 
 
 class Tokens(TypedDict):

@@ -251,7 +251,7 @@ class Volume(CloudType):
         return volume_state.judge(found, USABLE) is not ObjectProgress.PENDING
 
     def observation_key(self, call: Call) -> str | None:
-        return "volumes" if self._cloud.has_reader else None
+        return "volumes" if self._cloud.can_observe(call) else None
 
     def observation_endpoint(self, call: Call) -> str:
         return CINDER.name
@@ -263,7 +263,7 @@ class Volume(CloudType):
         return {**data, path: value} if path == "volume_type" else data
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session, project = self._cloud.reader_session(), calls[0].project
+        session, project = self._cloud.observer_session(calls[0]), calls[0].project
         return await observe_listed(calls, lambda: _pages(session, project), _compare, _GONE)
 
 
@@ -272,7 +272,7 @@ def _compare(call: Call, volume: Mapping[str, Json]) -> Observation:
 
 
 def _pages(session: Session, project: str) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
-    query = {"all_tenants": "True", "project_id": project}
+    query = {"all_tenants": "True", "project_id": project} if session.reads_all_projects else {}
     return session.pages(CINDER, "/volumes/detail", "volumes", query)
 
 

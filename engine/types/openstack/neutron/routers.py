@@ -451,7 +451,7 @@ class RouterInterfaceType(NeutronType):
         return None
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self.cloud.reader_session()
+        session = self.cloud.observer_session(calls[0])
         known = {call.resource_id: parse_interface(call.physical_id or "") for call in calls}
         routers = sorted({one[0] for one in known.values() if one})
         ports: list[Mapping[str, Json]] = []

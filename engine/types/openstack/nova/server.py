@@ -405,7 +405,7 @@ class Server(CloudType):
     # Observation
 
     def observation_key(self, call: Call) -> str | None:
-        return "servers" if self._cloud.has_reader else None
+        return "servers" if self._cloud.can_observe(call) else None
 
     def observation_endpoint(self, call: Call) -> str:
         return COMPUTE.name
@@ -417,7 +417,7 @@ class Server(CloudType):
         return {**data, path: value} if path in ("flavor", "image") else data
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session, project = self._cloud.reader_session(), calls[0].project
+        session, project = self._cloud.observer_session(calls[0]), calls[0].project
         return await observe_listed(
             calls, lambda: _server_pages(session, project), observe_server, _GONE
         )
@@ -447,7 +447,7 @@ async def _find_marked(session: Session, name: str, marker: str) -> Mapping[str,
 
 
 def _server_pages(session: Session, project: str) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
-    query = {"all_tenants": "True", "project_id": project}
+    query = {"all_tenants": "True", "project_id": project} if session.reads_all_projects else {}
     return session.pages(COMPUTE, "/servers/detail", "servers", query)
 
 

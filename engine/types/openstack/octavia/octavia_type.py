@@ -183,12 +183,12 @@ class OctaviaType(ObjectType):
         return self.status(found) not in PENDING
 
     def observation_key(self, call: Call) -> str | None:
-        known = call.physical_id is not None and self.cloud.has_reader
+        known = call.physical_id is not None and self.cloud.can_observe(call)
         return self.schema.name if known else None
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """One list for all of a project; of members and rules, one for each pool and policy."""
-        session, project = self.cloud.reader_session(), calls[0].project
+        session, project = self.cloud.observer_session(calls[0]), calls[0].project
         by_path: dict[str, list[Call]] = {}
         found: dict[ResourceId, Observation] = {}
         for call in calls:

@@ -157,7 +157,7 @@ class Container(CloudType):
     # ---- observation
 
     def observation_key(self, call: Call) -> str | None:
-        known = call.physical_id is not None and self._cloud.has_reader
+        known = call.physical_id is not None and self._cloud.has_observer(call)
         return self.schema.name if known else None
 
     def observation_endpoint(self, call: Call) -> str:
@@ -170,7 +170,7 @@ class Container(CloudType):
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """One list of the project's account. It may lack a new container, so that one that it lacks
         is read by itself."""
-        session = self._cloud.reader_session()
+        session = self._cloud.observer_session(calls[0])
         names = {str(call.physical_id) for call in calls}
         try:
             endpoint = await session.endpoint(OBJECT_STORE, "list the containers")

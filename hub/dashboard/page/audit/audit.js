@@ -14,7 +14,7 @@ import { useInteraction } from "../parts/interaction.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { stableRows } from "../parts/stable_rows.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { badgeStateOf, entryData, entryDetails, entryKey, entryText } from "./entry.js";
+import { badgeStateOf, entryData, entryDetails, entryKey, entryText, isOfStack } from "./entry.js";
 
 /** @typedef {import("./entry.js").Entry} Entry */
 /** @typedef {Entry & {id: string}} Row */
@@ -158,7 +158,7 @@ function Line({ project, entry }) {
         ${entry.path && html`: <code class="breaks">${entry.path}</code>`}
         ${entry.point && html` ${pointInWords(entry.point)}`}
         ${name && html`, in <a class="breaks" href=${href(project, "stack", name, entry.stack_id)}>${name}</a>`}
-        ${!name && html`, in a purged stack`}
+        ${!name && isOfStack(entry) && html`, in a purged stack`}
         ${entry.hook_id && html` · <a href=${href(project, "inbox", entry.hook_id)}>Hook details</a>`}
       </p>
       ${entry.reason && html`<p class="breaks audit-reason">${entry.reason}</p>`}

@@ -36,9 +36,11 @@ const BADGE_STATES = [
 ];
 
 /** @type {Record<string, string>} */
-const BREAKPOINTS = {
+const CHANGES = {
   "breakpoint-added": "set a breakpoint",
   "breakpoint-removed": "removed a breakpoint",
+  "observation-credential-set": "set the observation credential",
+  "observation-credential-deleted": "deleted the observation credential",
 };
 
 /** The badge state of a kind. @param {string} kind */
@@ -48,7 +50,12 @@ export function badgeStateOf(kind) {
 
 /** What the user did; follows the user's name. @param {Entry} entry */
 export function entryText({ kind }) {
-  return BREAKPOINTS[kind] ?? decisionText(kind);
+  return CHANGES[kind] ?? decisionText(kind);
+}
+
+/** Whether an entry belongs to a stack. @param {{kind: string}} entry */
+export function isOfStack({ kind }) {
+  return !kind.startsWith("observation-credential-");
 }
 
 /** Details besides the hook: the new approver, deadline or breakpoint. @param {Entry} entry */
@@ -58,6 +65,7 @@ export function entryDetails({ kind, data }) {
   if (kind === "progress") return data.deadline ? `until ${data.deadline}` : "";
   if (kind.startsWith("breakpoint-"))
     return `at ${[data.at, data.rule?.point].filter(Boolean).join(":")}`;
+  if (!isOfStack({ kind })) return data.application_credential_id;
   if (kind === "refused") return data.decision ? `with ${data.decision}` : "";
   return "";
 }

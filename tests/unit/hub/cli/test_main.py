@@ -77,8 +77,9 @@ def test_the_page_has_the_exit_codes() -> None:
 def test_every_command_with_a_server_has_json_output() -> None:
     mute = {name for name, options in commands().items() if "--json" not in options}
     assert mute == {"headgate serve", "headgate demo", "headgate subscription delete",
-                    "headgate token revoke", "headgate login", "headgate logout",
-                    "headgate context use", "headgate context delete", "headgate man"}  # fmt: skip
+                    "headgate observation-credential delete", "headgate token revoke",
+                    "headgate login", "headgate logout", "headgate context use",
+                    "headgate context delete", "headgate man"}  # fmt: skip
 
 
 def test_a_command_with_a_url_has_all_options_of_the_server() -> None:

@@ -121,6 +121,8 @@ def test_messages_begin_with_the_stack() -> None:
         ("progress", {"deadline": "2026-11-21"}, "progress until 2026-11-21"),
         ("breakpoint-added", {"id": "1", "at": "db", "rule": {"point": "pre-create"}},
          "breakpoint-added db:pre-create"),
+        ("observation-credential-set", {"application_credential_id": "5d"},
+         "observation-credential-set 5d"),
         ("breakpoint-removed", {"id": "1", "at": "", "rule": {"point": "pre-stack-update"}},
          "breakpoint-removed pre-stack-update"),
         ("refused", {"decision": "continue"}, "refused continue"),

@@ -42,6 +42,9 @@ class NoIdentity:
     async def reader_token(self, refused: str = "") -> str:
         raise AssertionError("the reader was used")
 
+    async def observation_token(self, credential: str, refused: str = "") -> str:
+        raise AssertionError("an observation credential was used")
+
 
 class Answers:
     """An HTTP client with prepared answers. requests: those that were sent."""
