@@ -44,7 +44,7 @@ IS_EXTERNAL = """(
 #: resources of the stack, which may own nested stacks; $5: resources with drift; null: all.
 #: `owner`: the resources that own the stacks of drifted ones. Resources that the stack does not own
 #: (external_id, data) are left out.
-_DRIFTED = f"""
+_drifted = f"""
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
     union all
@@ -74,7 +74,7 @@ with recursive tree (id, parent_id, parent_resource) as (
       from owner o join tree t on t.id = o.stack_id and t.parent_id is not null
 )"""  # noqa: S608 - of constants
 #: `owner` loses its digest, so that the update continues into the nested stacks.
-MARK_DRIFTED = f"""{_DRIFTED}, marked as (
+MARK_DRIFTED = f"""{_drifted}, marked as (
     update resource r
        set action = d.action, status = 'FAILED', tainted = true,
            reason = concat_ws(': ', 'drift: ' || d.state, nullif(d.reason, '')),
@@ -87,7 +87,7 @@ MARK_DRIFTED = f"""{_DRIFTED}, marked as (
 select count(*) from marked
 """  # noqa: S608 - of constants
 #: What MARK_DRIFTED writes. Locks nothing.
-READ_MARKS = f"""{_DRIFTED}
+READ_MARKS = f"""{_drifted}
 select stack_id, id, name, action from drifted
 union all
 select stack_id, id, null, null from owner

@@ -202,6 +202,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0071_labels.sql",
         "0072_sign_in_subjects.sql",
         "0075_quiet_hours.sql",
+        "0076_observation_credentials.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -1,5 +1,7 @@
 """Credentials that owners of projects hand over for observations, with a real Keystone server."""
 
+import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,6 +10,11 @@ from uuid import uuid4
 import pytest
 
 from engine.hot.schema.type_schema import TypeSchema
+from engine.principal import principal_of_name
+from engine.store.database import Database
+from engine.store.encryption.secret_values import DecryptionFailed, Keyring
+from engine.store.maintenance.reencryption import TABLES, reencrypt_table
+from engine.store.maintenance.retention import purge
 from engine.store.observer import observation_credentials as store
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.observation import PRESENT, Observation
@@ -16,10 +23,13 @@ from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import IDENTITY
 from engine.words import ObservedState, ResourceId
 from hub.auth.keystone import Keystone as KeystoneAuthenticator
+from hub.auth.keystone_client import KeystoneClient
+from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.passwords import PasswordHasher
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings
-from hub.program.authenticator import open_authenticator
+from hub.program.authenticator import keystone_access, open_authenticator
 from hub.settings.settings import load_settings
+from tests.integration.api.test_openapi_traffic import CREDENTIAL_ROUTES
 from tests.integration.keystone.test_keystone import (
     home,
     name_in,
@@ -27,9 +37,10 @@ from tests.integration.keystone.test_keystone import (
     settings,
     token,
 )
-from tests.support.keys import KEYRING
+from tests.support.keys import KEY, KEYRING
 from tests.support.keystone import Keystone, Project
-from tests.support.program import Json, Program, eventually, program, template
+from tests.support.openapi_check import OpenApiDocument, RecordingClient
+from tests.support.program import Http, Json, Program, eventually, program, template
 
 __all__ = ["home"]
 
@@ -85,7 +96,7 @@ async def observing(
             yield run, type_
 
 
-async def put(run: Program, headers: Mapping[str, str], credential: tuple[str, str]) -> Json:
+async def put(run: Http, headers: Mapping[str, str], credential: tuple[str, str]) -> Json:
     """Set a credential; return the error, or the document without one."""
     body = dict(
         zip(("application_credential_id", "application_credential_secret"), credential, strict=True)
@@ -113,8 +124,8 @@ async def test_a_credential_is_verified_shown_without_its_secret_and_deleted(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     openstack = {"resource_types.openstack.enabled": True}
-    async with program(database_url, settings(keystone, home) | openstack) as run:
-        run.project = home.id
+    async with program(database_url, settings(keystone, home) | openstack) as server:
+        run = RecordingClient(server.session, server.url, home.id)
         member, reader = [await token(keystone, home, user) for user in ("member", "reader")]
         assert (await run.call("GET", PATH, headers=reader))[0] == 404
         other = await keystone.project(f"other-{uuid4().hex[:6]}")
@@ -151,7 +162,7 @@ async def test_a_credential_is_verified_shown_without_its_secret_and_deleted(
         body = {"application_credential_id": "x", "application_credential_secret": "y"}
         assert (await run.call("PUT", PATH, body, headers=reader))[0] == 403
         assert (await run.call("DELETE", PATH, headers=reader))[0] == 403
-        stored = await run.database.pool.fetchval("select c::text from observation_credential c")
+        stored = await server.database.pool.fetchval("select c::text from observation_credential c")
         assert limited[0] in stored and limited[1] not in stored
 
         assert (await run.call("DELETE", PATH, headers=member))[0] == 204
@@ -167,6 +178,9 @@ async def test_a_credential_is_verified_shown_without_its_secret_and_deleted(
             (store.DELETED, fit[0], user, 2),
             (store.SET, fit[0], user, 1),
         ]
+        document = OpenApiDocument((await server.call("GET", "//openapi.json"))[1])
+        assert [wrong for one in run.responses for wrong in document.differences(one)] == []
+        assert document.exercised >= CREDENTIAL_ROUTES
 
 
 async def test_a_server_without_keystone_has_no_observation_credentials(
@@ -230,3 +244,35 @@ async def test_the_observer_uses_the_credential_until_it_is_deleted(
         observed = len(type_.observers)
         assert (await drift(run, headers))["observable_resources"] == 0
         assert len(type_.observers) == observed
+
+
+async def test_a_token_is_shared_replaced_when_a_service_refuses_it_and_survives_a_new_key(
+    database: Database, keystone: Keystone, home: Project
+) -> None:
+    """An expired credential is purged; a key is replaced while a credential is stored."""
+    loaded = load_settings(None, settings(keystone, home), environment={})
+    made = await keystone.application_credential(name_in(home, "member"), home)
+    new_key = Keyring(b"n" * 32, random_bytes=os.urandom, fallbacks=[KEY])
+    async with KeystoneClient(keystone_access(loaded.auth)) as client:
+        credentials = ObservationCredentials(client, database, KEYRING, uuid4)
+        await credentials.accept(home.id, *made, principal_of_name("ann"))
+        async with database.connection() as conn:
+            id_ = str(await store.find_id(conn, home.id))
+        first, same = await asyncio.gather(credentials.token(id_), credentials.token(id_))
+        assert first.token == same.token
+        other = await credentials.token(id_, refused=first.token)
+        assert other.token != first.token
+
+        async with database.connection() as conn:
+            [table] = [one for one in TABLES if one.name == "observation_credential"]
+            assert (await reencrypt_table(conn, new_key, table)).rows == 1
+        rotated = ObservationCredentials(client, database, new_key, uuid4)
+        assert (await rotated.token(id_)).token
+        with pytest.raises(DecryptionFailed):
+            await ObservationCredentials(client, database, KEYRING, uuid4).token(id_)
+    age, expire = timedelta(days=1), "update observation_credential set expires_at = now() - $1"
+    async with database.connection() as conn:
+        for old, deleted in ((timedelta(hours=23), 0), (timedelta(hours=25), 1)):
+            await conn.execute(f"{expire}::interval", old)
+            page = await purge(conn, "observation_credentials", age, None, 10)
+            assert page.deleted == deleted

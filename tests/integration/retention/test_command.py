@@ -30,6 +30,7 @@ async def test_a_dry_run_counts_rows_and_purge_deletes_them(
     assert (await run_admin("purge", "--older-than", "3d", "--yes", "--json", url=database_url)).document == {
         "events": 0, "deliveries": 0, "hooks": 0, "traversals": 0, "idempotency_keys": 0,
         "tokens": 0, "deleted_stacks": 0, "sessions": 0, "sign_in_places": 0,
+        "observation_credentials": 0,
     }  # fmt: skip
     output = await run_admin("purge", "--older-than", "1d", "--dry-run", url=database_url)
     assert output.out.splitlines()[0] == "events: 2 would be deleted"
